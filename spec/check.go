@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Check is one rule, written once for all dialects and used by the suite and the
-// linter alike. Its level and its source in a protocol document are not part of it:
-// those belong to a [Requirement]. A Check holds no state and may be used by several
-// Runs at once.
+// A Check is one rule, written once for all dialects and used by the suite and the linter alike. A
+// Check has no level and no source in a protocol document: those belong to the [Requirement] that
+// names the check. A Check holds no state and may be used by concurrent calls of [Run].
 type Check struct {
 	ID  string // permanent identifier: "message.nests"
 	Doc string // a title, a blank line, then the rationale
@@ -34,8 +33,8 @@ type Check struct {
 // Title returns the first line of Doc, a one-line description of the check.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
-// A Pass is the application of one check to one conversation. The check reports its judgements to
-// it with [Pass.Judge].
+// A Pass is the application of one check to one conversation. The check reports its judgements by
+// calling [Pass.Judge].
 type Pass struct {
 	obligation Obligation
 	judged     map[string]int // judgements by requirement; "" if the evidence names none
@@ -51,18 +50,20 @@ type Finding struct {
 	Event   Event
 	Message string
 
-	// Seen is in how many of Plays rounds of its scenario a finding like this was made.
-	// Both are 0 unless the rounds differ.
+	// Seen is the number of rounds of the scenario in which a finding like this was made, and
+	// Plays is the number of all its rounds. Both are 0 unless the rounds differ.
 	Seen, Plays int
 }
 
 // MaxFindings is the maximum number of findings that one check keeps per conversation and
-// requirement, to keep reports readable. Further ones are only counted, in [Result.Dropped].
+// requirement, to keep reports readable. Further findings are only counted, in [Result.Dropped].
 const MaxFindings = 50
 
-// Judge records one judgement about e: whether the rule holds for it. A rule that never
-// judges is [Silent], not passed. If ok is false, format and args become the message of
-// a finding: what was seen and what is required, in the terms of the dialect.
+// Judge records one judgement about the event e: ok is whether the rule holds for e. If ok is
+// false, Judge also records a finding with e as evidence. The message of the finding is formatted
+// from format and args, and must say what was seen and what is required, in the terms of the
+// dialect. Judge may modify args. The verdict on a check that never calls Judge is [Silent], not
+// [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
 		e.Requirement = p.obligation.requirementForKind(e.Kind)
@@ -81,16 +82,16 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Limits of the message of a finding, which keep reports readable. Shortening a message loses
-// nothing: the bytes of the event hold all that the target sent.
+// Limits on the message of a finding. They keep reports readable. Shortening a message loses
+// nothing: the bytes of the event hold everything that the target sent.
 const (
 	maxQuoted  = 2 << 10 // bytes of one argument
 	maxListed  = 32      // items of one list
 	maxMessage = 4 << 10 // bytes
 )
 
-// formatMessage formats the message of a finding like fmt.Sprintf. It shortens long arguments, and
-// may modify args.
+// formatMessage returns the message of a finding, formatted like fmt.Sprintf. It shortens long
+// strings, byte slices and lists, which it replaces in args, and then the message as a whole.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -114,7 +115,7 @@ func formatMessage(format string, args []any) string {
 }
 
 // truncate returns s unchanged if it has at most limit bytes. Otherwise it returns the beginning of
-// s with a note of how many bytes were left out.
+// s, at most limit bytes, followed by a note of how many bytes were left out.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -126,9 +127,9 @@ func truncate(s string, limit int) string {
 	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
 }
 
-// Run applies the checks of a plan to the events of one conversation and returns their results. If
-// onFinding is not nil, Run calls it with each finding as soon as it is made, and with the
-// obligation whose check made it.
+// Run applies the checks of a plan to the events of one conversation and returns the results of the
+// checks. If onFinding is not nil, Run calls it as soon as a finding is made, with the finding and
+// with the obligation whose check made it. Findings beyond [MaxFindings] are left out.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
@@ -164,8 +165,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return evaluation
 }
 
-// UntilDone returns an iterator over the given events that stops early when ctx is done. The
-// Evaluation of a conversation that was stopped in this way is meaningless.
+// UntilDone returns an iterator over the given events that ends early when ctx is done. The
+// [Evaluation] of a conversation that ended early is meaningless.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -176,9 +177,9 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness observes whether a conversation has at least one complete exchange: a stream that
-// starts a run, has content and ends the run, with every frame well-formed. It also records which
-// kinds of requests and responses the conversation has.
+// A completeness tracks whether a conversation has at least one complete exchange: a stream that
+// starts a run, has content and ends the run, with every frame well-formed. It also records whether
+// the conversation has a request or a frame of the dialect, and whether its responses are HTTP.
 type completeness struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
 	complete               bool
@@ -188,10 +189,10 @@ type completeness struct {
 	exchangeProgress
 }
 
-// An exchangeProgress is what a completeness has seen of the current exchange.
+// An exchangeProgress records what a completeness has seen of the current exchange.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
-// observe updates the state with the next event of the conversation.
+// observe updates the state with e, the next event of the conversation.
 func (s *completeness) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:

@@ -2,10 +2,10 @@ package spec
 
 import "embed"
 
-// Documents holds the OpenAPI document and the catalogue of every dialect:
-// FAMILY/VERSION.yaml and FAMILY/VERSION.requirements.yaml. They are read by package
-// spec/dialect. Other files in these folders, such as those of package spec/coverage,
-// have neither a dot nor a dash in their base names, and so are not embedded.
+// Documents holds the OpenAPI document (FAMILY/VERSION.yaml) and the catalogue
+// (FAMILY/VERSION.requirements.yaml) of every dialect. Package spec/dialect reads them. Every
+// VERSION contains a dot or a dash. The base names of other YAML files, such as those of package
+// spec/coverage, contain neither, so those files are not embedded.
 //
 //go:embed */*.*.yaml */*-*.yaml
 var Documents embed.FS

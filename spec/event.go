@@ -11,17 +11,20 @@ import (
 	"time"
 )
 
-// A Kind is the type of an [Event], independent of the dialect: "message.delta".
+// A Kind is the type of an [Event], such as "message.delta". The kinds do not depend on the
+// dialect.
 type Kind string
 
-// Subject returns the part of the kind before the dot, such as "message" for "message.delta".
+// Subject returns the part of the kind before the dot, such as "message" for "message.delta". It
+// returns the whole kind if there is no dot.
 func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return t }
 
 // Phase returns the part of the kind after the dot, such as "delta" for "message.delta". It returns
 // "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
-// The kinds of events. In a dialect's document, x-kind gives the kind of a schema.
+// The kinds of events and of their parts, and the features of a dialect (SlotSeq and following).
+// In a dialect's document, the x-kind of a schema is the kind of the events that match the schema.
 const (
 	HTTPRequest  Kind = "http.request"  // a request was sent
 	HTTPResponse Kind = "http.response" // status line and header arrived
@@ -101,9 +104,10 @@ const (
 // EventStream is the media type of an event stream.
 const EventStream = "text/event-stream"
 
-// An Event is one decoded step of a conversation, with the bytes that prove it. Slots are
-// strings, spelled as in JSON (numbers in canonical form); "" is absent or null. Comments
-// name the kinds that carry a field where it is not for all.
+// An Event is one decoded step of a conversation, with the bytes from which it was decoded. Slots
+// are strings, spelled as in JSON, with numbers in canonical form. A slot is "" if the value is
+// absent or null. If only events of some kinds have a field, the comment on the field names these
+// kinds.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
@@ -162,19 +166,19 @@ type Event struct {
 	Err error
 }
 
-// IsStream reports whether a response is an event stream, or, for a request, whether the document
-// says that its response is one.
+// IsStream reports whether a response is an event stream. For a request, it reports whether the
+// document defines an event stream as the response.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
 // IsFrame reports whether the event is a complete frame of a stream and not a comment.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
-// Valid reports whether a request violates no constraint of its document. A server may refuse
-// invalid requests only.
+// Valid reports whether the event violates no constraint of the document. A server may refuse a
+// request because of its content only if the request is not valid.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept a request. It may if the request is valid, or
-// if the document permits (MAY) but does not demand to refuse each of its violations.
+// MayBeAccepted reports whether a server may accept a request: the request is valid, or, for each
+// of its violations, the document permits a refusal (level [May]) but does not demand one.
 func (e Event) MayBeAccepted() bool {
 	demanded := func(d RefusalRequirement) bool { return d.Level != May }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -182,8 +186,8 @@ func (e Event) MayBeAccepted() bool {
 	})
 }
 
-// DisplayName returns the name of an event for messages: its name on the wire, or, if it has none,
-// a description such as "a comment".
+// DisplayName returns the name of the event for messages. That is the name on the wire or, if the
+// event has none, a description such as "a comment".
 func (e Event) DisplayName() string {
 	switch {
 	case e.WireName != "":
@@ -198,8 +202,8 @@ func (e Event) DisplayName() string {
 	return "an event of the kind " + string(e.Kind)
 }
 
-// KindName returns the name on the wire that frames of kind k have in the response to the request
-// e. If they have none, it returns words.
+// KindName returns the name on the wire of frames of kind k in the response to the request e. If
+// such frames have no name, KindName returns words.
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.WireNames[k]; text != "" {
 		return text
@@ -207,7 +211,8 @@ func (e Event) KindName(k Kind, words string) string {
 	return words
 }
 
-// Last returns the last part of e that has kind k. ok is false if there is no such part.
+// Last returns the last part of e that has kind k, and true. If there is no such part, it returns
+// the zero Event and false.
 func (e Event) Last(k Kind) (part Event, ok bool) {
 	for _, p := range e.Parts {
 		if p.Kind == k {
@@ -217,8 +222,9 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 	return part, ok
 }
 
-// Prompt returns the text of the last user message of a request. ok is false if the request has no
-// user message, or if a tool result or a resume follows it: the server then answers that.
+// Prompt returns the text of the last user message of a request. If the request has no user
+// message, or if a tool result or a resume follows the last one, Prompt returns "" and false: the
+// server then answers the tool result or the resume.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -231,7 +237,8 @@ func (e Event) Prompt() (text string, ok bool) {
 	return text, ok
 }
 
-// A Violation says which constraint of the document a request, frame or reply violates, and where.
+// A Violation states which constraint of the document a request, frame or reply violates, and
+// where.
 type Violation struct {
 	Location    string               // "body /runId", "query runId"
 	Pointer     string               // JSON pointer into the body, if it is about the body
@@ -244,8 +251,8 @@ type Violation struct {
 // String returns the message of the violation.
 func (b Violation) String() string { return b.Message }
 
-// A RefusalRequirement is what one requirement demands of the refusal of a request. A refusal with
-// several requirements is judged for each of them separately.
+// A RefusalRequirement is what one requirement demands of the refusal of a request. If several
+// requirements apply to a refusal, the refusal is judged for each of them separately.
 type RefusalRequirement struct {
 	Requirement string   // id of the requirement
 	Level       Level    // its level
@@ -257,12 +264,13 @@ type RefusalRequirement struct {
 	Comment     string   // explanation for the reader of a finding
 }
 
-// DenialRequirements holds, by reason, what the document requires of refusals that depend
+// DenialRequirements holds, for each reason, what the document requires of a refusal that depends
 // on the principal and not on the content of the request.
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
 // StreamRequirements holds the ids of the requirements on the status, media type and content coding
-// of a streamed response. An id is "" if no requirement is about that subject alone.
+// of a streamed response, and whether the dialect has an event that ends the stream. An id is "" if
+// no requirement is about that property alone.
 type StreamRequirements struct {
 	Status        string // the status is 200
 	MediaType     string // the body is an event stream
@@ -298,7 +306,7 @@ const (
 	FlawTooLarge     FlawKind = "too-large"    // larger than the decoder's limit
 )
 
-// String returns the kind and the detail: "json: unexpected end".
+// String returns the kind and the detail of the flaw, such as "json: unexpected end".
 func (f Flaw) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
 }

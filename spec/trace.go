@@ -32,8 +32,8 @@ type Exchange struct {
 	At       time.Duration // when the request was sent, since the conversation began
 }
 
-// A Request is an HTTP request as the client sent it. Target is its path and query as the dialect's
-// document spells them, without the path of the server's base URL.
+// A Request is an HTTP request as the client sent it. Target is the path and query of the request
+// as the dialect's document spells them, without the path of the server's base URL.
 type Request struct {
 	Method, Target string
 	Header         Header
@@ -42,11 +42,11 @@ type Request struct {
 	Principal Principal
 }
 
-// A Principal says which of several users or clients sends a request. Recordings contain it in
-// place of the credentials.
+// A Principal identifies which of several users or clients sends a request. Recordings contain the
+// principal in place of the credentials.
 type Principal string
 
-// The principals that send requests.
+// The principals: the users and clients that may send a request.
 const (
 	PrimaryUser Principal = ""         // the user whose conversation it is
 	OtherUser   Principal = "other"    // another user with valid credentials
@@ -81,26 +81,27 @@ const (
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// An Arrival says when a part of a body arrived: At is the time, since the request was sent, at
-// which the first End bytes of the body had arrived.
+// An Arrival records when a part of a body arrived: the first End bytes of the body had arrived at
+// the time At, measured from the sending of the request.
 type Arrival struct {
 	End int
 	At  time.Duration
 }
 
-// The ways in which a body can end early, as errors for [Response].End.
+// Errors in [Response].End: the reasons why a response is not complete. End may wrap one of them.
 var (
-	// ErrClientLeft is the end of a body that the client stopped reading. It is not held
-	// against the server.
+	// ErrClientLeft means that the client stopped reading the body before its end. It does not
+	// count against the server.
 	ErrClientLeft = errors.New("the client left")
-	// ErrTruncated is the end of a body whose connection closed before its framing was complete.
+	// ErrTruncated means that the connection was closed before the body was complete according
+	// to its framing.
 	ErrTruncated = errors.New("the connection was closed before the end of the body")
-	// ErrReset is the end of a body whose connection or HTTP/2 stream the peer reset.
+	// ErrReset means that the peer reset the connection or the HTTP/2 stream.
 	ErrReset = errors.New("the connection was reset")
-	// ErrIdleTimeout is the end of a body that sent nothing for longer than the idle timeout.
+	// ErrIdleTimeout means that the server sent nothing for longer than the idle timeout.
 	ErrIdleTimeout = errors.New("the idle timeout expired")
-	// ErrLimitExceeded is the end of a response that exceeded a limit of the client, in bytes,
-	// events or time.
+	// ErrLimitExceeded means that the response exceeded a limit of the client, in bytes, events
+	// or time.
 	ErrLimitExceeded = errors.New("the response exceeded a limit")
 	// ErrNotHTTP means that the bytes of the response are not HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP")
@@ -109,8 +110,8 @@ var (
 // ErrRequestNotRecorded means that a recording contains a response but not its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
-// ErrUnrecognized means that no response of a conversation contains a well-formed frame of the
-// dialect, so that it is probably not a conversation in this dialect.
+// ErrUnrecognized means that no request of the dialect was recorded and that no response contains a
+// well-formed frame of the dialect, so that the conversations are probably not in this dialect.
 var ErrUnrecognized = errors.New("no frame of the dialect was recognised")
 
 // A Header is a list of header fields, in their order and spelling on the wire.
@@ -137,11 +138,13 @@ func (h Header) Has(name string) bool {
 }
 
 // With returns a copy of h in which the named field occurs once, at the end, with the given value.
+// The receiver is not modified.
 func (h Header) With(name, value string) Header {
 	return append(h.Without(name), Field{name, value})
 }
 
-// Without returns a copy of h from which all fields with the given name are removed.
+// Without returns a copy of h from which all fields with the given name are removed. Names are
+// compared without regard to case.
 func (h Header) Without(name string) Header {
 	out := make(Header, 0, len(h)+1)
 	for _, f := range h {
@@ -160,8 +163,8 @@ func (h Header) MediaType() string {
 }
 
 // DescribeOverrun returns which limit of the client a response exceeded, as a predicate to follow a
-// noun: "had not ended after 30s". It returns "" if end, the error with which the response ended,
-// is neither ErrIdleTimeout nor ErrLimitExceeded.
+// noun, such as "had not ended after 30s". The parameter end is the error with which the response
+// ended. If it is neither ErrIdleTimeout nor ErrLimitExceeded, DescribeOverrun returns "".
 func DescribeOverrun(end error) string {
 	for _, limit := range []error{ErrIdleTimeout, ErrLimitExceeded} {
 		if errors.Is(end, limit) {

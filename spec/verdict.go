@@ -18,7 +18,7 @@ const (
 )
 
 // FailureVerdict returns the verdict on a target that violates a requirement of level l: [Failed]
-// for Must, [Warned] for Should. For May it returns [Silent], because a permission cannot be
+// for Must and [Warned] for Should. For May it returns [Silent], because a permission cannot be
 // violated and not using it proves nothing.
 func (l Level) FailureVerdict() Verdict {
 	switch l {
@@ -31,10 +31,10 @@ func (l Level) FailureVerdict() Verdict {
 }
 
 // A Requirement is one clause of a dialect, with the ids of the checks that judge it, or with the
-// reason why no check can.
+// reason why no check can judge it.
 //
-// In Quote, " … " stands for omitted text. In English, a word in brackets is one that the document
-// lost when it was saved.
+// In the field Quote, " … " stands for omitted text. In the field English, a word in brackets is
+// one that was lost when the document was saved.
 type Requirement struct {
 	ID       string     `yaml:"id"`
 	Level    Level      `yaml:"level"`
@@ -55,8 +55,8 @@ var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
 // without quotation marks.
 func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
-// Convention reports whether the requirement is one of the test prompts (docs/prompts.md), and not
-// of the protocol.
+// Convention reports whether the requirement is a convention, that is a requirement of the test
+// prompts (docs/prompts.md) and not of the protocol.
 func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "docs/prompts.md") }
 
 // An Exclusion states why no check judges a requirement.
@@ -78,9 +78,9 @@ type Plan struct {
 	HasRunEnd   bool // the dialect has an event that ends a run
 }
 
-// NewPlan returns the plan for a catalogue. It has an obligation for each of the checks that a
-// requirement of the catalogue names, with all requirements that name the check. kinds lists the
-// kinds of the dialect's events.
+// NewPlan returns the plan for a catalogue. The plan has one obligation for each of the checks that
+// at least one requirement of the catalogue names; the obligation has all requirements that name
+// the check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
@@ -98,11 +98,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 }
 
 // Requirement returns the requirement that a finding of the check violates: the one that the event
-// of the finding names, or, if it names none, the strictest of the obligation.
+// of the finding names. If the event names no requirement of the obligation, Requirement returns
+// the strictest of them.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
-// requirementByID returns the requirement of the obligation with the given id. If it has none with
-// that id, it returns the strictest one.
+// requirementByID returns the requirement of the obligation whose id is id. If there is none, it
+// returns the strictest requirement of the obligation.
 func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {
@@ -116,10 +117,10 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementForKind returns the id of the requirement for which an event of kind k is evidence:
-// the only one that is about this kind or, if none is, the only one that is not about any
-// particular kind. It returns "" if there are several, or if the obligation has one requirement
-// only, as there is nothing to tell apart.
+// requirementForKind returns the id of the requirement for which an event of kind k is evidence.
+// That is the only requirement whose About contains k. If no About contains k, it is the only
+// requirement whose About is empty. requirementForKind returns "" if there is not exactly one such
+// requirement, or if the obligation has only one requirement.
 func (d Obligation) requirementForKind(k Kind) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -139,7 +140,7 @@ func (d Obligation) requirementForKind(k Kind) string {
 	return ""
 }
 
-// Level returns the strictest of the levels of the obligation's requirements.
+// Level returns the strictest level among the requirements of the obligation.
 func (d Obligation) Level() Level {
 	strictest := d.Requirements[0].Level
 	for _, r := range d.Requirements {
@@ -150,8 +151,8 @@ func (d Obligation) Level() Level {
 	return strictest
 }
 
-// A Verdict is the outcome of a check. Verdicts are ordered: as judgements are added, a verdict can
-// only get worse.
+// A Verdict is the outcome of a check. Verdicts are ordered, the worst last: further judgements can
+// raise a verdict, but never lower it.
 type Verdict int
 
 // The verdicts on a check or requirement, in order, the worst last.
@@ -173,7 +174,8 @@ func (v Verdict) String() string { return verdictNames[v] }
 // error.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Result is the outcome of one check on one conversation: the verdict and the findings.
+// A Result is the outcome of one check on one conversation: the verdict, the number of judgements
+// and the findings.
 type Result struct {
 	Obligation Obligation
 	Verdict    Verdict
@@ -187,7 +189,8 @@ type Result struct {
 	overruled   bool            // the verdict applies to every requirement
 }
 
-// newResult returns the result of the check of the obligation d, from what its pass p recorded.
+// newResult returns the result of the check of the obligation d, computed from what its pass p
+// recorded. Findings about requirements of level May are left out.
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
@@ -215,8 +218,9 @@ func newResult(d Obligation, p Pass) Result {
 }
 
 // VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
-// name another requirement are ignored. Findings that name none count as failures of every
-// requirement; judgements that name none count as passed only if no judgement names a requirement.
+// name another requirement are ignored. A finding that names no requirement counts as a failure of
+// every requirement. Judgements that name no requirement count as passed only if no judgement names
+// one. If the result was overruled, VerdictOn returns the overruling verdict.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -236,16 +240,16 @@ func (r Result) VerdictOn(requirement Requirement) Verdict {
 	return v
 }
 
-// Overrule replaces the verdict on all requirements of the obligation by v, for example by
-// [Skipped] because the target lacks a capability. The text why becomes the note of the result.
+// Overrule sets the verdict on all requirements of the obligation to v, for example to [Skipped]
+// because the target lacks a capability. The text why becomes the note of the result.
 func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that nothing in the conversation exercised the check, although the target
-// promised that something would. Every requirement of the obligation without evidence, except those
-// of level May, then counts as violated. BreakPromise reports whether there is such a requirement;
-// if so, the text why becomes the note.
+// BreakPromise records that nothing in the conversation exercised the check, although this was
+// promised. Every requirement of the obligation for which there is no evidence then counts as
+// violated, except those of level May. BreakPromise reports whether there is such a requirement. If
+// so, the text why becomes the note of the result; if not, the result is unchanged.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -260,8 +264,9 @@ func (r *Result) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add adds a finding that was not made by the check but by a comparison across the conversation. e
-// is its evidence; format and args become its message.
+// Add adds a finding that was made not by the check but by a comparison across the conversation,
+// and raises the verdict accordingly. The event e is the evidence; the message is formatted from
+// format and args.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -273,8 +278,8 @@ func (r *Result) Add(e Event, format string, args ...any) {
 	r.Verdict = max(r.Verdict, r.Obligation.Requirement(f).Level.FailureVerdict())
 }
 
-// An Evaluation holds the results of all checks for one conversation, and what is needed to know
-// whether they mean anything.
+// An Evaluation holds the results of all checks for one conversation, and the facts that decide
+// whether these results are meaningful.
 type Evaluation struct {
 	Results  []Result
 	Complete bool // at least one exchange is complete
@@ -285,10 +290,10 @@ type Evaluation struct {
 	NotHTTP         bool // at least one response was not HTTP
 }
 
-// RequireCompleteExchange turns every [Passed] into [Silent], unless at least one evaluation has a
-// complete exchange: a server that gives the same answer to all requests proves nothing. Failures
-// are kept, except if nothing can be judged at all (see [WhyUnjudgeable]). It modifies and returns
-// its argument.
+// RequireCompleteExchange changes every [Passed] verdict to [Silent], unless at least one of the
+// evaluations has a complete exchange: a server that gives the same answer to all requests proves
+// nothing. Other verdicts are kept, unless [WhyUnjudgeable] returns an error; then all verdicts
+// become [Silent]. RequireCompleteExchange modifies and returns its argument.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
 		return evaluations
@@ -306,9 +311,10 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	return evaluations
 }
 
-// WhyUnjudgeable returns why the evaluations say nothing about the target, or nil if they do. The
-// reason is [ErrNotHTTP] if no response was HTTP, and [ErrUnrecognized] if no request of the
-// dialect was recorded and no frame of the dialect was received.
+// WhyUnjudgeable returns the reason why the target cannot be judged by the evaluations, or nil if
+// it can. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP, and
+// [ErrUnrecognized] if no request of the dialect was recorded and no frame of the dialect was
+// received.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// heard returns the result of a check that makes the given judgements, each for a
-// requirement, on one conversation.
+// heard returns the result of a check with the given requirements that makes the given judgements
+// on one conversation.
 func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
@@ -30,8 +30,9 @@ type judgement struct {
 	holds bool
 }
 
-// A requirement's verdict depends on the evidence for it only. A MAY is never violated, and
-// an unused permission does not count as a pass.
+// TestOn checks that the verdict on a requirement depends only on the evidence for that
+// requirement, that a MAY is never violated, and that an unused permission does not count as a
+// pass.
 func TestOn(t *testing.T) {
 	must, should, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "should", Level: spec.Should}, spec.Requirement{ID: "may", Level: spec.May}
 	all := []spec.Requirement{must, should, may}
@@ -65,8 +66,8 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// Evidence without a requirement is for the one that is about its kind of event, or else for
-// the one that is not about any kind.
+// TestAbout checks that evidence that names no requirement counts for the requirement that is about
+// its kind of event or, if there is none, for the requirement that is not about any kind.
 func TestAbout(t *testing.T) {
 	end, failure := spec.Requirement{ID: "end", Level: spec.Must}, spec.Requirement{ID: "failure", Level: spec.Must, About: []spec.Kind{spec.RunError}}
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
@@ -93,7 +94,8 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// A broken promise violates requirements that demand something, but no permissions.
+// TestBreakPromise checks that a broken promise violates requirements that demand something, but no
+// permissions.
 func TestBreakPromise(t *testing.T) {
 	must, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "may", Level: spec.May}
 	r := heard([]spec.Requirement{must, may})
@@ -106,8 +108,8 @@ func TestBreakPromise(t *testing.T) {
 	}
 }
 
-// A conversation without a request or frame of the dialect is not judged, nor is one that is
-// not HTTP.
+// TestUnmeasured checks that a conversation is not judged if it has no request and no frame of the
+// dialect, or if it is not HTTP.
 func TestUnmeasured(t *testing.T) {
 	whole, asked, frame := spec.Evaluation{Complete: true, RequestRecorded: true, HTTP: true, Recognized: true}, spec.Evaluation{RequestRecorded: true, HTTP: true}, spec.Evaluation{Recognized: true, HTTP: true}
 	foreign, garbage := spec.Evaluation{HTTP: true}, spec.Evaluation{RequestRecorded: true, NotHTTP: true}

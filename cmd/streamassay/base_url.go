@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text, the base URL of a target, to which the paths of dialect d are appended. A
-// URL without a path gets the base path of the document. name is the flag or field that errors
-// name; errors do not show credentials in the URL.
+// baseURL parses text as the base URL of a target of dialect d. If the URL has no path, it gets the
+// base path of d; a slash at the end of the path is removed. An error begins with name, the flag or
+// field that holds the URL, and does not show credentials in the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(text)
 	if err != nil {
@@ -90,8 +90,8 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	return list, nil
 }
 
-// isToken reports whether s is a token by RFC 9110, section 5.6.2: the syntax of header field
-// names.
+// isToken reports whether s is a token as defined by RFC 9110, section 5.6.2, which is the syntax
+// of header field names.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

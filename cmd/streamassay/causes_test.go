@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// answering is a server that answers everything alike.
+// answering returns a handler that sends the same response to every request. header is a line
+// "Name: value"; an empty header adds no header field.
 func answering(status int, header, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -38,7 +39,8 @@ func chatty(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "data: {\"type\":\"text\",\"content\":\"Hi there\"}\n\n")
 }
 
-// another serves the reference of another dialect at the only path that agkit asks.
+// another returns a handler that answers every request with the stream of a run in the named
+// dialect, as the reference sends it.
 func another(t *testing.T, name string) http.HandlerFunc {
 	d, err := dialect.Open(name)
 	if err != nil {
@@ -53,8 +55,8 @@ func another(t *testing.T, name string) http.HandlerFunc {
 	}
 }
 
-// What made a target unjudgeable stands in the first five lines of what a person sees,
-// and first in the reports for programs.
+// TestRootCauseFirst checks that the cause that makes a target impossible to judge is in the first
+// five lines of the text report, and is the only cause in the JSON report.
 func TestRootCauseFirst(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -120,8 +122,8 @@ func TestRootCauseFirst(t *testing.T) {
 	}
 }
 
-// A stream in a content coding that nobody asked for is judged, and said first; a server
-// that wants TLS and hangs up on plain HTTP is recognised by that.
+// TestCauseOfUnreadable checks that the text report begins with the cause if a stream has a content
+// coding that was not requested, or if a server that expects TLS closes the connection.
 func TestCauseOfUnreadable(t *testing.T) {
 	zipped := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -188,8 +190,9 @@ func readReport(t *testing.T, path string) (r reports.Report) {
 	return r
 }
 
-// The report on a target that does not follow the prompts says so, and lists violations with
-// request and response and with a command that runs the scenario again.
+// TestNotScripted checks the report on a target that does not follow the test prompts: it names
+// this cause, and lists violations with request, response and a command that runs the scenario
+// again.
 func TestNotScripted(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(chatty))
 	t.Cleanup(srv.Close)
@@ -222,7 +225,8 @@ func TestNotScripted(t *testing.T) {
 	}
 }
 
-// The finding for a claimed capability that the target lacks shows request and response.
+// TestPromiseSaysWhatWasAnswered checks that the finding for a claimed capability that the target
+// lacks shows the prompt and the reply.
 func TestPromiseSaysWhatWasAnswered(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(chatty))
 	t.Cleanup(srv.Close)
@@ -235,7 +239,8 @@ func TestPromiseSaysWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// A server that goes away midway is one cause, not a verdict on each scenario after it.
+// TestTargetThatDies checks that a server that stops during a run is reported as one cause, and not
+// once for each scenario after that.
 func TestTargetThatDies(t *testing.T) {
 	var ln net.Listener
 	asked := make(chan struct{}, 1000)

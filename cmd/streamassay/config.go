@@ -19,17 +19,17 @@ import (
 // maxConfig is the largest --config file that is read, in bytes.
 const maxConfig = 1 << 20
 
-// A configSource says where in a --config file a target is defined. The zero value stands for a
-// target defined by flags.
+// A configSource is the position of a target in a --config file. The zero value stands for a target
+// defined by flags.
 type configSource struct {
 	file       string
-	index      int            // the number of the target in the file, from 1
+	index      int            // the number of the target in the file, starting at 1
 	line       int            // line on which the target begins
 	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns the name of a setting for error messages: its key if the --config file sets
-// it, otherwise its flag.
+// settingName returns the name of the setting key for error messages: the key itself if the
+// --config file sets it for this target, otherwise the corresponding flag, such as "--timeout".
 func (s configSource) settingName(key string) string {
 	if s.fieldLines[key] > 0 {
 		return key
@@ -40,14 +40,16 @@ func (s configSource) settingName(key string) string {
 	return "--" + key
 }
 
-// flagNames maps a key of a --config file to its flag, for those whose names differ.
+// flagNames maps keys of a --config file to the names of the corresponding flags, without dashes.
+// It holds only the keys whose flags have a different name.
 var flagNames = map[string]string{
 	"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report",
 }
 
-// locate adds the position in the --config file to a usage error: the line of the field that the
-// message begins with or, if it begins with no field, the first line of the target. Other errors
-// are returned unchanged.
+// locate adds the position of the target in the --config file to err if err is a usage error. The
+// line is that of the field with which the message begins or, if it begins with no field, the first
+// line of the target. Other errors, errors that already have their position, and errors of a target
+// defined by flags are returned unchanged.
 func (s configSource) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -60,9 +62,9 @@ func (s configSource) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns the prefix of a message about a target in a --config file: the file, the
-// line and the number of the target. The line is that of the field that message begins with or, if
-// it begins with no field, the first line of the target.
+// locationPrefix returns the prefix of message, an error message about a target in a --config file:
+// the file, the line and the number of the target. The line is that of the field with which the
+// message begins or, if it begins with no field, the first line of the target.
 func (s configSource) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -71,8 +73,9 @@ func (s configSource) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig reads the targets of a --config file. The fields that a target does not set keep the
-// values of flags. Errors are usage errors that name the file and the line.
+// readConfig reads the targets of a --config file. The fields that a target does not set have the
+// values of the parameter flags. Errors are usage errors that name the file and, if it is known,
+// the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -97,8 +100,9 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	return list, nil
 }
 
-// readConfigFile returns the content of a --config file of at most [maxConfig] bytes. Errors do not
-// contain the file name, which the caller adds.
+// readConfigFile returns the content of a --config file. An error means that the file cannot be
+// read, is empty or is larger than [maxConfig] bytes. The error does not contain the file name,
+// which the caller adds.
 func readConfigFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -124,7 +128,7 @@ type configItem struct {
 	fieldLines map[string]int
 }
 
-// configItems splits the text of a --config file into its targets. Errors begin with ":" or
+// configItems splits data, the text of a --config file, into its targets. Errors begin with ":" or
 // ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configItem, error) {
 	file, err := parser.ParseBytes(data, 0)
@@ -167,8 +171,9 @@ func configItems(data []byte) ([]configItem, error) {
 	return items, nil
 }
 
-// yamlError turns a syntax error of the YAML parser into one line that begins with its position,
-// ":LINE:".
+// yamlError returns an error of one line for err, a syntax error of the YAML parser. The text of
+// the result begins with ":LINE:", the position of the syntax error, or with ":" if the position is
+// unknown.
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -177,7 +182,8 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// nodeAt returns the node at a YAML path such as "$.targets[0]", nil if the file has no such node.
+// nodeAt returns the node at a YAML path such as "$.targets[0]", or nil if the path is invalid or
+// the file has no such node.
 func nodeAt(file *ast.File, path string) ast.Node {
 	at, err := yaml.PathString(path)
 	if err != nil {
@@ -190,8 +196,8 @@ func nodeAt(file *ast.File, path string) ast.Node {
 	return node
 }
 
-// lineOfNode returns the line on which the node at a YAML path begins, 1 if the file has no such
-// node.
+// lineOfNode returns the number of the line on which the node at a YAML path begins, or 1 if the
+// file has no such node.
 func lineOfNode(file *ast.File, path string) int {
 	node := nodeAt(file, path)
 	if fields := mappingFields(node); len(fields) > 0 {
@@ -203,7 +209,8 @@ func lineOfNode(file *ast.File, path string) int {
 	return node.GetToken().Position.Line
 }
 
-// fieldLineNumbers returns the line of each field of the mapping at a YAML path, by key.
+// fieldLineNumbers returns the line number of each field of the mapping at a YAML path, by key. The
+// result is empty if there is no mapping at that path.
 func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	lines := map[string]int{}
 	for _, field := range mappingFields(nodeAt(file, path)) {
@@ -214,7 +221,8 @@ func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	return lines
 }
 
-// mappingFields returns the fields of a mapping, or nil if node is not a mapping.
+// mappingFields returns the fields of node if it is a mapping, with or without an anchor, and nil
+// otherwise.
 func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	switch node := node.(type) {
 	case *ast.MappingNode:
@@ -227,8 +235,9 @@ func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// setFields sets the fields of a target from its mapping in a --config file. The prompts of flags
-// are added to those of the file. An error names the invalid field.
+// setFields sets the fields of the target from fields, its mapping in a --config file. The prompts
+// of the parameter flags are added for those scenarios for which the file has no prompt. An error
+// names the invalid field.
 func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) error {
 	kinds := fieldDescriptions()
 	t.Prompt = nil

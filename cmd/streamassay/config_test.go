@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What is wrong with a file of targets is one line that names the file, the line in it, the
-// target and the field, and what would be right; never a flag that nobody typed.
+// TestBadConfig checks that an invalid --config file results in a single line that names the file,
+// the line, the target, the field and the valid values, but no flag.
 func TestBadConfig(t *testing.T) {
 	const good = "targets:\n  - url: http://127.0.0.1:1\n    dialects: [agkit]\n"
 	for _, c := range []struct{ text, says string }{
@@ -71,7 +71,8 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// What a target leaves out is taken from the command line, prompts by scenario.
+// TestConfigAndFlags checks that fields that a target in a --config file does not set have the
+// values of the flags, and that prompts are merged by scenario.
 func TestConfigAndFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	text := "targets:\n  - &first\n    url: http://127.0.0.1:1\n    dialects: [agkit]\n    prompt: {text: mine}\n    max-event: 16MiB\n" +
@@ -97,8 +98,8 @@ func TestConfigAndFlags(t *testing.T) {
 	}
 }
 
-// A target that is asked in plain words, or that is said not to be scripted, promises nothing
-// of what scripted targets do: the embedded reference has no finding.
+// TestReferencePromises checks that the embedded reference has no findings, also with natural
+// prompts and with --lacks scripted, where nothing may be expected of a scripted agent.
 func TestReferencePromises(t *testing.T) {
 	for _, args := range [][]string{{"--prompts", "natural"}, {"--lacks", "scripted"}, {}} {
 		began := time.Now()

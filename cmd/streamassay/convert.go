@@ -21,7 +21,7 @@ type convertOptions struct {
 }
 
 // convertCommand returns the command convert, which converts recordings and fixtures of other tools
-// to files that the mock can serve.
+// into files that the mock can serve.
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
@@ -56,7 +56,9 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	return cmd
 }
 
-// run converts the recordings at paths and writes the files that result.
+// run converts the files at paths, writes the results to the output directory, and prints their
+// names and the problems that it found. It returns an error with exit code 1 if something could not
+// be converted.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -102,7 +104,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes an output file. It overwrites an existing file only with --force.
+// write writes f to the output directory. An existing file is overwritten only with --force;
+// otherwise it is an error.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

@@ -15,11 +15,11 @@ import (
 // stdoutPath is the path that stands for standard output.
 const stdoutPath = "-"
 
-// maxLinks is how many symbolic links are followed from a path to a file at most, because links can
-// form a loop.
+// maxLinks is the maximum number of symbolic links that are followed to find the file that a path
+// names. The limit is needed because links can form a loop.
 const maxLinks = 40
 
-// fifoTimeout is how long a write to a FIFO waits for a process that reads it.
+// fifoTimeout is how long a write to a FIFO waits for a process to open the FIFO for reading.
 const fifoTimeout = 10 * time.Second
 
 // A destination is a file to which a report or a ready file is written. A regular file is
@@ -105,7 +105,9 @@ func (d destination) isStdout() bool {
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
 }
 
-// checkWritable returns an error if the destination cannot be written. It changes nothing and does not block.
+// checkWritable returns an error if the destination cannot be written. It does not change the
+// destination and does not block. For a new file, it creates and removes a temporary file in the
+// same directory.
 func (d destination) checkWritable() error {
 	switch {
 	case d.fd >= 0:
@@ -126,7 +128,8 @@ func (d destination) checkWritable() error {
 	return checkAccess(d.file)
 }
 
-// checkFolder returns an error if no file can be created in an existing directory.
+// checkFolder returns an error if no file can be created in dir, an existing directory. To find
+// out, it creates a temporary file and removes it.
 func checkFolder(dir string) error {
 	probe, err := os.CreateTemp(dir, ".streamassay-*")
 	if err != nil {
@@ -136,7 +139,8 @@ func checkFolder(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write writes data to the destination. The context bounds the wait for the reader of a FIFO.
+// write writes data to the destination. ctx bounds only the wait for a reader if the destination is
+// a FIFO.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
@@ -150,8 +154,9 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces the content of a regular file in one step, so that no reader sees half of it. If
-// the directory is not writable, it overwrites the file in place instead.
+// replace replaces the content of a regular file in one step, so that no reader sees a part of the
+// new content. If no file can be created in the directory of an existing file, the file is
+// overwritten in place.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
@@ -161,8 +166,8 @@ func (d destination) replace(data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// writeFIFO writes data to a FIFO once a process has opened it for reading. It returns errNoReader
-// if none does within [fifoTimeout], or an error if ctx ends before.
+// writeFIFO writes data to a FIFO once a process has opened it for reading. It returns
+// [errNoReader] if no process does so within [fifoTimeout] or before ctx ends.
 func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
@@ -182,8 +187,9 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened a FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to a file and closes it. Its first two parameters are the results of
-// opening the file: if err is not nil, it is returned.
+// writeAndClose writes data to file and closes it. file and err are the results of opening the
+// file: if err is not nil, nothing is written and err is returned. The returned error does not
+// contain the file name.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)
@@ -195,8 +201,8 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if files cannot be created in a directory. If the directory does not
-// exist, it checks whether it could be created.
+// checkDir returns an error if no file can be created in the directory path. If the directory does
+// not exist, the nearest existing directory above it is checked instead. No directory is created.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

@@ -7,10 +7,12 @@ import (
 	"os"
 )
 
-// checkAccess is not implemented on this system; a file that cannot be written is noticed late.
+// checkAccess returns nil for every file, because the check is implemented only for Unix. A file
+// that is not writable is detected when it is written.
 func checkAccess(string) error { return nil }
 
-// checkDescriptor returns an error for all descriptors but standard output.
+// checkDescriptor returns an error for every descriptor except standard output, because others
+// cannot be written by number on this system.
 func checkDescriptor(fd int) error {
 	if fd != 1 {
 		return fmt.Errorf("descriptor %d: only standard output can be written by number on this system", fd)
@@ -18,11 +20,12 @@ func checkDescriptor(fd int) error {
 	return nil
 }
 
-// writeDescriptor writes data to standard output.
+// writeDescriptor writes data to standard output, the only descriptor that [checkDescriptor]
+// accepts on this system.
 func writeDescriptor(_ int, data []byte) error {
 	_, err := os.Stdout.Write(data)
 	return err
 }
 
-// openFIFO opens a FIFO for writing and waits for its reader.
+// openFIFO opens a FIFO for writing. It blocks until a process opens the FIFO for reading.
 func openFIFO(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }

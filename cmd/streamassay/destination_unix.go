@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// checkAccess returns an error if an existing file cannot be written. It does not open the
-// file, because the reader of a FIFO would notice.
+// checkAccess returns an error if the existing file at path cannot be written. It does not open the
+// file, because that would be visible to the reader of a FIFO.
 func checkAccess(path string) error {
 	const write = 2 // W_OK
 	if err := syscall.Access(path, write); err != nil {
@@ -19,7 +19,8 @@ func checkAccess(path string) error {
 	return nil
 }
 
-// checkDescriptor returns an error if a descriptor of this process cannot be written.
+// checkDescriptor returns an error if fd is not a descriptor of this process that is open for
+// writing.
 func checkDescriptor(fd int) error {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(fd, &stat); err != nil {
@@ -42,7 +43,8 @@ func writeDescriptor(fd int, data []byte) error {
 	return writeAndClose(os.NewFile(uintptr(own), fmt.Sprintf("descriptor %d", fd)), nil, data)
 }
 
-// openFIFO opens a FIFO for writing without blocking. It returns errNoReader if the FIFO has no reader.
+// openFIFO opens a FIFO for writing without blocking. It returns [errNoReader] if no process has
+// opened the FIFO for reading.
 func openFIFO(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENXIO) {

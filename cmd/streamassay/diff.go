@@ -16,11 +16,13 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// referenceName is the argument of diff that stands for the embedded reference server.
+// referenceName is the argument of the commands run and diff that stands for the embedded reference
+// server.
 const referenceName = "reference"
 
-// takesPerTarget is how often diff plays each scenario against each target. What differs between
-// two takes, the recordings of one scenario with one target, is volatile and not compared.
+// takesPerTarget is how often diff plays each scenario against each target. Each recording of a
+// scenario is a take. What differs between two takes of the same target is volatile and not
+// compared.
 const takesPerTarget = 2
 
 // A diffOptions holds the flags of the command diff.
@@ -30,8 +32,8 @@ type diffOptions struct {
 	headerA, headerB []string
 }
 
-// diffCommand returns the command diff, which compares the responses of two servers or in two
-// recordings.
+// diffCommand returns the command diff, which compares the responses of two servers, or those in
+// two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: targetOptions{Prompts: string(suites.ConformancePrompts), Parallel: 16, Repeat: 1}}
 	cmd := &cobra.Command{
@@ -99,14 +101,15 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 	return cmd
 }
 
-// A diffSide holds the conversations of A or of B, one of the two things that diff compares.
+// A diffSide holds the conversations of one side of a comparison, A or B.
 type diffSide struct {
 	dialects      []string                       // names, in the order of appearance
 	conversations map[string][]diff.Conversation // by the name of the dialect
 }
 
-// addTake adds the events of one take to the conversation with the given dialect and name, creating
-// it if necessary. If events is nil, the conversation gets no take: it could not be played.
+// addTake adds events, the events of one take, to the conversation with the given dialect and name,
+// which is created if it does not exist. If events is nil, which means that the conversation could
+// not be played, no take is added.
 func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -125,8 +128,8 @@ func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	h.conversations[dialect] = list
 }
 
-// run compares a with b, prints the report, and returns an error with the report's exit code unless
-// they are equal.
+// run compares the targets or recordings that the arguments a and b name, and prints the report. It
+// returns an error with the exit code of the report unless that is 0.
 func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	report := &diff.Report{Tool: "streamassay", Version: buildVersion(), A: a, B: b}
 	var left, right diffSide
@@ -171,15 +174,15 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// comparedSides holds what the two sides of diff have in common and what differs: the differences
-// in conversations of the same name, and the conversations that only one side has.
+// comparedSides is the result of comparing the two sides of diff: the differences in conversations
+// of the same name, and the conversations that only one side has.
 type comparedSides struct {
 	dialects []diff.DialectDiff
 	only     []string // conversations that only one side has, for people
 }
 
-// readRecordings reads the recordings at paths a and b. It returns an error if one cannot be read
-// or ctx ends before all are.
+// readRecordings reads the recordings at the paths a and b. It returns an error if a recording
+// cannot be read, or if ctx ends before all recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -193,8 +196,8 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 	return sides[0], sides[1], err
 }
 
-// isRecordingPath reports whether an argument of diff names an existing file or directory, and so
-// recordings rather than a server.
+// isRecordingPath reports whether word, an argument of diff, is the path of an existing file or
+// directory, and therefore stands for recordings and not for a server.
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)
 	return word != referenceName && err == nil
@@ -223,8 +226,9 @@ func chooseString(yes bool, a, b string) string {
 	return b
 }
 
-// compareSides compares the conversations of the same name on both sides. all holds the differences
-// by dialect; only lists the conversations that just one side has, as sentences for people.
+// compareSides compares the conversations that have the same name on both sides. The result all
+// holds the differences by dialect, and the result only holds one line of text for each
+// conversation that is missing on the other side.
 func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	all = []diff.DialectDiff{}
 	for _, name := range a.dialects {
@@ -249,8 +253,8 @@ func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	return all, only
 }
 
-// redactReport replaces secrets that were given on the command line, such as header values, in all
-// texts of a report.
+// redactReport replaces the secrets that were given on the command line, such as header values, in
+// all differences of r.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

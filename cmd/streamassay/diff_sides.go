@@ -17,7 +17,7 @@ import (
 )
 
 // runTargets plays the scenarios against both targets at the same time and returns the
-// conversations with each. It also sets the seed, the salt and the names of the targets in the
+// conversations with each target. It also sets the seed, the salt and the names of the targets in
 // report.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
@@ -100,8 +100,8 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents returns the events of a recording. In texts and headers, the host of the base URL
-// is replaced by a fixed name, so that it is not a difference between two servers.
+// relativeEvents returns the events of the recording t. In texts and headers, a fixed name replaces
+// the host of base, the base URL of the target, so that two servers do not differ by their hosts.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -112,8 +112,9 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 	return events
 }
 
-// replaceHost applies the replacer, which replaces the name of a host, to the texts and headers of
-// events and of their parts.
+// replaceHost applies r, which replaces the name of a host, to the texts and headers of events and
+// of their parts. It modifies the elements of events, but copies headers and parts before it
+// changes them.
 func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
@@ -127,7 +128,7 @@ func replaceHost(events []spec.Event, r *strings.Replacer) {
 	}
 }
 
-// readSide reads the recordings in the file or directory root, which is one side of diff.
+// readSide reads the recordings of one side of diff from root, a file or directory.
 func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	files, err := recordingsIn(root)
 	if err != nil {
@@ -145,8 +146,9 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds a recording to a side of diff, as one take of its conversation. Recordings that
-// --only or --skip exclude are ignored. It returns an error if the dialect is not known.
+// addRecording adds the recording t to h as one take of a conversation. A recording that --only or
+// --skip excludes is ignored. An error means that the dialect of the recording is missing or
+// unknown.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	names := slices.Clone(d.Dialects)
 	if t.Dialect != "" {
@@ -178,8 +180,9 @@ func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes the only conversation of each side comparable: if each side has exactly one, of the
-// same dialect, both get the same name, whatever their files are called.
+// pairUp makes two single conversations comparable: if h and other have exactly one conversation
+// each, of the same dialect, the conversation of other gets the name of the one of h. Otherwise
+// nothing is changed.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

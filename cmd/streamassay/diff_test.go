@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/diff"
 )
 
-// Two instances of the same server do not differ, although all their ids do.
+// TestDiffAlike checks that two instances of the same server do not differ, although all their ids
+// do.
 func TestDiffAlike(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()
@@ -25,7 +26,8 @@ func TestDiffAlike(t *testing.T) {
 	}
 }
 
-// What is different is shown side by side, and to programs.
+// TestDiffDifferent checks that a difference is shown side by side in the text report and is
+// contained in the JSON report, and that the JSON report does not contain a secret header value.
 func TestDiffDifferent(t *testing.T) {
 	right := rightServer(t, "agkit")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +56,8 @@ func TestDiffDifferent(t *testing.T) {
 	}
 }
 
-// Recordings are compared as targets are: other ids are none, another text is one.
+// TestDiffRecordings checks that recordings are compared like targets: different ids are not a
+// difference, but a different text is one.
 func TestDiffRecordings(t *testing.T) {
 	dir := t.TempDir()
 	for _, seed := range []string{"1", "2"} {
@@ -88,7 +91,8 @@ func TestDiffRecordings(t *testing.T) {
 	}
 }
 
-// Where nothing can be compared, that is said, and it is not success.
+// TestDiffNothing checks that diff reports the case that nothing can be compared, and that the exit
+// code is then not 0.
 func TestDiffNothing(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	gone := srv.URL
@@ -99,7 +103,8 @@ func TestDiffNothing(t *testing.T) {
 	}
 }
 
-// Bad input is one line.
+// TestDiffBadInput checks that invalid arguments of diff result in a single line that names the
+// invalid argument.
 func TestDiffBadInput(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// docsCommand returns the hidden command docs, which generates the documents that list the
-// checks, requirements, faults and clauses.
+// docsCommand returns the hidden command docs, which generates, or checks, the documents that list
+// the checks, requirements, faults and clauses.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
@@ -56,7 +56,8 @@ func docsCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// generateDocuments returns the text of each generated document, by file name.
+// generateDocuments returns the text of each generated document, by file name. An error means that
+// the clauses of the protocol documents are inconsistent.
 func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	clauses, err := coverage.Load()
 	if err != nil {
@@ -177,8 +178,8 @@ var familyTitles = map[fault.Category]string{
 	fault.CategoryWire:     "Faults in how the bytes of a stream are sent, and in how the body ends",
 }
 
-// supportingDialects returns the names of those dialects into which a fault can be injected,
-// because they have all kinds of events that it needs.
+// supportingDialects returns the names of those dialects into whose responses the fault f can be
+// injected, because they have all kinds of events that f requires.
 func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
 		kinds := d.Kinds()

@@ -8,8 +8,7 @@ import (
 // A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the exit code of a run of several targets: the worst of their codes, by
-// [worseExitCode].
+// worst returns the worst of the exit codes, by [worseExitCode], or [exitOK] if there are none.
 func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
@@ -18,8 +17,8 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the line that sums up a run of several targets. unwritten tells that a report
-// could not be written, which counts as an internal error.
+// summaryLine returns the line that sums up a run of several targets. unwritten tells whether a
+// report could not be written; if so, the run counts as an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -15,8 +15,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// explainCommand returns the command explain, which prints what a check, requirement or scenario is
-// about.
+// explainCommand returns the command explain, which describes a check, requirement or scenario.
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
@@ -49,8 +48,8 @@ for a scenario its requests. The ids are those of streamassay list.`,
 	return cmd
 }
 
-// explain prints everything whose id is id: checks, requirements and scenarios. It returns false if
-// there is nothing with this id.
+// explain prints to w a description of every check, requirement and scenario with the given id. If
+// there is none, it prints nothing and returns false.
 func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	found := false
 	if c, ok := rules.ByID(id); ok {
@@ -78,11 +77,11 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	return found
 }
 
-// maxNamedScenarios is how many scenarios explain names of those that give a check something to
-// judge.
+// maxNamedScenarios is the maximum number of scenarios that explain names for one check.
 const maxNamedScenarios = 8
 
-// explainCheck prints what a check is for, what provokes it and which requirements it serves.
+// explainCheck prints to w what the check c judges, which scenarios provoke c, and which
+// requirements of the given dialects c serves.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
@@ -124,8 +123,8 @@ func requirementText(r spec.Requirement) string {
 	return text
 }
 
-// explainRequirement prints a requirement of dialect d with its source and the checks that judge
-// it.
+// explainRequirement prints the requirement r of dialect d to w, with its source and the checks
+// that judge it.
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n",
 		r.ID, d.Name, r.Level, requirementText(r), r.Source)
@@ -145,18 +144,20 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// sampleEvent holds the values of requests that explain shows and nobody sends. The thread is a
-// UUID because some dialects require one.
+// sampleEvent holds the values from which explain builds sample requests. These are shown but never
+// sent. The thread is a UUID because some dialects require one.
 var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
 }
 
-// maxShownRequests is how many invalid requests explain names for one requirement.
+// maxShownRequests is the maximum number of invalid requests that explain names for one
+// requirement.
 const maxShownRequests = 8
 
-// explainRefusal prints the names of the requests that a server must refuse by requirement id. It
-// shows one of them as a curl command, next to the valid request that it differs from.
+// explainRefusal prints the names of the invalid requests that a server must refuse because of the
+// requirement with the given id. It shows one of them as a curl command, followed by the
+// corresponding valid request. If there are no such requests, it prints nothing.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -177,8 +178,9 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 		reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
 }
 
-// invalidRequests returns the invalid requests with one fault that a server must refuse by
-// requirement id. All are for one operation, op: the first that has any.
+// invalidRequests returns the invalid requests that a server must refuse because of the requirement
+// with the given id. All of them are requests for op, the first operation of d for which there are
+// any. If no operation has any, op is "" and faults is nil.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -200,8 +202,9 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 	return "", nil
 }
 
-// expectedRefusals describes the responses that requirement id accepts as refusals of an invalid
-// request. It returns nil unless the request violates exactly one constraint of its schema.
+// expectedRefusals returns descriptions of the responses that the requirement with the given id
+// accepts as refusals of m. It returns nil unless m violates exactly one constraint of its schema,
+// and the requirement applies to that violation.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
 	violations := d.ValidateRequest(m.Request)
 	if len(violations) != 1 {

@@ -9,11 +9,12 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// unprovoked are the requirements about refusals that no request with a fault is made
-// for, and why.
+// unprovoked maps each requirement about refusals for which no invalid request can be built to the
+// reason for that.
 var unprovoked = map[string]string{}
 
-// Every requirement about refusals shows the request that provokes it, and its twin.
+// TestExplainRefusals checks that invalid requests can be built for every requirement about
+// refusals, and that explain shows an invalid request with the corresponding valid one.
 func TestExplainRefusals(t *testing.T) {
 	dialects, err := dialect.All()
 	if err != nil {
@@ -45,8 +46,8 @@ func TestExplainRefusals(t *testing.T) {
 	}
 }
 
-// A quote stands in quotation marks and is rendered in English; a sentence of this
-// project stands without them.
+// TestExplainDemand checks that explain prints a quotation in quotation marks, with its English
+// translation, and a summary by this project without them.
 func TestExplainDemand(t *testing.T) {
 	d, err := dialect.Open("agentscope@1.1")
 	if err != nil {
@@ -65,7 +66,8 @@ func TestExplainDemand(t *testing.T) {
 	}
 }
 
-// faultsIn counts the requests with one fault for each requirement that they are about.
+// faultsIn returns, for each requirement about refusals, how many invalid requests of dialect d
+// violate a single constraint that the requirement refers to.
 func faultsIn(d *dialect.Dialect) map[string]int {
 	n := map[string]int{}
 	for _, o := range d.Operations() {

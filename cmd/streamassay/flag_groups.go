@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is the width, in columns, of the descriptions of flags in help texts.
+// helpWidth is the number of columns to which the descriptions of flags in help texts are wrapped.
 const helpWidth = 110
 
-// A flagWithPlaceholder wraps the value of a flag for a help text, so that the placeholder is shown in
-// place of the value's type.
+// A flagWithPlaceholder wraps the value of a flag for a help text, which then shows the placeholder
+// instead of the type of the value.
 type flagWithPlaceholder struct {
 	pflag.Value
 	placeholder string
@@ -20,8 +20,9 @@ type flagWithPlaceholder struct {
 
 func (v flagWithPlaceholder) Type() string { return v.placeholder }
 
-// describeFlags returns the help text of a set of flags, wrapped. A word in backquotes at the
-// beginning of a usage is the flag's placeholder: it is shown only after the flag's name.
+// describeFlags returns the help text of a set of flags, wrapped to [helpWidth]. A word in
+// backquotes at the beginning of a usage text is the placeholder of the flag: it is shown after the
+// name of the flag and removed from the text. The set is not modified.
 func describeFlags(set *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = set.SortFlags
@@ -38,16 +39,18 @@ func describeFlags(set *pflag.FlagSet) string {
 	return shown.FlagUsagesWrapped(helpWidth)
 }
 
-// Templates of help texts may call describeFlags.
+// init makes describeFlags available to the templates of help texts.
 func init() { cobra.AddTemplateFunc("describeFlags", describeFlags) }
 
-// A flagGroup is a titled group of flags in the help of a command.
+// A flagGroup is a titled group of flags in the help of a command. Its function addFlags adds the
+// flags to a set.
 type flagGroup struct {
 	title    string
 	addFlags func(*pflag.FlagSet)
 }
 
-// addFlagGroups adds the flags of all groups to a command and sets a help function that prints them by group.
+// addFlagGroups adds the flags of all groups to cmd and sets a help function that prints them group
+// by group.
 func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	sets := make([]*pflag.FlagSet, len(groups))
 	seen := map[string]bool{}

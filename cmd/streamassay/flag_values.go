@@ -13,7 +13,8 @@ import (
 // A byteSize is the value of a flag that takes a number of bytes, written as 65536, 64KiB or 64kB.
 type byteSize int64
 
-// byteUnits lists the units of sizes, the largest first; the binary ones come before the decimal ones.
+// byteUnits lists the units of sizes: first the binary units, then the decimal ones, each from
+// large to small.
 var byteUnits = []struct {
 	name  string
 	bytes byteSize
@@ -22,7 +23,8 @@ var byteUnits = []struct {
 // maxByteSize is the largest valid byteSize: 1 PiB, far below the overflow of int64.
 const maxByteSize = 1 << 50
 
-// Set parses a size such as 65536, 64KiB or 64kB, above 0.
+// Set sets s to the size in text, such as 65536, 64KiB or 64kB. It returns an error if text is not
+// a size above 0.
 func (s *byteSize) Set(text string) error {
 	number, unit := text, byteSize(1)
 	for _, u := range byteUnits {
@@ -42,12 +44,13 @@ func (s *byteSize) Set(text string) error {
 // byteSizeSyntax describes the syntax of sizes in error messages.
 const byteSizeSyntax = "a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)"
 
-// UnmarshalText parses a size in a --config file, with the syntax of the flags.
+// UnmarshalText sets s to a size in a --config file, which has the same syntax as in flags.
 func (s *byteSize) UnmarshalText(text []byte) error { return s.Set(string(text)) }
 
 func (s *byteSize) Type() string { return "SIZE" }
 
-// String returns the size with the largest binary unit that divides it: "64KiB".
+// String returns the size as a multiple of the largest binary unit that divides it, such as
+// "64KiB", or as a number of bytes without a unit if none does.
 func (s *byteSize) String() string {
 	for _, u := range byteUnits[:3] {
 		if *s > 0 && *s%u.bytes == 0 {
@@ -57,10 +60,11 @@ func (s *byteSize) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// A positiveInt is the value of a flag that takes a whole number above 0; 0 means that it was not given.
+// A positiveInt is the value of a flag that takes a whole number above 0. The value 0 means that
+// the flag has no default and was not given.
 type positiveInt int
 
-// Set parses a whole number above 0.
+// Set sets c to the number in text. It returns an error if text is not a whole number above 0.
 func (c *positiveInt) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
@@ -81,7 +85,8 @@ func (c *positiveInt) String() string {
 // A positiveDuration is the value of a flag that takes a duration above 0.
 type positiveDuration time.Duration
 
-// Set parses a duration above 0, in the syntax of [time.ParseDuration].
+// Set sets s to the duration in text, in the syntax of [time.ParseDuration]. It returns an error if
+// the duration is invalid or not above 0.
 func (s *positiveDuration) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
@@ -95,7 +100,7 @@ func (s *positiveDuration) Type() string { return "DURATION" }
 
 func (s *positiveDuration) value() time.Duration { return time.Duration(*s) }
 
-// String returns the duration without zero units at its end: "10m", not "10m0s".
+// String returns the duration without zero units at its end, such as "10m" instead of "10m0s".
 func (s *positiveDuration) String() string {
 	if *s == 0 {
 		return "0"
@@ -116,7 +121,8 @@ type enumValue struct {
 	allowed []string
 }
 
-// Set stores a word, or returns an error that lists the allowed words.
+// Set sets the value to text, or returns an error that lists the allowed words if text is not one
+// of them.
 func (c *enumValue) Set(text string) error {
 	for _, word := range c.allowed {
 		if word == text {

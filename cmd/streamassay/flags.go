@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// checkCommand returns an error if the first argument does not name a command. It runs
-// before flags are parsed, because the valid flags depend on the command.
+// checkCommand returns a usage error if the first of args is neither a flag nor the name of a
+// command. It must be called before flags are parsed, because the valid flags depend on the
+// command.
 func checkCommand(root *cobra.Command, args []string) error {
 	// Names such as "__complete" are hidden commands of cobra.
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") {
@@ -40,8 +41,8 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand returns the command help, which in contrast to cobra's own returns an error for an
-// unknown command.
+// helpCommand returns the command help. Unlike the help command of cobra, it returns an error for
+// an unknown command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -59,8 +60,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// runCompletion is what the command completion does if the shell is missing or unknown: it returns
-// a usage error.
+// runCompletion runs the command completion without a subcommand. It prints the help if args is
+// empty, and otherwise returns a usage error, because the shell is unknown.
 func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -68,8 +69,8 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// flagError turns an error of the flag parser into a usage error that names the flag and says which
-// values it takes.
+// flagError returns a usage error for err, an error of the flag parser. The usage error names the
+// flag and, if the value is invalid, the values that the flag accepts.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
@@ -96,8 +97,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// expectedValue returns a description of the values that the type of a flag accepts. For types
-// without one it returns the text of err.
+// expectedValue returns a description of the values that the flag f accepts, judging by its type.
+// For a type without such a description it returns the text of err.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -112,8 +113,9 @@ func expectedValue(f *pflag.Flag, err error) string {
 	return err.Error()
 }
 
-// checkEmptyFlags returns an error if a flag was given an empty value. That often comes from
-// a shell variable that is not set, and must not be taken for a flag that was left out.
+// checkEmptyFlags returns a usage error if a flag that takes a text was given an empty value. An
+// empty value often comes from a shell variable that is not set, and must not be treated like a
+// flag that was left out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
@@ -136,7 +138,8 @@ func checkPaths(paths []string) error {
 // A nameList is the value of a flag that takes names, separated by commas or in repeated flags.
 type nameList []string
 
-// Set appends the names of a comma-separated list. Empty names are errors.
+// Set appends the names in text, a comma-separated list, to n. It returns an error if a name is
+// empty.
 func (n *nameList) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
@@ -154,16 +157,17 @@ func (n *nameList) Set(text string) error {
 func (n *nameList) Type() string   { return "strings" }
 func (n *nameList) String() string { return strings.Join(*n, ",") }
 
-// singleValueType is the name that the flag parser sees as the type of a [singleValue].
+// singleValueType is the type name that a [singleValue] reports to the flag parser.
 const singleValueType = "text"
 
-// A singleValue is the value of a flag that must not be repeated: with two values, the intended one is unknown.
+// A singleValue is the value of a flag that must not be repeated, because it would be unclear which
+// value is meant.
 type singleValue struct {
 	value *string
 	isSet bool
 }
 
-// Set stores the value; a second call is an error.
+// Set stores text as the value. Every call after the first returns an error.
 func (o *singleValue) Set(text string) error {
 	if o.isSet {
 		return fmt.Errorf("given twice, first as %q", *o.value)
@@ -180,8 +184,8 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first of the given flags that is on the command line, with its
-// dashes, "" if none is.
+// firstChangedFlag returns the first of the named flags that was given on the command line, as
+// "--NAME", or "" if none was.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {

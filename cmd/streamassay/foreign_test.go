@@ -16,8 +16,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// A foreigner is a server in another language, by somebody who had the documents of a
-// protocol and none of our code.
+// A foreigner is a server in another programming language that was written from the documents of a
+// protocol, without using the code of this project.
 type foreigner struct {
 	file    string // in testdata/foreign
 	dialect string
@@ -27,7 +27,7 @@ type foreigner struct {
 	variants []string // what --variant calls other ways to be correct
 }
 
-// A way is one in which a foreigner breaks its protocol.
+// A way is one of the ways in which a foreigner can be made to violate its protocol.
 type way struct {
 	name   string // what --break calls it
 	breaks string // the requirement that must fail
@@ -97,8 +97,9 @@ var foreigners = []foreigner{
 		}},
 }
 
-// A server that keeps to its documents gives no finding whatever, whoever wrote it; one
-// that breaks them in one way fails for that, and for nothing else.
+// TestForeigners checks that a foreigner that follows its protocol has no findings, and that a
+// foreigner that violates the protocol in one way fails because of that way and for no other
+// reason.
 func TestForeigners(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -115,7 +116,8 @@ func TestForeigners(t *testing.T) {
 	}
 }
 
-// soakSeeds is how many seeds a soak plays: SOAK_SEEDS, or 1.
+// soakSeeds returns the number of seeds that TestForeignersSoak plays: the value of the environment
+// variable SOAK_SEEDS, or 1 if it is not set.
 func soakSeeds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SOAK_SEEDS")
@@ -129,10 +131,10 @@ func soakSeeds(t *testing.T) int {
 	return n
 }
 
-// TestForeignersSoak plays sequences to correct servers that differ in what no document
-// settles: whether a conversation is locked while a run goes on that the client has left,
-// whose conversation a session is, when something said is kept. None may draw a finding,
-// neither at first nor when the same seed is played again without a restart.
+// TestForeignersSoak plays sequences against correct servers that differ in behavior that no
+// document specifies: whether a thread is locked while a run continues after its client left, who
+// owns a session, and when a message is stored. No sequence may have a finding, neither at first
+// nor when the same seed is played again without a restart.
 func TestForeignersSoak(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -153,7 +155,8 @@ func TestForeignersSoak(t *testing.T) {
 	}
 }
 
-// soak plays the sequences of one seed.
+// soak plays the sequences of one seed against the server at address, and fails the test if a
+// requirement is violated. round is only used in messages.
 func (f foreigner) soak(t *testing.T, address string, round, seed int) {
 	t.Helper()
 	dir, sequences := t.TempDir(), "8"
@@ -169,7 +172,7 @@ func (f foreigner) soak(t *testing.T, address string, round, seed int) {
 	}
 }
 
-// verdicts are what a report says in JSON.
+// A verdicts holds the parts of a JSON report that the tests in this file read.
 type verdicts struct {
 	Exit     int
 	Dialects []struct {
@@ -182,7 +185,8 @@ type verdicts struct {
 	}
 }
 
-// play starts the server and holds it to its dialect.
+// play starts the server, runs the program against it and returns the report. breakage is the name
+// of the way in which the server violates its protocol, or "" for a correct server.
 func (f foreigner) play(t *testing.T, python, breakage string) (r verdicts) {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +198,8 @@ func (f foreigner) play(t *testing.T, python, breakage string) (r verdicts) {
 	return readVerdicts(t, dir, out+said)
 }
 
-// readVerdicts reads the report r.json of a folder.
+// readVerdicts reads the JSON report r.json in the directory dir. If there is none, out is shown in
+// the failure of the test.
 func readVerdicts(t *testing.T, dir, out string) (r verdicts) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
@@ -207,8 +212,8 @@ func readVerdicts(t *testing.T, dir, out string) (r verdicts) {
 	return r
 }
 
-// start starts the server with a flag of this value, if it is any, and returns where it
-// listens.
+// start starts the server and returns its URL. If value is not empty, the server gets the given
+// flag with that value.
 func (f foreigner) start(t *testing.T, python, flag, value string) (address string) {
 	t.Helper()
 	port := filepath.Join(t.TempDir(), "port")
@@ -240,7 +245,7 @@ func (f foreigner) start(t *testing.T, python, flag, value string) (address stri
 	return address
 }
 
-// red are the requirements that a report calls broken.
+// red returns the ids of the requirements with the verdict failed, warned or error in a report.
 func red(r verdicts) (all []string) {
 	for _, d := range r.Dialects {
 		for _, q := range d.Requirements {
@@ -252,8 +257,8 @@ func red(r verdicts) (all []string) {
 	return all
 }
 
-// holds says what is held against a server without fault, and whether it was put to each
-// of the tests that the others fail.
+// holds fails the test if the report on a correct server has findings, or if a requirement that one
+// of the ways violates was not tested.
 func (f foreigner) holds(t *testing.T, r verdicts) {
 	t.Helper()
 	if r.Exit != exitOK || len(red(r)) > 0 {
@@ -274,7 +279,8 @@ func (f foreigner) holds(t *testing.T, r verdicts) {
 	}
 }
 
-// fails holds a report against the way in which the server is broken.
+// fails fails the test unless the report r shows the violation of w, with the expected finding, and
+// no requirements other than those that w lists are violated.
 func (w way) fails(t *testing.T, r verdicts) {
 	t.Helper()
 	broken := red(r)

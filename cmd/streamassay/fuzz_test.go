@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A file of targets is read, or refused in one line that begins with its name.
+// FuzzConfig checks that any --config file is either read, or results in a one-line error that
+// contains the file name.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		"targets:\n  - url: http://127.0.0.1:1\n    dialects: [runs, agkit@0.0.10]\n    headers: ['A: b']\n    timeout: 3s\n    prompt: {text: hi}\n",

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A hostile target wastes the time or the memory of its client. Exactly one of its ways
-// is set.
+// A hostile is a target that wastes the time or the memory of its clients. Exactly one of the
+// fields stream, conn and coded is set.
 type hostile struct {
 	name   string
 	stream func(s *speaker)                         // what it streams
@@ -28,7 +28,7 @@ type hostile struct {
 	short  bool                                     // it is among those that CI tries
 }
 
-// completeRun sends a complete run.
+// completeRun writes the events of a complete run with one message and flushes them.
 func (s *speaker) completeRun() {
 	s.say(s.start, "", "")
 	s.say(s.open, "m1", "")
@@ -39,7 +39,8 @@ func (s *speaker) completeRun() {
 	s.flush()
 }
 
-// every does something each so often until the client has gone.
+// every calls do and flushes the stream at intervals of d, until do returns false or the client has
+// left.
 func (s *speaker) every(d time.Duration, do func() bool) {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
@@ -187,7 +188,7 @@ var hostileStreams = []hostile{
 	}},
 }
 
-// zipped is head and a text, so many times, compressed.
+// zipped returns head followed by the given number of copies of text, compressed with gzip.
 func zipped(head, text []byte, times int) []byte {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -205,7 +206,8 @@ const (
 	jsonHead   = okHead + "Content-Type: application/json\r\n"
 )
 
-// flood writes first and then more as long as it is taken.
+// flood returns a function that writes first to a connection, and then writes more again and again
+// until writing fails.
 func flood(first, more string) func(context.Context, net.Conn) {
 	return func(_ context.Context, conn net.Conn) {
 		for _, err := io.WriteString(conn, first); err == nil; _, err = io.WriteString(conn, more) {
@@ -213,7 +215,9 @@ func flood(first, more string) func(context.Context, net.Conn) {
 	}
 }
 
-// drip writes first and then more, piece by piece, so often.
+// drip returns a function that writes first to a connection, and then endless copies of more in
+// pieces of size bytes, with a pause after each piece. It ends when writing fails or its context is
+// done.
 func drip(first, more string, size int, pause time.Duration) func(context.Context, net.Conn) {
 	return func(ctx context.Context, conn net.Conn) {
 		_, err := io.WriteString(conn, first)
@@ -232,7 +236,8 @@ func drip(first, more string, size int, pause time.Duration) func(context.Contex
 	}
 }
 
-// saying writes a text and waits for the client to go.
+// saying returns a function that writes text to a connection and waits until the client closes the
+// connection.
 func saying(text string) func(context.Context, net.Conn) {
 	return func(ctx context.Context, conn net.Conn) {
 		_, _ = io.WriteString(conn, text)
@@ -273,7 +278,7 @@ var hostileConns = []hostile{
 	}},
 }
 
-// start serves a hostile target that speaks a tongue, and is its URL.
+// start serves the target in the dialect of k until the end of the test, and returns its URL.
 func (h hostile) start(t *testing.T, k tongue) string {
 	if h.conn != nil {
 		return "http://" + h.listen(t)
@@ -309,7 +314,8 @@ func (h hostile) start(t *testing.T, k tongue) string {
 	return srv.URL
 }
 
-// listen serves connections by hand, each once its request has begun to come.
+// listen accepts connections and calls h.conn for each, after reading the beginning of its first
+// request. It returns the address, as HOST:PORT.
 func (h hostile) listen(t *testing.T) (address string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// What a run against a hostile target may cost.
+// Limits of the time and the memory (resident, in MiB) that a run against a hostile target may use.
 const (
 	maxHostileTime   = 60 * time.Second
 	maxHostileMemory = 512 // MiB
 )
 
-// A toll holds the cost and the result of a run against a hostile target.
+// A toll holds the cost and the result of one run against a hostile target.
 type toll struct {
 	target, family string
 	took           time.Duration
@@ -41,10 +41,11 @@ type tollReport struct {
 	}
 }
 
-// TestHostile runs the program against targets that waste the time or the memory of their
-// client: each run ends in bounded time and memory, with the right exit code. CI tries a
-// few of them with short limits, each in one dialect; HOSTILE=docs tries all with the defaults, and writes
-// docs/hostile.md (make hostile). HOSTILE=NAME tries those whose names begin so.
+// TestHostile checks that the program ends in bounded time and memory, with the right exit code,
+// when it tests hostile targets. By default it tries a few targets with short limits, each in one
+// dialect. With the environment variable HOSTILE=docs it tries all targets with the default limits
+// and writes docs/hostile.md (make hostile). With any other value it tries the targets whose names
+// begin with that value.
 func TestHostile(t *testing.T) {
 	only := os.Getenv("HOSTILE")
 	args := []string{"--timeout", "4s", "--idle-timeout", "2s"}
@@ -83,7 +84,8 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// measure runs the program once.
+// measure runs the program once against the target h and stores the cost and the result in got.
+// args are additional arguments of the program.
 func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command(os.Args[0], append([]string{"run", h.start(t, k), "--dialect", k.dialect, "--report", "json=" + file}, args...)...)
@@ -112,8 +114,9 @@ func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
 	t.Logf("%.1f s (%.1f s of processors), %d MiB, exit %d: %s", got.took.Seconds(), got.cpu.Seconds(), got.memory, got.exit, got.says)
 }
 
-// watchMemory returns a function that returns the peak memory of a process in MiB, where /proc
-// has it. The value of wait4 is not used: it includes memory of the parent process.
+// watchMemory starts to watch the memory of a process. It returns a function that ends the watching
+// and returns the peak, in MiB, or 0 on systems without /proc. The peak is not taken from wait4,
+// because that includes memory of the parent process.
 func watchMemory(pid int) (peak func() int64) {
 	over, last := make(chan struct{}), make(chan int64)
 	go func() {
@@ -138,7 +141,8 @@ func watchMemory(pid int) (peak func() int64) {
 	return func() int64 { close(over); return <-last }
 }
 
-// check fails the test if a measurement exceeds its bound.
+// check fails the test if the cost exceeds a limit, or if the exit code or the results of the
+// checks are not those expected of h.
 func (h hostile) check(t *testing.T, got toll) {
 	if got.took > maxHostileTime {
 		t.Errorf("it took %v", got.took)
@@ -165,7 +169,9 @@ func (h hostile) check(t *testing.T, got toll) {
 	}
 }
 
-// firstFinding is the first of the text scenario, or else the first of all.
+// firstFinding returns the message of the first finding in the scenario text or, if there is none,
+// of the first finding or failed check in any scenario. It returns "" if there is nothing of the
+// kind.
 func firstFinding(r tollReport) (message string) {
 	for _, d := range r.Dialects {
 		for _, c := range d.Checks {
@@ -185,7 +191,8 @@ func firstFinding(r tollReport) (message string) {
 	return message
 }
 
-// hostileDocument is docs/hostile.md.
+// hostileDocument returns the text of docs/hostile.md, with one line in its table for each of the
+// tolls.
 func hostileDocument(tolls []*toll) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# What hostile targets cost
@@ -194,10 +201,10 @@ func hostileDocument(tolls []*toll) []byte {
 
 A run ends in bounded time and memory, whatever its target does: see --timeout, --idle-timeout, --max-bytes and
 --max-events. The table shows %d targets in four families of protocols, each run with the defaults, on %d processors:
-the time it took, the peak of its memory (resident), its exit code, and the first thing that it said. The bounds are
-%v and %d MiB. A short form of the test is part of the ordinary tests.
+the duration, the peak of the resident memory, the exit code, and the first finding, of scenario text if it has one.
+The bounds are %v and %d MiB. A short form of the test is part of the ordinary tests.
 
-| target | dialect | s | MiB | exit | what is said |
+| target | dialect | s | MiB | exit | first finding |
 |---|---|--:|--:|--:|---|
 `, len(tolls)/len(tongues), runtime.NumCPU(), maxHostileTime, maxHostileMemory)
 	for _, got := range tolls {

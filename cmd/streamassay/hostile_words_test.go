@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A tongue is how a family of protocols spells what hostile targets say.
+// A tongue holds the templates from which hostile targets build the frames of one dialect. A frame
+// without a template is not sent.
 type tongue struct {
 	dialect           string
 	start, open, text string // of a run, of a message, and a piece of it
@@ -16,7 +17,9 @@ type tongue struct {
 	accept            string // the reply to a request that opens a run told elsewhere
 }
 
-// The words: %T is the thread, %R the run, %M a message's id, %X a text, %N a number.
+// tongues holds the templates of each dialect that hostile targets use. In a template, %T stands
+// for the id of the thread, %R for that of the run, %M for that of a message, %X for a text and %N
+// for a number.
 var tongues = []tongue{
 	{
 		dialect: "agkit@0.0.10",
@@ -49,7 +52,7 @@ var tongues = []tongue{
 	},
 }
 
-// A speaker writes one stream.
+// A speaker writes one stream from the templates of a tongue.
 type speaker struct {
 	tongue
 	w           io.Writer
@@ -66,7 +69,7 @@ var (
 	runName    = regexp.MustCompile(`"runId":"([^"]*)"`)
 )
 
-// asked finds out who is spoken to.
+// asked sets the ids of the thread and the run from the request r, and reads its body to the end.
 func (s *speaker) asked(r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if m := threadName.FindSubmatch(body); m != nil {
@@ -81,7 +84,8 @@ func (s *speaker) asked(r *http.Request) {
 	}
 }
 
-// say writes one frame.
+// say writes one frame, with message and text filled into the template; an empty template writes
+// nothing. It returns false if a write has failed, because the client has left.
 func (s *speaker) say(template, message, text string) bool {
 	if template == "" || s.err != nil {
 		return s.err == nil

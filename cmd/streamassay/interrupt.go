@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// signalExitBase is what is added to the number of a signal to get the exit code of a program that
-// the signal ended, as shells do.
+// signalExitBase plus the number of a signal is the exit code of a program that the signal ended,
+// as in shells.
 const signalExitBase = 128
 
 // An interruptError is the cause of a context that a signal cancelled.
@@ -27,7 +27,8 @@ func (i interruptError) Error() string {
 	return "interrupted by SIGINT"
 }
 
-// exitCode returns the exit code for the signal: 130 for SIGINT, 143 for SIGTERM.
+// exitCode returns the exit code of a program that the signal ended: 143 for SIGTERM, and 130 for
+// SIGINT.
 func (i interruptError) exitCode() int {
 	if i.signal == syscall.SIGTERM {
 		return reports.ExitTerminated
@@ -35,12 +36,12 @@ func (i interruptError) exitCode() int {
 	return reports.ExitInterrupted
 }
 
-// exitFlagKey is the context key of the *atomic.Bool that tells whether a second signal ends the
-// program at once.
+// exitFlagKey is the context key of a flag, an *atomic.Bool, that is true if a second signal is to
+// end the program at once.
 type exitFlagKey struct{}
 
-// withSignals returns a context that SIGINT and SIGTERM cancel, with an [interruptError] as its
-// cause. The caller must call stop, after which signals are handled as before.
+// withSignals returns a context that SIGINT and SIGTERM cancel. The cause of the context is then an
+// [interruptError]. The caller must call stop, after which signals are handled as before.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
@@ -62,14 +63,15 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 }
 
 // exitOnSecondSignal makes a second signal end the program at once. ctx must come from
-// [withSignals]. Servers do not call it, because they must end their streams first.
+// [withSignals]. Commands that serve do not call it, because they must end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }
 
-// interruptedBy returns the signal that cancelled ctx. ok is false if no signal did.
+// interruptedBy returns the signal that cancelled ctx. ok is false if ctx was not cancelled by a
+// signal.
 func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
@@ -83,10 +85,12 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 	r.Conclude(o)
 }
 
-// signalGrace is how long diff may go on comparing after a signal, in order to report what it has.
+// signalGrace is how long diff may take, after a signal, to compare the conversations that were
+// already played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that ends [signalGrace] after ctx. The caller must call stop.
+// withSignalGrace returns a context that ends [signalGrace] later than ctx, with the same cause.
+// The caller must call stop.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -99,8 +103,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	return later, func() { unlink(); cancel(nil) }
 }
 
-// runUntilDone calls do and returns its results. If ctx ends first, it returns an error at once,
-// while do goes on in its own goroutine and its results are lost.
+// runUntilDone calls do in a goroutine of its own and returns the results of do. If ctx ends first,
+// it returns an error at once; do then continues, and its results are discarded.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A follower opens a run and hears what it can of it.
+// A follower starts a run and reads as many events of the run as it can. Tests use it to compare
+// events before and after a server is killed.
 type follower struct {
 	d      *dialect.Dialect
 	thread string
@@ -53,7 +54,8 @@ func (f *follower) open(ctx context.Context, base, text string) {
 	}
 }
 
-// listen hears on from where it was, until the stream ends.
+// listen reads the stream of the run from the last cursor until the stream ends or breaks off. It
+// returns an error only if the request fails or is refused.
 func (f *follower) listen(ctx context.Context, base string) error {
 	res, err := f.do(ctx, base, "listen", spec.Event{Cursor: f.cursor})
 	if err != nil {
@@ -90,8 +92,8 @@ func (f *follower) hear(frame string) {
 	f.over = f.over || strings.Contains(frame, `"RUN_FINISHED"`) || strings.Contains(frame, `"RUN_ERROR"`)
 }
 
-// check says what is wrong with what was heard in all: every event once, in order,
-// and an end.
+// check returns an error unless the frames that were read contain every event once and in order,
+// and end with a terminal event. deltas is the number of deltas of a run that finishes.
 func (f *follower) check(deltas int) error {
 	seen := map[string]bool{}
 	next := 1
@@ -134,7 +136,7 @@ func followers(t *testing.T) []*follower {
 	return all
 }
 
-// forAll does the same for all, at the same time.
+// forAll calls do for all followers concurrently and waits until all calls have returned.
 func forAll(all []*follower, do func(i int, f *follower)) {
 	var wait sync.WaitGroup
 	for i, f := range all {
@@ -143,8 +145,9 @@ func forAll(all []*follower, do func(i int, f *follower)) {
 	wait.Wait()
 }
 
-// conclude lets every run whose opening was acknowledged be heard to its end, and
-// again from its beginning: both are the same.
+// conclude reads each acknowledged run to its end, and then once more from its beginning. It fails
+// the test if the events differ, are incomplete or out of order, or if the message of the user is
+// not in the history.
 func conclude(t *testing.T, all []*follower, base string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -190,7 +193,8 @@ const (
 	killedPrompt = "conformance:slow 40 25"
 )
 
-// remembered: what the user said stands in the history.
+// remembered fails the test if the history of the follower's thread does not contain the message of
+// the user.
 func remembered(t *testing.T, ctx context.Context, f *follower, base string) {
 	res, err := f.do(ctx, base, "history", spec.Event{})
 	if err != nil {
@@ -203,7 +207,8 @@ func remembered(t *testing.T, ctx context.Context, f *follower, base string) {
 	}
 }
 
-// All that a server on SQLite has acknowledged is there after kill -9.
+// TestKillSQLite checks that everything that a server with a SQLite store has acknowledged is still
+// there after the server was killed.
 func TestKillSQLite(t *testing.T) {
 	state := "sqlite:" + filepath.Join(t.TempDir(), "state.db")
 	first := startServe(t, runsAlone, "--state", state)
@@ -219,8 +224,8 @@ func TestKillSQLite(t *testing.T) {
 	conclude(t, all, runsBase(startServe(t, runsAlone, "--state", state)))
 }
 
-// One of two servers on Redis dies: those who listened to it go on at the other,
-// which ends the orphaned runs.
+// TestKillRedis kills one of two servers that share a Redis store. It checks that clients of that
+// server can continue at the other one, which also ends the runs of the killed server.
 func TestKillRedis(t *testing.T) {
 	state := startRedis(t)
 	replicas := []*served{startServe(t, runsAlone, "--state", state), startServe(t, runsAlone, "--state", state)}

@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// addLimitFlags adds the flags that limit the time and the bytes spent on a target.
+// addLimitFlags adds to f the flags that limit the duration of a run and the duration and size of
+// responses. It also sets their default values in t.
 func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 	t.MaxBytes, t.MaxEvent = suites.DefaultMaxBytes, dialect.MaxEventBytes
 	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "`DURATION` maximum duration of one exchange")
@@ -31,8 +32,8 @@ func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 // responses of every server, and the report would blame the server for it.
 const minBodyLimit = 1 << 10
 
-// applyLimits parses the limits of time and size in the options, checks them and stores them in s.
-// An error names the flag or field.
+// applyLimits parses and checks the limits of time and size in the options, and stores them in s.
+// An error names the invalid flag or field.
 func (t targetOptions) applyLimits(s *suites.Target) error {
 	for _, d := range []struct {
 		key, text string
@@ -64,8 +65,8 @@ func (t targetOptions) applyLimits(s *suites.Target) error {
 	return nil
 }
 
-// remainingTime returns what is left of limit for a run that started at began, but at least 1 ns,
-// because 0 means that there is no limit. If limit is 0, it returns 0.
+// remainingTime returns how much of limit is left for a run whose start time is began. The result
+// is at least 1 ns, because 0 stands for no limit. If limit is 0, the result is 0.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -79,7 +79,7 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	return cmd
 }
 
-// run judges the recordings in files, prints notes on them and writes the reports. It returns an
+// run judges the recordings in files, prints notes on them, and writes the reports. It returns an
 // error with the exit code of the report unless that is 0.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
@@ -142,10 +142,11 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return nil
 }
 
-// evaluate judges each recording. It returns the results by the name of the dialect, and the
-// dialects in the order of their first recordings. All recordings of a dialect count as one run:
-// nothing in them passes unless one of them has a complete exchange. If ctx ends, the remaining
-// recordings are left out.
+// evaluate judges each recording in list. It returns the dialects in the order of their first
+// recordings, and the results by the name of the dialect. All recordings of a dialect count as one
+// run: nothing in them passes unless one of them has a complete exchange. If ctx ends, the
+// remaining recordings are left out. An error means that the dialect of a recording is missing or
+// unknown.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns sentences for people that explain why no check judged anything in a recording:
-// its requests belong to another dialect, were refused, or no frame is known. It returns nil if a
-// check did judge something.
+// lintNotes returns notes for people that explain why a recording could not be judged: its requests
+// belong to another dialect or were refused, no frame is recognized, or the responses are not HTTP.
+// It returns nil if a check judged something in a recording of the right dialect.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note, ok := foreignRequestNote(d, p.Trace); ok {
@@ -43,9 +43,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note on the first request of a recording, which is not an operation
-// of dialect d. ok is false if at least one request is an operation of d or was not recorded, as
-// then the recording may well be of d.
+// foreignRequestNote returns a note on a recording in which no request is an operation of dialect
+// d. The note names the first request. ok is false if the recording may be one of d, because a
+// request is an operation of d or was not recorded, or if the recording is empty.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {
@@ -80,8 +80,8 @@ func streamOperations(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// familiesWithOperation returns the names of the families, other than that of d, in which a request
-// is an operation. They are sorted.
+// familiesWithOperation returns the names of the families, other than that of d, that have an
+// operation for the request r, in alphabetical order.
 func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
@@ -98,11 +98,12 @@ func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []strin
 	return families
 }
 
-// maxShownBody is how many characters of the body of a refusal a note of lint quotes.
+// maxShownBody is the maximum number of characters of the body of a refusal that a note of lint
+// quotes.
 const maxShownBody = 200
 
-// printableLine returns text on one line. Unprintable characters become U+FFFD, so that they cannot
-// control a terminal.
+// printableLine returns text on one line. Unprintable characters, which could control a terminal,
+// are replaced by U+FFFD.
 func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
@@ -112,8 +113,8 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on exchange x, whose request was refused: the request, and the status
-// and the body of the response.
+// refusalNote returns a note on x, an exchange whose request was refused. The note contains the
+// request, and the status and the beginning of the body of the response.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

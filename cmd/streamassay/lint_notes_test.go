@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Recordings of which nothing can be judged end with exit 3, pass nothing, and say why.
+// TestLintMeasuresNothing checks that recordings in which nothing can be judged end with exit code
+// 3, that no check passes, and that a note gives the reason.
 func TestLintMeasuresNothing(t *testing.T) {
 	dir := t.TempDir()
 	noise := make([]byte, 3000)

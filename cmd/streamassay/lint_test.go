@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// lintInput runs lint with the given standard input.
+// lintInput runs lint with input on standard input. It returns the exit code, and the output on
+// both standard output and standard error.
 func lintInput(t *testing.T, input string, args ...string) (code int, out string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"lint"}, args...)...)
@@ -22,7 +23,8 @@ func lintInput(t *testing.T, input string, args ...string) (code int, out string
 
 const goodStream = "data: {\"type\":\"text\",\"content\":\"hello\"}\n\ndata: [DONE]\n\n"
 
-// A directory is linted recursively, as run --transcripts writes it.
+// TestLintFolder checks that lint judges all recordings below a directory, as run --transcripts
+// writes them.
 func TestLintFolder(t *testing.T) {
 	dir := t.TempDir()
 	if code, out, said := streamassay(t, dir, quick(agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--transcripts", "t")...); code != exitFailed {
@@ -40,7 +42,8 @@ func TestLintFolder(t *testing.T) {
 	}
 }
 
-// Standard input is what curl -i printed, or a stream.
+// TestLintInput checks that lint accepts the output of curl -i, or an event stream alone, on
+// standard input, and rejects anything else.
 func TestLintInput(t *testing.T) {
 	for input, want := range map[string]int{
 		goodStream: exitOK,
@@ -60,8 +63,8 @@ func TestLintInput(t *testing.T) {
 	}
 }
 
-// The file beside an answer can be the body alone: then the request is judged as a prompt, and
-// what is wrong with it is known.
+// TestLintBareBody checks that a .request.json file may consist of the request body alone, and that
+// the response is then judged by the prompt in that body.
 func TestLintBareBody(t *testing.T) {
 	for body, code := range map[string]int{
 		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text hello"}]}`:   exitOK,

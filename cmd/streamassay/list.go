@@ -16,12 +16,12 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A listFunc lists all things of one kind, such as checks, that the given dialects have. rows are
-// the rows of a table for people; all is the same as a value to encode as JSON.
+// A listFunc lists all things of one kind, such as checks, that the given dialects have. rows is
+// the list as the rows of a table for people; all is the same list as a value to encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
-// listFuncs maps each argument of the command list to its function. A new argument needs a function
-// and a line here.
+// listFuncs maps each argument of the command list to its function. A new argument must also be
+// added to [listCommand].
 var listFuncs = map[string]listFunc{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
 	"faults": listFaults, "mutants": listMutants,
@@ -84,15 +84,16 @@ func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addDialectFlag adds the flag --dialect, which appends to list, to a command, with completion of
-// its values.
+// addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
+// with the flag are appended to list.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
 	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: NAME or NAME@VERSION (repeatable; default: all)")
 	completeFlag(cmd, "dialect", dialect.Names())
 }
 
-// dialectsNamed returns the dialects with the given names, each once, or all dialects if there are
-// no names. flag is the flag or field that holds the names; errors begin with it.
+// dialectsNamed returns the dialects with the given names, without duplicates, or all dialects if
+// names is empty. If a name is unknown, the error begins with flag, the flag or field that holds
+// the names.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
@@ -114,7 +115,8 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// listDialects lists the given dialects, each with the number of its requirements.
+// listDialects is the [listFunc] for dialects. The list holds each of the given dialects with the
+// number of its requirements.
 func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Dialect      string `json:"dialect"`
@@ -136,8 +138,8 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listRequirements lists the requirements of the given dialects, each with the checks that judge
-// it.
+// listRequirements is the [listFunc] for requirements. The list holds each requirement of the given
+// dialects with the checks that judge the requirement.
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []reports.RequirementResult{}
 	for _, d := range dialects {
@@ -154,7 +156,8 @@ func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listChecks lists the checks that judge a requirement of at least one of the dialects.
+// listChecks is the [listFunc] for checks. The list holds the checks that judge a requirement of at
+// least one of the given dialects.
 func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		ID       string   `json:"id"`
@@ -180,7 +183,8 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listScenarios lists the scenarios that apply to at least one of the dialects.
+// listScenarios is the [listFunc] for scenarios. The list holds the scenarios that apply to at
+// least one of the given dialects.
 func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string   `json:"name"`
@@ -204,8 +208,8 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listFaults lists the faults that the mock can inject into responses of at least one of the
-// dialects, with their parameters.
+// listFaults is the [listFunc] for faults. The list holds the faults, with their parameters, that
+// the mock can inject into responses of at least one of the given dialects.
 func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type param struct {
 		Name    string   `json:"name"`

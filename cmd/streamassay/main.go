@@ -40,7 +40,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
 }
 
-// run executes the program with the arguments args and returns its exit code.
+// run executes the program with the command-line arguments args and returns its exit code. A panic
+// is reported on standard error and yields the exit code of an internal error.
 func run(ctx context.Context, args []string, sh stdio) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -71,7 +72,8 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 	return exitUsage
 }
 
-// oneLine returns s on one line: each run of white space becomes one blank.
+// oneLine returns s on one line: each sequence of white space becomes one space, and white space at
+// either end is removed.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // An exitError ends the program with an exit code. The message, if it is not empty, is
@@ -83,8 +85,8 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.message }
 
-// usageError returns an error that ends the program with exit code 2: the usage or the
-// configuration is invalid.
+// usageError returns an error, with a message formatted as by [fmt.Sprintf], that ends the program
+// with exit code 2. It means that the usage or the configuration is invalid.
 func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
@@ -138,8 +140,8 @@ For developers of clients there are a reference server and a mock server.`,
 	return root
 }
 
-// buildVersion returns the version of the module and the revision that the build recorded,
-// such as "v1.2.0" or "devel 0123456789ab"; "unknown" without build information.
+// buildVersion returns the version of the module and the revision that the build recorded, such as
+// "v1.2.0" or "devel 0123456789ab". It returns "unknown" if there is no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

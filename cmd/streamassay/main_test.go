@@ -21,8 +21,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The tests run the program as its users do: this binary is the program, if it is
-// told so.
+// TestMain runs the program instead of the tests if STREAMASSAY_TEST_MAIN is 1, so that tests can
+// run the program by starting their own binary.
 func TestMain(m *testing.M) {
 	if os.Getenv("STREAMASSAY_TEST_MAIN") == "1" {
 		main()
@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// streamassay runs the program in a folder.
+// streamassay runs the program in the directory dir. It returns the exit code, and the texts on
+// standard output and standard error.
 func streamassay(t *testing.T, dir string, args ...string) (code int, out, err string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -46,8 +47,8 @@ func streamassay(t *testing.T, dir string, args ...string) (code int, out, err s
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// Bad input is one line that names the thing and what would be right; nothing is
-// sent, and no file is touched.
+// TestBadInput checks that invalid input results in a single line that names the invalid part, that
+// no request is sent and that no file is created or removed.
 func TestBadInput(t *testing.T) {
 	asked := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -142,7 +143,8 @@ func listing(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// agkit serves the reference of one dialect, spoiled.
+// agkit serves the reference of the dialect agkit, wrapped by spoil, until the end of the test. It
+// returns the base URL.
 func agkit(t *testing.T, spoil func(http.Handler) http.Handler) string {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -155,7 +157,8 @@ func agkit(t *testing.T, spoil func(http.Handler) http.Handler) string {
 
 func asItIs(h http.Handler) http.Handler { return h }
 
-// replacing is a server that says something else in its streams.
+// replacing returns a function that wraps a handler so that old is replaced by new in the bodies of
+// all responses.
 func replacing(old, new string) func(http.Handler) http.Handler {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +173,7 @@ func replacing(old, new string) func(http.Handler) http.Handler {
 	}
 }
 
-// The exit codes of the contract.
+// TestExitCodes checks the documented exit codes of the command run.
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	good := agkit(t, asItIs)
@@ -193,8 +196,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The JSON report has the shape of the contract, and the JUnit report says the
-// same.
+// TestReports checks the structure of the JSON report, and that the JUnit report has the same
+// number of failures.
 func TestReports(t *testing.T) {
 	dir := t.TempDir()
 	code, _, said := streamassay(t, dir, "run", agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--dialect", "agkit", "--report", "json=r.json", "--report", "junit=r.xml", "--transcripts", "t")
@@ -278,7 +281,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// A secret that a server gives back appears nowhere.
+// TestSecrets checks that a secret that the server returns in its responses appears in no output.
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	const canary = "s3cr3t-canary-0815"
@@ -296,8 +299,8 @@ func TestSecrets(t *testing.T) {
 	noneShown(t, dir, out+said, canary)
 }
 
-// Nor does one that comes back in another spelling: escaped for JSON, HTML or a URL, or
-// in the middle of a Base64 text.
+// TestSecretsInOtherSpellings checks that a secret appears in no output even if the server returns
+// it escaped for JSON, HTML or a URL, in hexadecimal, or within a Base64 text.
 func TestSecretsInOtherSpellings(t *testing.T) {
 	dir := t.TempDir()
 	const canary = "s3cr3t/canary+0815"
@@ -322,8 +325,8 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 	noneShown(t, dir, out+said, name, "s3cr3t", "733363723374", base64.RawStdEncoding.EncodeToString([]byte("a:" + canary))[4:16], base64.RawURLEncoding.EncodeToString([]byte(canary))[:12])
 }
 
-// Nor do those of two users, whatever the scheme; a bad configuration does not show
-// them either.
+// TestSecretsOfTwoUsers checks that the secrets of two users appear in no output, whatever their
+// authentication scheme, and that an error message about the headers does not show them either.
 func TestSecretsOfTwoUsers(t *testing.T) {
 	dir := t.TempDir()
 	const canary, cookie, other = "s3cr3t-canary-0815", "s3cr3t-canary-0816", "s3cr3t-canary-0817"
@@ -358,7 +361,9 @@ func TestSecretsOfTwoUsers(t *testing.T) {
 	}
 }
 
-// noneShown looks for secrets in what was printed, and in what was written to a folder.
+// noneShown fails the test if one of the secrets is in the text printed or in a file in the
+// directory dir. It also fails the test if nothing was redacted, because then the test proves
+// nothing.
 func noneShown(t *testing.T, dir, printed string, secrets ...string) {
 	t.Helper()
 	texts := map[string]string{"what was printed": printed}
@@ -387,7 +392,8 @@ func noneShown(t *testing.T, dir, printed string, secrets ...string) {
 	}
 }
 
-// What is listed is there, and explained.
+// TestLists checks that list, explain, spec and the help texts succeed and print something, and
+// that the requirements in JSON have all members.
 func TestLists(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range []string{"list dialects", "list requirements --json", "list checks", "list scenarios --json", "explain run.ends", "explain agkit.done.last", "explain text", "spec runs@2026-03", "--version", "run --help", "lint --help", "serve --help", "completion bash"} {

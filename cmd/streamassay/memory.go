@@ -15,16 +15,16 @@ const (
 	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
-// startGCTuning adapts the GC percentage to the heap size after each collection, unless the
-// environment variable GOGC is set.
+// startGCTuning makes the GC percentage depend on the heap size, by adapting it after each
+// collection. It does nothing if the environment variable GOGC is set.
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
 	}
 }
 
-// tuneGC sets the percentage of heap growth that starts a collection, by the present heap size. A
-// finalizer calls it again after each collection.
+// tuneGC sets the GC percentage, by which the heap may grow before the next collection, according
+// to the size of the live heap. A finalizer calls tuneGC again after each collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -41,7 +41,8 @@ func tuneGC() {
 // often, so that a hostile target cannot make the heap twice as large as the live data.
 const maxHeap = 320 << 20
 
-// setMemoryLimit sets the memory limit to [maxHeap], unless the environment variable GOMEMLIMIT is set.
+// setMemoryLimit sets the memory limit of the program to [maxHeap], unless the environment variable
+// GOMEMLIMIT is set.
 func setMemoryLimit(env func(string) string) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap)

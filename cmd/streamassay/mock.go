@@ -126,8 +126,9 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 	return cmd
 }
 
-// run serves the mock until the client command, if one is given, has ended, or until ctx ends. It
-// returns an error with the exit code of the program unless that is 0.
+// run serves the mock until command, the client command, has ended or ctx ends; command may be
+// empty. With --schema or --check nothing is served, and with --record requests are forwarded
+// instead. It returns nil if the program is to end with exit code 0, and an error otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err
@@ -210,8 +211,9 @@ type servedPort struct {
 	srv *http.Server
 }
 
-// listenAndServe serves the handlers and, if there is a command, runs it. It returns when the
-// command ends, a listener fails or ctx is done, and then ends open streams.
+// listenAndServe serves the handlers and runs the client command if there is one. Once the command
+// has ended, a listener has failed or ctx is done, it shuts the servers down. It returns nil if the
+// program is to end with exit code 0, and an error otherwise.
 func (m *mockOptions) listenAndServe(
 	ctx context.Context, sh stdio, handlers servedHandlers, log *slog.Logger, command []string,
 ) error {

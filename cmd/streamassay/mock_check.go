@@ -14,12 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// replyTimeout is how long the run that judgeReply plays may take.
+// replyTimeout is the maximum duration of the run that judgeReply plays, and of each request.
 const replyTimeout = 5 * time.Second
 
-// judgeReply plays one run with a scripted agent, without a network, and runs all checks on it. It
-// returns one message for each violated MUST, with the id of the requirement, or nil if the agent's
-// reply violates none.
+// judgeReply plays one run of agent, without a network, and judges the run with all checks. It
+// returns one message, with the id of the requirement, for each violated MUST, or nil if the run
+// violates none.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
@@ -45,8 +45,8 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	return wrong
 }
 
-// sendToHandler calls a handler with a request and returns the request and the response as an
-// exchange.
+// sendToHandler calls the handler h with the request r of dialect d and returns r and the response
+// as an exchange.
 func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()

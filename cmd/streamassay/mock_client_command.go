@@ -14,8 +14,9 @@ import (
 	"syscall"
 )
 
-// waitForEnd waits for the end of the mock: until the client command, if one is given, has ended, a
-// listener fails or ctx ends.
+// waitForEnd runs the client command, if there is one, and waits until the command has ended, a
+// listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx ended and
+// there is no command; otherwise, an error with the exit code of the program.
 func (m *mockOptions) waitForEnd(
 	ctx context.Context, sh stdio, where mockURLs, failed <-chan error, command []string,
 ) error {
@@ -37,14 +38,16 @@ func (m *mockOptions) waitForEnd(
 	}
 }
 
-// interruptExit returns the error that ends the program with the exit code for the signal that
-// ended ctx.
+// interruptExit returns an error that ends the program with the exit code for the signal that
+// cancelled ctx.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}
 }
 
-// runClient runs the client command with the URLs of the mock in its environment.
+// runClient runs the client command with the URLs of the mock in its environment. The exit code of
+// the returned error is 1 if the command failed, 2 if it could not be started, and 130 or 143 if a
+// signal ended ctx.
 func runClient(ctx context.Context, sh stdio, where mockURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
@@ -71,9 +74,9 @@ type mockURLs struct {
 	seed       *uint64 // nil while recording
 }
 
-// clientEnv returns the environment variables through which the client command learns the URLs of
-// the mock: MOCK_URLS, a JSON object of base URLs by dialect, MOCK_CONTROL and, if there is only
-// one dialect, MOCK_URL.
+// clientEnv returns the environment variables that tell the client command the URLs of the mock:
+// MOCK_URLS, a JSON object of base URLs by dialect; MOCK_CONTROL, the URL of the control API, which
+// may be empty; and MOCK_URL if there is only one dialect.
 func (p mockURLs) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
@@ -85,7 +88,8 @@ func (p mockURLs) clientEnv() []string {
 	return env
 }
 
-// print prints the URLs and the seed, one per line.
+// print prints the URLs and the seed to out, one per line. A control URL or seed that does not
+// exist is left out.
 func (p mockURLs) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])

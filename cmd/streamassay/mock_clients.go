@@ -9,11 +9,11 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// clientJudge returns a function to call at the end of the mock, with its journal and the exit code
-// so far. The function judges the clients' requests by the file of --expect, prints the result,
-// writes the report of --expect-report and returns an error with the exit code; a code so far other
-// than 0 is kept. The file of --expect is read now, so that errors in it are reported before
-// anything is served.
+// clientJudge returns a function that is to be called, with the journal and the exit code so far,
+// when the mock has ended. That function judges the requests of the clients by the file of
+// --expect, prints the result and writes the report of --expect-report. It returns an error with
+// the final exit code, or nil for 0; an exit code so far other than 0 is kept. The file of --expect
+// is read by clientJudge itself, before anything is served.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -59,7 +59,8 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	}, nil
 }
 
-// exitWith returns an error that ends the program with the given exit code, nil for code 0.
+// exitWith returns an error that ends the program with the given exit code, or nil if the code is
+// 0.
 func exitWith(code int) error {
 	if code == exitOK {
 		return nil

@@ -22,12 +22,12 @@ type mockDefaultFlags struct {
 	flush                   enumValue
 }
 
-// newMockDefaultFlags returns the settings with their defaults.
+// newMockDefaultFlags returns the flags with their default values.
 func newMockDefaultFlags() mockDefaultFlags {
 	return mockDefaultFlags{flush: enumValue{"coalesce", []string{"coalesce", "each"}}}
 }
 
-// addFlags adds the flags of the settings to f.
+// addFlags adds --seed, --fault, --pace and the other flags that m holds to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`NUMBER` seed for ids and random choices; also freezes the clock, see --clock (default: random seed, running clock)")
@@ -44,8 +44,8 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
 }
 
-// mockConfig returns the configuration of a mock that the flags describe. An error names the
-// invalid flag.
+// mockConfig returns the configuration that the flags describe, for a mock of the given dialects.
+// If a flag is invalid, the error names that flag.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
 	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush.value == "each"
@@ -81,8 +81,8 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	return cfg, nil
 }
 
-// parseSeedFlag parses the seed in text, the value of the named flag. It returns nil, for a random
-// seed, if text is empty.
+// parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is
+// empty, which means that the flag was not given.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil
@@ -101,27 +101,27 @@ type journalFlags struct {
 	body    byteSize
 }
 
-// newJournalFlags returns the limits with their defaults.
+// newJournalFlags returns the flags with their default values.
 func newJournalFlags() journalFlags {
 	return journalFlags{entries: 1000, bytes: 64 << 20, body: 64 << 10}
 }
 
-// addFlags adds the flags of the limits to f.
+// addFlags adds --journal, --journal-bytes and --journal-body to f.
 func (n *journalFlags) addFlags(f *pflag.FlagSet) {
 	f.Var(&n.entries, "journal", "maximum number of exchanges in the journal")
 	f.Var(&n.bytes, "journal-bytes", "maximum size of the journal")
 	f.Var(&n.body, "journal-body", "maximum size kept of each request body and each response body")
 }
 
-// newJournal returns an empty journal with these limits.
+// newJournal returns an empty journal with the limits that the flags describe.
 func (n *journalFlags) newJournal() *journal.Journal {
 	return journal.New(journal.Config{
 		Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor,
 	})
 }
 
-// checkControl returns an error if at is not a valid address for the control port. Only loopback
-// addresses are, because the control API shows what clients sent.
+// checkControl returns a usage error unless at is a valid address of the control port or "off".
+// Only loopback addresses are valid, because the control API shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {
 		return nil

@@ -10,7 +10,8 @@ import (
 )
 
 // record forwards requests to a real server, the upstream, and saves each conversation as a
-// recording that a mock can replay.
+// recording that a mock can replay. It returns when the client command, if there is one, has ended
+// or ctx ends.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if len(m.dialects) != 1 {
 		return usageError("--record %s: needs --dialect with the one dialect of the server", withoutSecrets(m.upstream))

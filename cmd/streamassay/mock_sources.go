@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits of the scripts and recordings that a mock reads.
+// Limits on the scripts and recordings that a mock reads.
 const (
 	maxFiles       = 10_000
 	maxScriptBytes = 1 << 20 // bytes of a script
@@ -52,7 +52,8 @@ func isScript(path string) bool {
 }
 
 // files returns the paths of all scripts and all recordings, in the order of the arguments.
-// Directories are searched anew at each call.
+// Directories are searched anew at each call. An error means that a path cannot be read or that
+// there are too many files.
 func (p mockSources) files() (scripts, recordings []string, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -78,8 +79,9 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 }
 
 // parse reads all scripts and recordings. It returns the rules of the scripts and the library of
-// the recordings; each is nil if there are no such files or they have errors. The problems in the
-// files are returned as sentences for people.
+// the recordings; either is nil if there are no such files, or if these files have errors. problems
+// holds the problems in the files as messages for people. err means that the files cannot be read,
+// for example because one is too large.
 func (p mockSources) parse(dialects []*dialect.Dialect) (
 	set *script.RuleSet, library *replay.Library, problems []string, err error,
 ) {
@@ -119,8 +121,8 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (
 	return set, library, problems, nil
 }
 
-// load parses the files when a mock starts and prints the problems in them. It returns an error
-// unless all files can be played.
+// load parses the files before a mock serves, and prints the problems in them to out. It returns an
+// error if the files have errors, or if paths were given and contain no scripts or recordings.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.RuleSet, *replay.Library, error) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
@@ -140,8 +142,8 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.R
 	return set, library, nil
 }
 
-// check prints the problems in the files, for --check. It returns an error with exit code 1 if they
-// cannot be played.
+// check prints the problems in the files, for the flag --check. It returns an error with exit code
+// 1 if the files have errors, so that a mock could not serve them.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -169,8 +171,9 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch reloads the files when they change. If they have errors, it prints them, and the mock
-// goes on with the files loaded before.
+// watch starts to reload the files whenever they change, and returns a function that ends this. If
+// the changed files have errors, the errors are printed to out, and the mock keeps the files loaded
+// before.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -201,8 +204,8 @@ func (p mockSources) watch(
 	}
 }
 
-// watchDirs makes w report changes in the directories of the files. It does not watch the files
-// themselves, because editors replace a file by a new one.
+// watchDirs makes w watch the directories that contain the files. The files themselves are not
+// watched, because editors replace a file by a new one.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {
@@ -219,7 +222,8 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload when files have changed and then stayed unchanged for [settleDelay].
+// reloadOnChange calls reload each time files have changed and then stayed unchanged for
+// [settleDelay]. It returns when ctx ends or w is closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()
@@ -241,8 +245,8 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload parses the files again and makes the mock use them. If they have errors, it prints these,
-// and the mock goes on with what it had.
+// reload parses the files again and makes the mock use them. If the files have errors, the errors
+// are printed to out, and the mock keeps the files loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {

@@ -22,8 +22,8 @@ const greets = `rules:
     reply: [{text: GREETING}]
 `
 
-// What is wrong with a flag or a file is one line or more that name it and what would be
-// right, before anything is served.
+// TestMockBadFlags checks that an invalid flag or file of mock results in a message that names it
+// and the valid values, and that nothing is served.
 func TestMockBadFlags(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -76,13 +76,15 @@ func TestMockBadFlags(t *testing.T) {
 	}
 }
 
-// startMock starts a mock of one dialect.
+// startMock starts a mock in the directory dir, with the given arguments, until the end of the
+// test.
 func startMock(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
 	return startServer(t, dir, append([]string{"mock"}, args...)...)
 }
 
-// says returns the response to a user message, in agkit.
+// says sends a user message in the dialect agkit and returns the body of the response, or the part
+// of it that arrived.
 func (s *served) says(t *testing.T, text string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"conversationId":"c1","messages":[{"role":"user","content":%q}]}`, text)
@@ -95,7 +97,8 @@ func (s *served) says(t *testing.T, text string) string {
 	return string(all)
 }
 
-// stop ends it in an orderly way, and is its exit code.
+// stop ends the server with SIGTERM and returns its exit code. It fails the test if that takes more
+// than five seconds.
 func (s *served) stop(t *testing.T) int {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -109,8 +112,8 @@ func (s *served) stop(t *testing.T) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// Scripts that change are loaded again; one that cannot be played is told, and changes
-// nothing. A stream that is open meanwhile ends as it would have.
+// TestMockReloads checks that a changed script is reloaded, that a script with errors is reported
+// and changes nothing, and that streams that are open meanwhile continue to their end.
 func TestMockReloads(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "script.yaml")
@@ -148,7 +151,8 @@ func TestMockReloads(t *testing.T) {
 	}
 }
 
-// The exit code says whether the clients did what was expected, with a command as well.
+// TestMockExpects checks that the exit code of mock depends on whether the clients met the
+// expectations, with and without a client command.
 func TestMockExpects(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"calls.yaml": "calls: [{op: run, exactly: 2}]\n", "strict.yaml": "strict: true\n"} {
@@ -200,7 +204,8 @@ func TestMockExpects(t *testing.T) {
 	})
 }
 
-// What a real server says is written down, and played again to the byte.
+// TestMockRecords checks that mock --record saves the responses of a server, without secrets, and
+// that a mock replays them byte for byte.
 func TestMockRecords(t *testing.T) {
 	dir := t.TempDir()
 	real := startMock(t, dir, "--dialect", "agkit")
@@ -226,7 +231,8 @@ func TestMockRecords(t *testing.T) {
 	}
 }
 
-// Fixtures of another mock become a script that can be played.
+// TestConvert checks that fixtures of another mock server are converted to a script that a mock can
+// play.
 func TestConvert(t *testing.T) {
 	dir := t.TempDir()
 	fixtures := `{"fixtures":[{"match":{"userMessage":"hello"},"response":{"content":"good morning"}}]}`

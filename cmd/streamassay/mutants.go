@@ -82,8 +82,8 @@ nothing is proven.`,
 	return cmd
 }
 
-// checkMutantsFile returns an error if the document cannot be written to directory to, or cannot be
-// read from directory check. An empty name means not to.
+// checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory to, or
+// is missing in the directory check. An empty directory name is not checked.
 func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
@@ -102,8 +102,8 @@ func checkMutantsFile(to, check string) error {
 	return nil
 }
 
-// printOutcome prints what is wrong with a mutant's result: that it survived, or which checks
-// failed but should not have.
+// printOutcome prints what is wrong with the result of a mutant: that the mutant survived, or which
+// checks failed unexpectedly. It prints nothing if nothing is wrong.
 func printOutcome(sh stdio, o mutant.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -117,10 +117,10 @@ func printOutcome(sh stdio, o mutant.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of all mutants. Then it writes the document to directory to,
-// or compares the results with the document in directory check. It returns an error if there are
-// more survivors or unexpected failures than the document allows, or if the document is out of
-// date.
+// concludeMutants prints the summary of r, or returns an internal error if the results are invalid.
+// If to is not empty, it then writes the document to the directory to. Otherwise it returns an
+// error if there are more survivors or unexpected failures than the document in the directory check
+// allows, or if that document is not up to date. If check is empty too, none are allowed.
 func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
@@ -152,7 +152,8 @@ func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	return nil
 }
 
-// listMutants lists the mutants of the servers of the given dialects, for the command list.
+// listMutants is the [listFunc] for mutants. The list holds the mutants that apply to at least one
+// of the given dialects.
 func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string            `json:"name"`

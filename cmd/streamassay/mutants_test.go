@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/mutant"
 )
 
-// What is asked for wrongly is said in a line, and a mutant that dies ends well.
+// TestMutants checks that invalid arguments of mutants result in a single line, and that a run in
+// which the mutant is killed succeeds.
 func TestMutants(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -33,7 +34,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// How it ends is what was found, and what the document admits.
+// TestConcludeMutants checks the exit code for reports with and without survivors, compared with
+// what the document allows.
 func TestConcludeMutants(t *testing.T) {
 	killed := mutant.Outcome{Mutant: mutant.All[0].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
 	alive := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1"}

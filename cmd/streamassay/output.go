@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// A reportOutput is one --report flag: a format and where to write the report.
+// A reportOutput is the value of one --report flag: the format of a report and its destination.
 type reportOutput struct {
 	format      reports.Format
 	flagText    string // for messages: "--report json=r.json"
@@ -19,8 +19,8 @@ type reportOutput struct {
 	destination destination
 }
 
-// parseOutputs parses the values FORMAT[=PATH] of the flag or field name. An error begins with that
-// name.
+// parseOutputs parses list, whose elements have the form FORMAT[=PATH]. An error begins with name,
+// the flag or field that holds the list. The destinations are not set; see [resolveOutputs].
 func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
@@ -43,9 +43,10 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	return all, nil
 }
 
-// resolveOutputs sets the destination of each report, and checks that it can be written. Each
-// argument has the reports of one target. A report whose file an earlier target writes gets the
-// number of its target added to the name: r-2.json instead of r.json.
+// resolveOutputs sets the destination of each report. It returns an error if a report cannot be
+// written or would overwrite other output. Each argument holds the reports of one target. If a
+// report of an earlier target has the same file, the number of the target is added to the file
+// name: r-2.json instead of r.json.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
 	for i, list := range targets {
@@ -69,7 +70,7 @@ func resolveOutputs(targets ...[]reportOutput) error {
 	return nil
 }
 
-// resolve sets the destination of the report from its path. It returns an error if the report
+// resolve sets the destination of the report from its path. It returns a usage error if the report
 // cannot be written there.
 func (o *reportOutput) resolve() (err error) {
 	if o.destination, err = newDestination(o.path); err == nil {
@@ -81,9 +82,9 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns an error if the report would overwrite other output. own are earlier
-// reports of the same target, others those of earlier targets. Standard output counts too, if it is
-// redirected to the file of the report.
+// checkConflict returns a usage error if the report would overwrite other output: one of own, the
+// earlier reports of the same target, one of others, the reports of earlier targets, or standard
+// output that is redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -97,8 +98,8 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// sameDestination returns the first report in list that goes to the same destination as o. It
-// returns false if none does.
+// sameDestination returns the first report in list that has the same destination as o. The second
+// result is false if there is none.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	for _, other := range list {
 		if other.destination.isSame(o.destination) {
@@ -108,14 +109,15 @@ func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	return reportOutput{}, false
 }
 
-// withNumber adds the number of a target to a file name: r.json becomes r-2.json for i = 1, the
-// index of the second target.
+// withNumber adds the number of the target with index i to the file name in path. For example,
+// r.json becomes r-2.json if i is 1.
 func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// usesStdout reports whether a report goes to standard output, so that nothing else may be printed there.
+// usesStdout reports whether a report in list is written to standard output, so that nothing else
+// may be printed there.
 func usesStdout(list []reportOutput) bool {
 	for _, o := range list {
 		if o.destination.fd == 1 {
@@ -125,9 +127,10 @@ func usesStdout(list []reportOutput) bool {
 	return false
 }
 
-// writeReports writes all reports, even if some of them cannot be written, and returns one error
-// for all of these. It prints the text report in the given style to standard output, unless another
-// report goes there.
+// writeReports writes the report r to each destination in list, in the format selected for it. If
+// some cannot be written, it writes the others and returns one error for all failures. Unless
+// standard output is one of the destinations, it also prints the text report there, in the given
+// style.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
@@ -146,7 +149,7 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
-// write writes the report to its destination.
+// write writes the report r, in the format of o, to the destination of o.
 func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {
@@ -159,7 +162,8 @@ func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	return withoutPath(o.destination.write(context.Background(), b.Bytes()))
 }
 
-// replaceFile writes a file in one step, by renaming. An existing file keeps its permissions.
+// replaceFile writes data to the file at path in one step, by renaming a temporary file. If the
+// file exists, its permissions are kept.
 func replaceFile(path string, data []byte) error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

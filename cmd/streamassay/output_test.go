@@ -17,19 +17,21 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// quick is a run that takes a moment, with one report or more.
+// quick returns the arguments of a short run in the dialect agkit: one scenario against the server
+// at url, followed by args.
 func quick(url string, args ...string) []string {
 	return append([]string{"run", url, "--dialect", "agkit", "--only", "text"}, args...)
 }
 
-// verdictIn reads the verdict of a JSON report; "" if it is none.
+// verdictIn returns the verdict in a JSON report, or "" if text is not a report.
 func verdictIn(text []byte) string {
 	var r struct{ Verdict string }
 	_ = json.Unmarshal(text, &r) // then there is none
 	return r.Verdict
 }
 
-// A report is written to special files without replacing them; a symbolic link stays a link.
+// TestReportKeepsSpecialFiles checks that a report is written to FIFOs and devices without
+// replacing them, and to the target of a symbolic link without replacing the link.
 func TestReportKeepsSpecialFiles(t *testing.T) {
 	dir, url := t.TempDir(), agkit(t, asItIs)
 	fifo, link, dangling := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "dangling")
@@ -81,7 +83,8 @@ func TestReportKeepsSpecialFiles(t *testing.T) {
 	}
 }
 
-// A report goes to an inherited descriptor, by each of its names, and to standard output.
+// TestReportDescriptor checks that a report can be written to an inherited descriptor, by each of
+// its names, and to standard output.
 func TestReportDescriptor(t *testing.T) {
 	url := agkit(t, asItIs)
 	for _, name := range []string{"/dev/fd/3", "/proc/self/fd/3", "/dev/stdout", "/dev/fd/1"} {
@@ -115,7 +118,8 @@ func TestReportDescriptor(t *testing.T) {
 	}
 }
 
-// What cannot be written is known before anything is sent; two reports cannot go to one place.
+// TestReportPlaces checks that a destination that cannot be written, or that two reports share, is
+// an error before any request is sent.
 func TestReportPlaces(t *testing.T) {
 	asked := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -170,8 +174,8 @@ func TestReportPlaces(t *testing.T) {
 	}
 }
 
-// A disk that is full is the harness's failure, told in one line; the other reports, and the
-// text, are there.
+// TestReportFull checks that a full disk is reported in one line as an internal error, and that the
+// other reports are complete.
 func TestReportFull(t *testing.T) {
 	dir, url := t.TempDir(), agkit(t, asItIs)
 	code, out, said := streamassay(t, dir, quick(url, "--report", "junit=/dev/full", "--report", "json=r.json")...)
@@ -187,8 +191,8 @@ func TestReportFull(t *testing.T) {
 	}
 }
 
-// The targets of a file have a number in the name of a file that another one writes already;
-// the line of the whole run is the last.
+// TestReportsOfTargets checks that the number of the target is added to the name of a report file
+// that an earlier target uses, and that the summary of all targets is the last line.
 func TestReportsOfTargets(t *testing.T) {
 	dir, url := t.TempDir(), agkit(t, asItIs)
 	config := "targets:\n" +
@@ -228,7 +232,8 @@ func TestReportsOfTargets(t *testing.T) {
 	}
 }
 
-// A ready file can be a special file, but not a directory.
+// TestReadyFilePlaces checks that a ready file can be a special file such as a FIFO, but not a
+// directory.
 func TestReadyFilePlaces(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -265,7 +270,8 @@ func TestReadyFilePlaces(t *testing.T) {
 	}
 }
 
-// A command that is interrupted while it runs against the mock is never a success.
+// TestMockCommandInterrupted checks that a mock interrupted by a signal ends with the exit code for
+// that signal, even if the client command succeeds.
 func TestMockCommandInterrupted(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		t.Run(signal.String(), func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progressLine shows how many scenarios of a run were played, in one line on standard error that
-// it keeps replacing. It shows nothing if standard error is not a terminal. Its callbacks may be
-// called concurrently.
+// A progressLine shows how many scenarios of a run were played, in a single line on standard error
+// that is updated in place. It shows nothing if standard error is not a terminal. Its callbacks may
+// be called concurrently.
 type progressLine struct {
 	mu     sync.Mutex
 	stdio  stdio
@@ -29,8 +29,8 @@ func newProgress(sh stdio, dialects int) *progressLine {
 	}
 }
 
-// callback returns the progress function for the suite of one dialect, with index i and the given
-// name. It shows the sum over all dialects.
+// callback returns the progress function for the suite of one dialect, which has the index i and
+// the given name. The function shows how many scenarios were played, summed over all dialects.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()
@@ -44,14 +44,14 @@ func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	}
 }
 
-// show replaces the text of the line.
+// show replaces the text of the line. If other goroutines use p, the caller must hold p.mu.
 func (p *progressLine) show(text string) {
 	if p.shown {
 		fmt.Fprintf(p.stdio.err, "\r\033[K%s", text)
 	}
 }
 
-// clear removes the line.
+// clear removes the line from the terminal. The caller must not hold p.mu.
 func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle returns the style of the text report for standard output.
+// textStyle returns the style of a text report on standard output. verbose is copied to the style.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)

@@ -10,10 +10,10 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// maxRecordings is how many recordings are read from one directory at most.
+// maxRecordings is the maximum number of recordings that are read from one directory.
 const maxRecordings = 10000
 
-// stdinPath is the argument for which lint reads a recording from standard input.
+// stdinPath is the argument with which lint reads a recording from standard input.
 const stdinPath = "-"
 
 // isRecording reports whether a file name has the extension of a recording, in upper or lower case.
@@ -21,8 +21,9 @@ func isRecording(file string) bool {
 	return slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file)))
 }
 
-// recordingsIn returns the paths of the recordings in a directory and all directories below it. If
-// root is a file, it returns root. An error means that there are none, or too many.
+// recordingsIn returns the paths of the recordings in the directory root and all directories below
+// it. If root is a file, the result is root. An error means that root cannot be read, or that there
+// are no recordings or more than [maxRecordings].
 func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {

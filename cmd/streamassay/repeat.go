@@ -15,10 +15,10 @@ import (
 // maxRounds is the largest valid value of --repeat.
 const maxRounds = 10000
 
-// runRounds runs the suite as often as --repeat says and returns the merged report and the results
-// of the worst round. A verdict that differs between rounds means that the target is flaky. A
-// verdict that differs when the same bytes are judged again means that streamassay is wrong, and is
-// reported as an internal error.
+// runRounds runs the suite in as many rounds as --repeat sets. It returns the merged report and the
+// results of the round with the worst exit code. A verdict that differs between rounds marks a
+// requirement as flaky. A verdict that differs when the same bytes are judged again is reported as
+// an internal error of streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -53,8 +53,8 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 	return all.Merged(), worst, nil
 }
 
-// forRound returns the run for round k, counted from 0. Each round has its own ids and its own
-// directory of transcripts.
+// forRound returns a copy of j for round k, where k starts at 0. Each round has its own ids and its
+// own directory of transcripts.
 func (j targetRun) forRound(k int) targetRun {
 	j.suiteTargets = slices.Clone(j.suiteTargets)
 	for i := range j.suiteTargets {
@@ -66,8 +66,8 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the results of a round again, from their recordings, and describes each verdict
-// that differs. It returns nil if all agree, as they must.
+// rejudge judges the recordings of a round again and returns a description of each verdict that
+// differs. The result is nil if no verdict differs, as it should be.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
@@ -89,9 +89,9 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 	return wrong, nil
 }
 
-// reparseTranscript formats a conversation as a transcript and returns what parsing that yields.
-// Nothing is written to disk, so secrets are not redacted and the checks see the same bytes as
-// before.
+// reparseTranscript formats the conversation of p as a transcript and returns the trace that
+// results from parsing that transcript. Nothing is written to disk, so secrets are not redacted and
+// the checks see the same bytes as before.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

@@ -18,8 +18,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// everyThird is a server that behaves, but for every third answer to one question: it
-// says that one twice.
+// An everyThird is a correct server, except that every third response to the prompt
+// conformance:messages has a second end marker.
 type everyThird struct {
 	http.Handler
 	mu    sync.Mutex
@@ -49,8 +49,8 @@ func rightServer(t *testing.T, name string) http.Handler {
 	return reference.New(d, reference.Scripted, reference.Config{})
 }
 
-// flakyLaws reads a report: how many rounds there were, and which requirements did not
-// come out alike.
+// flakyLaws reads a JSON report and returns the number of rounds and, for each flaky requirement,
+// how often each verdict occurred.
 func flakyLaws(t *testing.T, file string) (rounds int, flaky map[string]map[string]int) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -80,7 +80,8 @@ func flakyLaws(t *testing.T, file string) (rounds int, flaky map[string]map[stri
 	return r.Rounds, flaky
 }
 
-// A target that misbehaves every third time is distinguished from one that always does.
+// TestRepeatFlakyTarget checks that --repeat reports a requirement that is violated in every third
+// round as flaky.
 func TestRepeatFlakyTarget(t *testing.T) {
 	srv := httptest.NewServer(&everyThird{Handler: rightServer(t, "agkit")})
 	defer srv.Close()
@@ -107,7 +108,8 @@ func TestRepeatFlakyTarget(t *testing.T) {
 	}
 }
 
-// The reference is steady: scripts/steady.sh does the same two hundred times, under load.
+// TestRepeatReference checks that the reference has no flaky requirements in three rounds.
+// scripts/steady.sh does the same two hundred times, under load.
 func TestRepeatReference(t *testing.T) {
 	dir := t.TempDir()
 	code, out, said := streamassay(t, dir, "run", "--dialect", "agkit,agentscope", "--skip", "refusals", "--skip", "slow", "--repeat", "3", "--report", "json=r.json")
@@ -117,8 +119,8 @@ func TestRepeatReference(t *testing.T) {
 	}
 }
 
-// Verdicts that differ when the same conversation is judged again are the harness's
-// fault, whatever the target did.
+// TestRepeatFlakyHarness checks that verdicts that differ when the same conversation is judged
+// again are reported as an internal error.
 func TestRepeatFlakyHarness(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()

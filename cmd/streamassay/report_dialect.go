@@ -47,8 +47,8 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	return d
 }
 
-// reportCause converts a cause for the report and adds the request and response that show it. parts
-// are the results of all scenarios.
+// reportCause returns the cause c in the form used in reports, with the request and response that
+// show the cause. parts are the results of all scenarios.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -69,9 +69,9 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// reproduceCommand returns a curl command that sends the request with which a result's first
-// finding is connected, or the first request of the scenario if there is no finding. base is the
-// base URL to use. It returns "" if the request was not recorded.
+// reproduceCommand returns a curl command that sends the request to which the first finding of r
+// refers, or the first request of the scenario if r has no findings. base is the base URL in the
+// command. It returns "" if the request was not recorded.
 func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {

@@ -14,9 +14,9 @@ import (
 // defaultTimeout is the default of the flag --timeout.
 const defaultTimeout = "30s"
 
-// rerunCommand returns a function that returns the command line to play a scenario again, against
-// one dialect of the target. Header values in it are replaced by shell variables, because they are
-// secret.
+// rerunCommand returns a function that maps the result of a scenario to a command line that plays
+// the scenario again, against the target in the dialect of s. In the command line, shell variables
+// replace the values of headers, because these are secret.
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
@@ -78,9 +78,9 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// secretHeader returns a header flag in which a shell variable stands for the secret value, such as
-// --header "Authorization: $AUTHORIZATION". line is the header line as given, and the variable's
-// name begins with prefix.
+// secretHeader returns a header flag in which a shell variable replaces the secret value, such as
+// --header "Authorization: $AUTHORIZATION". line is the header line as given, and prefix is put
+// before the name of the variable.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

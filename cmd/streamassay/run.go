@@ -95,8 +95,9 @@ type targetRun struct {
 	saveErrors   *saveError
 }
 
-// newTargetRuns returns one run for each target in the --config file, or the one that flags
-// describe if config is empty. It checks all options before anything is sent or written.
+// newTargetRuns returns one run for each target in the --config file or, if config is empty, one
+// run for the target that flags describe. All options are checked, so that an invalid one is
+// reported before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -135,7 +136,7 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 		})
 }
 
-// newTargetRun returns the run of one target. An error names the option that is invalid.
+// newTargetRun returns the run for the target that t describes. An error names the invalid option.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.Seed == 0 {
 		t.Seed = rand.Uint64()>>1 | 1
@@ -185,8 +186,8 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	return j, nil
 }
 
-// newSuiteTarget returns the target of package suites for one dialect of the run, with all options
-// checked.
+// newSuiteTarget returns the target of package suites for dialect d of the run, with all options
+// checked. Unless the target is the embedded reference, it also sets j.displayName.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text, name := j.URL, j.source.settingName("url")
 	if name == "--url" {
@@ -208,8 +209,8 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	return s, j.checkSuite(&s)
 }
 
-// checkSuite returns an error if the suite's target is invalid. It first checks each setting by
-// itself, so that the error can name the flag or field.
+// checkSuite returns a usage error if s is invalid. It checks each setting alone first, so that the
+// error can name the flag or field.
 func (j *targetRun) checkSuite(s *suites.Target) error {
 	for _, setting := range []struct {
 		key   string
@@ -233,7 +234,7 @@ func (j *targetRun) checkSuite(s *suites.Target) error {
 }
 
 // runAll runs the targets one after the other and writes their reports. It returns an error with
-// the worst exit code of all targets, nil if that is 0.
+// the worst exit code of all targets, or nil if that is 0.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -271,8 +272,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	return nil
 }
 
-// worseExitCode returns the worse of two exit codes. An internal error is the worst, then a
-// violated requirement, then a run that could not judge enough.
+// worseExitCode returns the worse of two exit codes. From best to worst, the order is: success, a
+// run that could not judge enough, a violated requirement, an internal error.
 func worseExitCode(a, b int) int {
 	order := map[int]int{exitOK: 0, exitInconclusive: 1, exitFailed: 2, exitInternal: 3}
 	if order[b] > order[a] {
@@ -281,8 +282,8 @@ func worseExitCode(a, b int) int {
 	return a
 }
 
-// run runs the suite against the target, as often as --repeat says. It returns the report and the
-// results that the report is made from.
+// run runs the suite against the target, in as many rounds as --repeat sets. It returns the report
+// and the results from which the report is made.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &saveError{}
 	if j.embedded {
@@ -298,8 +299,8 @@ func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites
 	return j.runRound(ctx, sh)
 }
 
-// runRound plays every selected scenario of every dialect once. It returns the report of this round
-// and the results that the report is made from.
+// runRound plays every selected scenario of every dialect once. It returns the report on this round
+// and the results from which the report is made.
 func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	started := time.Now()
 	report := &reports.Report{
@@ -349,8 +350,8 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port and points the suites
-// at it. The caller must call stop.
+// startReference starts the embedded reference server on a free loopback port and makes the suites
+// use its URL. The caller must call stop to end the server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -386,8 +387,9 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	return func() { _ = srv.Close() }, nil
 }
 
-// addReferenceUsers gives each suite two users of the reference with random tokens. It sets
-// the stream limit of a user above the number of streams that concurrent scenarios open.
+// addReferenceUsers gives each suite two users with random tokens, and returns the authenticator
+// that accepts these tokens. It also sets the stream limit of each suite high enough for its
+// concurrent scenarios, but to no more than 200.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// saveConversations writes the transcripts that --transcripts asks for. It returns a function
-// that returns the path of the transcript of a result, "" without --transcripts.
+// saveConversations writes the transcripts of parts if --transcripts is given. It returns a
+// function that maps a result to the path of its transcript, or to "" without --transcripts.
 func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 	file func(suites.ScenarioResult) string, err error,
 ) {
@@ -49,15 +49,15 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A saveError keeps the first error of [targetRun.saveBeforeTrim], which several goroutines may
-// call at once.
+// A saveError keeps the first error of [targetRun.saveBeforeTrim], which may be called by several
+// goroutines at the same time.
 type saveError struct {
 	mu  sync.Mutex
 	err error
 }
 
 // saveBeforeTrim writes the transcript of a large conversation to disk, before most of its bodies
-// are dropped from memory.
+// are dropped from memory. The first error is kept in j.saveErrors.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return

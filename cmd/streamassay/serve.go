@@ -89,8 +89,7 @@ server listens on loopback addresses only.`,
 	return cmd
 }
 
-// rejectArguments returns a usage error if args is not empty. It is for commands that take only
-// flags.
+// rejectArguments returns a usage error if args is not empty, for commands that take only flags.
 func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError("%s takes no arguments, got %q (see %s --help)", cmd.Name(), args[0], cmd.CommandPath())
@@ -98,7 +97,8 @@ func rejectArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check validates all flags before anything is opened, and normalizes the base path and the public URL.
+// check validates all flags before anything is opened, and removes slashes at the end of the base
+// path and the public URL.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
@@ -129,8 +129,8 @@ func (s *serveOptions) check() error {
 // the five seconds in which a server must exit after a signal.
 const shutdownGrace = 3 * time.Second
 
-// listenAndServe serves the dialects until ctx ends or the listener fails. If alone, there is only
-// one dialect, served at the root instead of below its name.
+// listenAndServe serves the dialects until ctx ends or the listener fails. If alone is true, there
+// must be only one dialect; it is served at the root instead of below its name.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	secure, err := s.endpoint.tlsConfig()
@@ -185,7 +185,7 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 }
 
 // newHTTPServer returns an HTTP server, for HTTP/1 and HTTP/2, that serves h with the limits of the
-// flags. The size of request bodies is left to h.
+// flags. The handler h itself must limit the size of request bodies.
 func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -198,8 +198,8 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// urlScheme returns the scheme of a server's URLs: "https" if it has a TLS configuration, otherwise
-// "http".
+// urlScheme returns the scheme of the URLs of srv: "https" if srv has a TLS configuration,
+// otherwise "http".
 func urlScheme(srv *http.Server) string {
 	if srv.TLSConfig != nil {
 		return "https"
@@ -207,7 +207,8 @@ func urlScheme(srv *http.Server) string {
 	return "http"
 }
 
-// serveOn serves connections of ln, over TLS if the server has a TLS configuration.
+// serveOn serves connections of ln until the server is shut down or fails, over TLS if srv has a
+// TLS configuration. The returned error is never nil.
 func serveOn(srv *http.Server, ln net.Listener) error {
 	if srv.TLSConfig != nil {
 		return srv.ServeTLS(ln, "", "")
@@ -215,9 +216,9 @@ func serveOn(srv *http.Server, ln net.Listener) error {
 	return srv.Serve(ln)
 }
 
-// ownPaths returns a function that reports whether a request is for an operation of the only
-// dialect. Such a request, for example GET /healthz, must not be answered by the middleware. It
-// returns nil if there are several dialects.
+// ownPaths returns a function that reports whether the path of a request is that of a GET operation
+// of the only dialect. The middleware must not answer such a request, for example GET /healthz. If
+// alone is false, there may be several dialects and ownPaths returns nil.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -229,15 +230,15 @@ func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.R
 	}
 }
 
-// A referenceServer is a reference server of one or several dialects.
+// A referenceServer is a reference server for one or several dialects.
 type referenceServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
-// newReferenceServer returns the reference server of dialects and the path of each dialect's
-// base URL. If alone, the only dialect has its document's base path, otherwise each is below
-// its name.
+// newReferenceServer returns the reference server for dialects, and the path of the base URL of
+// each dialect. If alone is true, there must be only one dialect, and the path is the base path of
+// its document. Otherwise the path also begins with the name of the dialect.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

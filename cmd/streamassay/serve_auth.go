@@ -22,7 +22,7 @@ type authFlags struct {
 	tokens *identity.StaticTokens // the parsed --user flags
 }
 
-// addFlags adds --user, --jwks, --cors and the like to flags.
+// addFlags adds the flags about users, tokens and cross-origin requests to flags.
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
@@ -71,7 +71,7 @@ func isOrigin(s string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
 }
 
-// readUserFile adds the users of a file with one NAME:TOKEN per line.
+// readUserFile adds the users in the file at path, which has one NAME:TOKEN per line, to d.tokens.
 func (d *authFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,8 +81,8 @@ func (d *authFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator returns the authenticator that the flags describe. It returns nil if there are
-// no users: then every token is accepted, as the name of a user.
+// openAuthenticator returns the authenticator that the flags describe. It returns nil if the flags
+// define no users, which means that every token is accepted as the name of a user.
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -26,7 +26,7 @@ type backendKind struct {
 	form locationSyntax
 }
 
-// A locationSyntax says how the location of a backend is written.
+// A locationSyntax is the form in which a flag gives the kind and the location of a backend.
 type locationSyntax int
 
 const (
@@ -42,7 +42,7 @@ type backendFlags struct {
 	model, speechModel          string
 }
 
-// newBackendFlags returns the flags with their defaults.
+// newBackendFlags returns the flags with their default values.
 func newBackendFlags() backendFlags {
 	return backendFlags{
 		agent: backendFlag{flag: "agent", text: "scripted", syntax: "scripted or openai:BASE_URL",
@@ -60,7 +60,7 @@ func newBackendFlags() backendFlags {
 	}
 }
 
-// addFlags adds --agent, --state, --files, --speech and the names of models to flags.
+// addFlags adds --agent, --state and the other flags about backends and models to flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
 		"`AGENT` agent: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in "+
@@ -95,8 +95,8 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// parse sets the kind and the location from the text of the flag. It returns false if the text is
-// invalid.
+// parse sets the kind and the location from the text of the flag. It reports whether the text is
+// valid.
 func (p *backendFlag) parse() bool {
 	name, rest, _ := strings.Cut(p.text, ":")
 	at := slices.IndexFunc(p.kinds, func(k backendKind) bool { return k.name == name })
@@ -119,7 +119,8 @@ func (p *backendFlag) parse() bool {
 	}
 }
 
-// problem returns a description of the error in the flag's text. Call it if parse returned false.
+// problem returns a description of the error in the text of the flag. It must be called only after
+// parse has returned false.
 func (p *backendFlag) problem() string {
 	i := slices.IndexFunc(p.kinds, func(k backendKind) bool { return k.name == p.kind })
 	if i >= 0 && p.kinds[i].form == textLocation {

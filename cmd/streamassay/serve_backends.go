@@ -16,15 +16,17 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// An openedBackends holds the agent and the stores of a server. They must be closed after the server.
+// An openedBackends holds the agent and the stores of a server. The stores must be closed only
+// after the server has been shut down.
 type openedBackends struct {
 	agent   reference.Agent
 	cfg     reference.Config
 	closers []func() error
 }
 
-// openBackends opens the backends that the flags select. API keys come from the environment,
-// because all users of the machine can read command lines.
+// openBackends opens the backends that the flags select. If one cannot be opened, those opened
+// before are closed again. API keys are read from the environment, because all users of the machine
+// can read command lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
@@ -60,7 +62,8 @@ func (s *serveOptions) openBackends(
 	return b, s.openStores(ctx, b)
 }
 
-// openStores opens the stores of threads and of attachments.
+// openStores opens the stores of threads and of attachments, and adds them to the configuration and
+// the closers of b.
 func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err error) {
 	if b.cfg.Store, err = s.openStateStore(ctx); err != nil {
 		return s.backends.state.openError(err)
@@ -77,7 +80,7 @@ func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err e
 	return nil
 }
 
-// openStateStore opens the store of threads and runs.
+// openStateStore opens the store of threads and runs that the flags select.
 func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
 	cfg := state.Config{MaxRuns: int(s.retention.runs), MaxBytes: int64(s.retention.bytes)}
 	switch p := s.backends.state; p.kind {
@@ -90,13 +93,15 @@ func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) 
 	}
 }
 
-// openError returns the error for a backend that cannot be opened, without the secrets of its URL.
+// openError returns a usage error for err, the reason why the backend cannot be opened. The URL of
+// the backend is shown without secrets.
 func (p *backendFlag) openError(err error) error {
 	return usageError("--%s %s: %v", p.flag, withoutSecrets(p.text), err)
 }
 
-// closeAll closes the backends in reverse order. It waits one second at most: the process must
-// not hang on a store that has become unreachable.
+// closeAll closes the stores in the reverse order of opening. If that takes more than one second,
+// it stops waiting and returns an error, because the process must not hang on a store that has
+// become unreachable.
 func (b *openedBackends) closeAll() error {
 	closed := make(chan error, 1)
 	go func() {
@@ -114,9 +119,9 @@ func (b *openedBackends) closeAll() error {
 	}
 }
 
-// readyCheck returns a function that returns why requests cannot be served: the server is
-// shutting down (ending is done), or a test write to a store fails. The cause of a failed
-// write goes to the log only, because it may name internal hosts.
+// readyCheck returns a function that returns an error if requests cannot be served: because the
+// context ending is done, which means that the server is shutting down, or because a test write to
+// a store fails. The cause of a failed write is only logged, because it may name internal hosts.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
 	var look sharedCheck
 	return func(ctx context.Context) error {
@@ -127,7 +132,8 @@ func (b *openedBackends) readyCheck(ending context.Context) func(context.Context
 	}
 }
 
-// pingStores writes to each store and returns an error that names the store that fails.
+// pingStores makes a test write to each store. It returns an error that names the first store that
+// fails, and logs the cause.
 func (b *openedBackends) pingStores(ctx context.Context) error {
 	for _, store := range []struct {
 		name string
@@ -149,17 +155,18 @@ type sharedCheck struct {
 	current *checkRun
 }
 
-// A checkRun is one check that is in progress or done. Its err is set when done is closed.
+// A checkRun is one check that is in progress or done. The field err may be read only after done is
+// closed.
 type checkRun struct {
 	done chan struct{}
 	err  error
 }
 
-// maxCheckTime is how long one check may take, even if its callers would wait longer.
+// maxCheckTime is the maximum duration of one check, even if its callers would wait longer.
 const maxCheckTime = 10 * time.Second
 
-// run waits for the check in progress, or starts do if there is none, and returns its error. It
-// returns earlier if ctx ends.
+// run waits for the check in progress and returns its error. If no check is in progress, run first
+// starts do as one. If ctx ends before the check, run returns an error at once.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	l.mu.Lock()
 	now := l.current

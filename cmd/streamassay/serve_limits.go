@@ -6,21 +6,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A limitFlags holds the flags that limit what one request, run or user can take of a server's
-// resources.
+// A limitFlags holds the flags that limit how much of a server's resources one request, run or user
+// can take.
 type limitFlags struct {
 	header, body, event, log byteSize
 	run, idle                positiveDuration
 	streams                  positiveInt
 }
 
-// A retentionFlags holds the limits on the runs that are kept after their end; 0 means the default of the store.
+// A retentionFlags holds the flags that limit how many finished runs are kept. The value 0 means
+// the default of the store.
 type retentionFlags struct {
 	runs  positiveInt
 	bytes byteSize
 }
 
-// newLimitFlags returns the limits with their defaults.
+// newLimitFlags returns the flags with their default values.
 func newLimitFlags() limitFlags {
 	return limitFlags{
 		header: 64 << 10, body: 1 << 20, event: 24 << 20, log: 64 << 20,
@@ -28,7 +29,7 @@ func newLimitFlags() limitFlags {
 	}
 }
 
-// addFlags adds the limits that serve and mock share to flags.
+// addFlags adds to flags the limit flags that the commands serve and mock have in common.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.header, "max-header", "maximum size of the headers of a request")
 	flags.Var(&l.body, "max-body", "maximum size of the body of a request, file uploads excepted")

@@ -20,7 +20,7 @@ type listenFlags struct {
 	authHint        string // condition of the loopback rule, for messages: "without --user "
 }
 
-// addFlags adds --addr, --ready-file and the flags of TLS to flags.
+// addFlags adds --addr, --ready-file and the TLS flags to flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one")
 	flags.StringVar(&l.readyFile, "ready-file", "",
@@ -42,7 +42,8 @@ func (l *listenFlags) check(secured bool) error {
 	return l.checkReady()
 }
 
-// checkReady checks that the ready file can be written.
+// checkReady sets the destination of the ready file, if there is one, and returns a usage error if
+// the file cannot be written.
 func (l *listenFlags) checkReady() (err error) {
 	if l.readyFile == "" {
 		return nil
@@ -56,7 +57,8 @@ func (l *listenFlags) checkReady() (err error) {
 	return nil
 }
 
-// tlsConfig returns the TLS configuration that the flags describe, nil for plain HTTP.
+// tlsConfig returns the TLS configuration that the flags describe, or nil for plain HTTP. A usage
+// error means that only one of the two files is given, or that they cannot be loaded.
 func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	switch {
 	case l.cert == "" && l.key == "":
@@ -73,8 +75,8 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen opens the listener. If the server is not secured by authentication, its address must be a
-// loopback address.
+// listen opens the listener. If secured is false, which means that requests are not authenticated,
+// an address that is not a loopback address is a usage error.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -87,8 +89,8 @@ func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	return ln, nil
 }
 
-// serverURL returns the URL of a listener. An unspecified address such as 0.0.0.0 becomes
-// 127.0.0.1, to which clients can connect.
+// serverURL returns the URL at which clients reach the listener ln. An unspecified address such as
+// 0.0.0.0 is replaced by 127.0.0.1, because clients cannot connect to the former.
 func serverURL(ln net.Listener, scheme string) string {
 	host, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -100,7 +102,9 @@ func serverURL(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// writeReadyFile writes the ready file, if there is one; a regular file is replaced in one step.
+// writeReadyFile writes the process id, the base URLs by dialect (base) and, if it is not empty,
+// the URL of the control API (control) to the ready file. It does nothing if no ready file was
+// requested.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 // A logFlags holds the flags of a server about the format and the level of its log.
 type logFlags struct{ format, level enumValue }
 
-// newLogFlags returns the flags with their defaults.
+// newLogFlags returns the flags with their default values.
 func newLogFlags() logFlags {
 	return logFlags{
 		format: enumValue{"text", []string{"text", "json", "off"}},
@@ -24,7 +24,8 @@ func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&n.level, "log-level", "`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
 }
 
-// logger returns the logger that the flags select, writing to out.
+// logger returns a logger that writes to out in the format and with the level that the flags
+// select. With the format off, the logger discards everything.
 func (n *logFlags) logger(out io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(n.level.value)) // an enumValue, so it is valid

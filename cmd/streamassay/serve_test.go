@@ -29,8 +29,8 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// What is wrong with a flag is one line that names it and what would be right, before
-// anything is opened; and it shows no secret.
+// TestServeBadFlags checks that an invalid flag of serve results in a single line that names the
+// flag and the valid values, without secrets, and that no file is created or removed.
 func TestServeBadFlags(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -131,7 +131,8 @@ func TestServeBadFlags(t *testing.T) {
 	})
 }
 
-// refused runs serve, which should not come to serve: it is ended if it does.
+// refused runs serve with invalid args and returns the exit code and the output. A server that
+// starts nevertheless is killed after 20 seconds.
 func refused(t *testing.T, dir string, args ...string) (code int, out, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -144,7 +145,7 @@ func refused(t *testing.T, dir string, args ...string) (code int, out, said stri
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// A daemon is a process that serves.
+// A daemon is a process of this program that runs the command serve.
 type daemon struct {
 	*exec.Cmd
 	base     map[string]string
@@ -152,7 +153,8 @@ type daemon struct {
 	out, err bytes.Buffer // to be read when it has ended
 }
 
-// start runs serve until it is ready.
+// start runs the command serve with args and waits until the server is ready. The process is killed
+// at the end of the test.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
@@ -194,7 +196,8 @@ func start(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// stop ends it as an operator does.
+// stop sends a signal to the server and fails the test unless the server ends with exit code 0
+// within five seconds.
 func (d *daemon) stop(t *testing.T, signal os.Signal) {
 	t.Helper()
 	begun := time.Now()
@@ -207,7 +210,8 @@ func (d *daemon) stop(t *testing.T, signal os.Signal) {
 	}
 }
 
-// get asks, and reads the answer.
+// get sends a GET request and returns the response and its body. header lists the names and values
+// of header fields, one after the other.
 func get(t *testing.T, client *http.Client, url string, header ...string) (res *http.Response, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -228,8 +232,8 @@ func get(t *testing.T, client *http.Client, url string, header ...string) (res *
 	return res, string(data)
 }
 
-// certified writes a certificate of 127.0.0.1 and its key, and makes a client that
-// trusts it.
+// certified writes a certificate for 127.0.0.1 and its private key to the directory dir, and
+// returns the paths of both files and a client that trusts the certificate.
 func certified(t *testing.T, dir string) (cert, key string, client *http.Client) {
 	t.Helper()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
@@ -251,7 +255,8 @@ func certified(t *testing.T, dir string) (cert, key string, client *http.Client)
 	return cert, key, client
 }
 
-// With users and TLS, unknown users are refused, and no token is logged.
+// TestServeUsers checks that a server with users and TLS refuses requests of unknown users, and
+// that no token is logged.
 func TestServeUsers(t *testing.T) {
 	dir := t.TempDir()
 	users := filepath.Join(dir, "users")
@@ -289,7 +294,8 @@ func TestServeUsers(t *testing.T) {
 	}
 }
 
-// Clients that read a stream when the server is stopped receive the end of the run.
+// TestServeEndsStreams checks that the streams that are open when the server is stopped end with a
+// terminal event.
 func TestServeEndsStreams(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		d := start(t, "--dialect", "agkit")
@@ -317,8 +323,8 @@ func TestServeEndsStreams(t *testing.T) {
 	}
 }
 
-// HTTP/2 is served without TLS too, to clients that know it beforehand. Headers that are
-// too long are refused.
+// TestServePlain checks that HTTP/2 is served without TLS, to clients that use it without
+// negotiation, and that requests with too large headers are refused.
 func TestServePlain(t *testing.T) {
 	d := start(t, "--dialect", "agkit", "--max-header", "8KiB")
 	var protocols http.Protocols
@@ -344,7 +350,8 @@ func TestServePlain(t *testing.T) {
 	}
 }
 
-// All dialects are served below their names, and a request is counted by what it asked.
+// TestServeAll checks that all dialects are served below their names, and that refused requests are
+// counted by dialect and status.
 func TestServeAll(t *testing.T) {
 	d := start(t, "--log", "off", "--log-level", "debug")
 	if len(d.base) < 7 {
@@ -371,7 +378,7 @@ func TestServeAll(t *testing.T) {
 	}
 }
 
-// A gone store cannot be reached.
+// A gone is a store that cannot be reached: every Ping fails.
 type gone struct{ state.Store }
 
 func (gone) Ping(context.Context) error { return errors.New("dial s3cr3t.internal: refused") }
@@ -412,7 +419,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// Every flag stands in the help once, in the group where it belongs.
+// TestServeHelp checks that the help of serve lists the flags by group, each only once.
 func TestServeHelp(t *testing.T) {
 	_, out, _ := streamassay(t, t.TempDir(), "serve", "--help")
 	at := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// A served is a server of this program in a separate process.
+// A served is a process of this program that serves the reference or a mock.
 type served struct {
 	cmd     *exec.Cmd
 	bases   map[string]string // by dialect
@@ -21,7 +21,7 @@ type served struct {
 	out     *notepad
 }
 
-// base is the base URL of the one dialect.
+// base returns the base URL of the dialect. It must be called only if the server has one dialect.
 func (s *served) base() string {
 	for _, one := range s.bases {
 		return one
@@ -29,8 +29,8 @@ func (s *served) base() string {
 	return ""
 }
 
-// startServer starts a command that serves, and waits until it does. It is killed when the test
-// ends.
+// startServer starts the program, with args, in the directory dir and waits until it serves. The
+// process is killed at the end of the test.
 func startServer(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready.json")

@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The reference passes in every dialect with everything claimed, on every store, and
-// no requirement that a check judges stays silent.
+// TestStores checks that the reference passes in every dialect, with all capabilities claimed, on
+// each kind of store, and that every requirement that has checks passes.
 func TestStores(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -47,7 +47,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// storeStreams is how many streams one user may have in TestStores.
+// storeStreams is the maximum number of concurrent streams per user in TestStores.
 const storeStreams = 60
 
 func noneSilent(t *testing.T, path string) {
@@ -77,7 +77,8 @@ func noneSilent(t *testing.T, path string) {
 	}
 }
 
-// /readyz reports in time whether the stores can be written.
+// TestReadyMeansStored checks that /readyz reports within four seconds whether the store can be
+// written.
 func TestReadyMeansStored(t *testing.T) {
 	t.Parallel()
 	socket := strings.TrimPrefix(startRedis(t), "unix://")
@@ -114,7 +115,8 @@ func TestReadyMeansStored(t *testing.T) {
 	gomega.NewWithT(t).Eventually(ready).WithTimeout(15 * time.Second).Should(gomega.Equal("200 ok\n"))
 }
 
-// startServe starts the reference and waits until it serves.
+// startServe starts the reference for the given dialects, or all if dialects is empty, and waits
+// until it serves.
 func startServe(t *testing.T, dialects []string, args ...string) *served {
 	t.Helper()
 	args = append([]string{"serve", "--log-level", "error"}, args...)
@@ -124,7 +126,8 @@ func startServe(t *testing.T, dialects []string, args ...string) *served {
 	return startServer(t, "", args...)
 }
 
-// startRedis starts a Redis of the test's own, and says how it is reached.
+// startRedis starts a Redis server for the test and returns its URL. If Redis is not installed, the
+// test is skipped.
 func startRedis(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")

@@ -21,7 +21,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOptions holds the options of a run for one target, from flags or from one target of a --config file.
+// A targetOptions holds the options of a run for one target, which come from flags or from a target
+// in a --config file.
 type targetOptions struct {
 	URL          string            `yaml:"url"`
 	Dialects     []string          `yaml:"dialects"`
@@ -56,7 +57,7 @@ type targetOptions struct {
 }
 
 // addFlags adds the flags of the command run that describe a target to cmd. Each field of a target
-// in a --config file has one.
+// in a --config file has such a flag, except the URL, which is an argument.
 func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)")
@@ -105,7 +106,7 @@ func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	completeFlag(cmd, "lacks", suites.Capabilities())
 }
 
-// reportFormatNames returns the names of the report formats, for help texts.
+// reportFormatNames returns the names of the report formats, separated by commas, for help texts.
 func reportFormatNames() string {
 	names := make([]string, 0, len(reports.Formats))
 	for _, f := range reports.Formats {
@@ -114,8 +115,8 @@ func reportFormatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// withoutPath returns an error of the file system without the file name in it, for callers that
-// name the file themselves. Other errors are returned unchanged.
+// withoutPath returns the cause of err if err is an error that contains the name of a file, for
+// callers that name the file themselves. Other errors are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -129,8 +130,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget converts the options to a target of package suites, for one dialect at a base URL. It
-// returns a usage error if an option is invalid.
+// suiteTarget converts the options to a target of package suites, for dialect d and the base URL
+// base. It returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt,
@@ -176,7 +177,8 @@ const (
 	maxParallel = 1024
 )
 
-// parseTimeout parses a duration above 0 and up to [maxTimeout].
+// parseTimeout parses a duration. It returns an error if the duration is invalid, not above 0, or
+// above [maxTimeout].
 func parseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxTimeout {
@@ -185,7 +187,8 @@ func parseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// readCA reads a file of PEM certificates. The error does not contain the file name.
+// readCA reads the PEM certificates in a file. It returns an error if there are none. Errors do not
+// contain the file name.
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -198,9 +201,9 @@ func readCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// secretValues returns the values that must not be shown: header values, the credentials
-// after the scheme of an Authorization header, the values of cookies, and the password of
-// the URL.
+// secretValues returns the values that must not be shown: the values of headers that may hold a
+// secret, the parts of them that are secret by themselves, such as the values of cookies, and the
+// password of the URL.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
@@ -217,7 +220,7 @@ func (t targetOptions) secretValues() (all []string) {
 }
 
 // checkGlobs returns a usage error if a glob of --only or --skip is malformed, or matches no check,
-// requirement or scenario of the dialects.
+// requirement, scenario or sequence of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.ScenarioNames()
 	for n := range min(t.Sequences, suites.MaxSequences) {
@@ -246,8 +249,8 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// dialectNames returns the names of the dialects, for messages; if there are more than three, only
-// their number.
+// dialectNames returns the names of the dialects, separated by commas, for messages. If there are
+// more than three, it returns only their number.
 func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
@@ -259,7 +262,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selectionText returns the flags --only and --skip as the user gave them, for messages.
+// selectionText returns the values of --only and --skip, each with the name of the flag or field
+// that the user gave, for messages.
 func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.Only {
@@ -271,7 +275,7 @@ func (t targetOptions) selectionText() string {
 	return strings.Join(all, " and ")
 }
 
-// urlWithoutUser returns a copy of a URL without user name and password.
+// urlWithoutUser returns u as text, without user name and password.
 func urlWithoutUser(u *url.URL) string {
 	plain := *u
 	plain.User = nil

@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A server is held to its protocol over HTTPS, in HTTP/1.1 and HTTP/2, if its
-// certificate is trusted.
+// TestTLS checks that a server can be tested over HTTPS, with HTTP/1.1 and HTTP/2, if its
+// certificate is trusted or --insecure is given, and not otherwise.
 func TestTLS(t *testing.T) {
 	d, err := dialect.Open("runs")
 	if err != nil {

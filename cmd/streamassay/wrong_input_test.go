@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// wrong is an invalid invocation. words is the command line, with URL for a server that must
-// not receive a request, and EMPTY for an empty argument; says is what the one line on stderr
-// must contain, separated by bars.
+// A wrong is an invalid invocation. The field words is the command line, in which URL stands for a
+// server that must not receive a request, and EMPTY for an empty argument. The field says lists the
+// texts, separated by bars, that the only line on stderr must contain.
 type wrong struct{ words, says string }
 
-// wrongTried lists the ones that a new user tried.
+// wrongTried lists the invalid invocations that a new user tried.
 var wrongTried = []wrong{
 	{"run EMPTY", `TARGET is empty|"reference"`},
 	{"run EMPTY --dialect agkit", "TARGET is empty"},
@@ -75,7 +75,7 @@ var wrongTried = []wrong{
 	{"mock --dialect agkit --record URL --fault abort", "--fault|--record"},
 }
 
-// wrongToo lists more of them, for every command.
+// wrongToo lists further invalid invocations, for every command.
 var wrongToo = []wrong{
 	{"--frobnicate", "--frobnicate"},
 	{"rum URL", "rum|did you mean run"},
@@ -178,8 +178,8 @@ var wrongToo = []wrong{
 	{"help run lint", `run has no subcommand "lint"`},
 }
 
-// Wrong input yields one line that names the input and what would be right, and exit code 2;
-// no request is sent, and no file is changed.
+// TestWrongInput checks that invalid input results in exit code 2 and a single line that names the
+// input and the valid values, and that no request is sent and no file is created or removed.
 func TestWrongInput(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

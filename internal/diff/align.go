@@ -1,17 +1,18 @@
 package diff
 
-// maxCells is the maximum number of pairs of elements that an alignment considers, as its time and
-// memory grow with that number. Longer lists are paired by index.
+// maxCells is the maximum number of pairs of elements that [align] considers, because its time and
+// memory grow with that number. Lists with more possible pairs are paired by index.
 const maxCells = 1 << 22
 
 // An indexPair holds the indexes of two elements that match, one of each list. An index of -1 means
 // that the other element has no match.
 type indexPair struct{ a, b int }
 
-// align pairs the elements of two lists, of length n and m, without changing their order, so that
-// the total weight of the pairs is greatest. weight returns the weight of a pair, given its
-// indexes; pairs of weight 0 are never made. The result contains all elements of both lists in
-// order; an element without a match is paired with -1.
+// align pairs elements of two lists, of length n and m, without changing their order, so that the
+// total weight of the pairs is greatest; more than [maxCells] possible pairs are handled by
+// [alignByIndex]. The function weight returns the weight of the pair of element i of the first list
+// and element j of the second; a pair of weight 0 is never made. The result contains all elements
+// of both lists in order. An element without a match is paired with -1.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
@@ -46,8 +47,8 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex is a simple form of align for long lists: it pairs only elements that have the same
-// index.
+// alignByIndex is a simple form of [align] for long lists: it pairs only elements that have the
+// same index in both lists and a weight above 0.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
@@ -60,8 +61,8 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
-// appendUnpaired appends to all, without a match, the elements from i to n-1 of the first list and
-// those from j to m-1 of the second list.
+// appendUnpaired appends elements without a match to all and returns the extended slice: those with
+// the indexes i to n-1 of the first list, then those with the indexes j to m-1 of the second.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeEvents holds the events of one exchange: the request, and those of its response.
+// exchangeEvents holds the events of one exchange: the request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
 	index        int
@@ -18,8 +18,9 @@ type exchangeEvents struct {
 	clientLeft   bool         // the client left before the end
 }
 
-// splitExchanges divides the events of a conversation into its exchanges. Successive deltas of one
-// text are merged, so that the result does not depend on how a server divides texts into deltas.
+// splitExchanges groups the events of a conversation by exchange, in the order in which the
+// exchanges begin. Successive deltas of one text are merged, so that the result does not depend on
+// how a server divides a text into deltas. Comments are left out.
 func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	at := map[int]int{}
 	for _, e := range events {
@@ -44,8 +45,10 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	return all
 }
 
-// appendEvent appends an event of the response. If e is a delta that continues the last event, or a
-// new state of the same thing, it is merged with that event instead.
+// appendEvent adds e, an event of the response, to x.events. If e is a delta that continues the
+// last event, e is merged into that event. If e is a new state of the same tool call, content part
+// or progress as the last event, e replaces that event. Otherwise e is appended. Unrecognized
+// events at the end do not count as the last event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // may occur between deltas of one text
@@ -76,9 +79,9 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a text that is equal for requests that count as the same: those with the same
-// operation, sender, prompt, parts and violations. Ids are ignored, because they differ between
-// conversations.
+// requestKey returns a key for the request of x. Two requests have the same key if they have the
+// same operation, principal, name, poll limit, text, parts and violations, and both resume a stream
+// or neither does. Ids are not part of the key, because they differ between conversations.
 func (x exchangeEvents) requestKey() string {
 	var b strings.Builder
 	r := x.request
@@ -92,7 +95,7 @@ func (x exchangeEvents) requestKey() string {
 	return b.String()
 }
 
-// A comparer compares two conversations and collects their differences.
+// A comparer compares two conversations, A and B, and collects their differences.
 type comparer struct {
 	volatile  volatileFields
 	scope     string                       // the run whose messages and cursors are compared
@@ -104,13 +107,13 @@ type comparer struct {
 	notes     []string
 }
 
-// newComparer returns a comparer that ignores the volatile fields.
+// newComparer returns a comparer that ignores differences in the given volatile fields.
 func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
 
-// compareConversations pairs the exchanges of two conversations, compares those of each pair, and
-// records the exchanges that only one side has.
+// compareConversations pairs the exchanges of the conversations a and b and compares the responses
+// in each pair. It also records the exchanges that only one side has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
@@ -141,15 +144,16 @@ func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	}
 }
 
-// sameOperation reports whether two requests are similar enough to compare their responses, though
-// they are not the same: they have the same operation and sender, and both resume a stream or
-// neither does.
+// sameOperation reports whether the requests of x and y have the same operation and principal, and
+// both resume a stream or neither does. The responses to such requests can be compared even if
+// other parts of the requests differ.
 func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 	return x.request.Operation == y.request.Operation && x.request.Principal == y.request.Principal &&
 		x.startsMidway == y.startsMidway
 }
 
-// requestKeys returns the requestKey of each exchange.
+// requestKeys returns the key of each exchange in list, as [exchangeEvents.requestKey] does, in the
+// same order.
 func requestKeys(list []exchangeEvents) (all []string) {
 	for _, x := range list {
 		all = append(all, x.requestKey())
@@ -157,10 +161,11 @@ func requestKeys(list []exchangeEvents) (all []string) {
 	return all
 }
 
-// addUnmatched records an exchange that only one side, "A" or "B", has. Normally this is a
-// difference. If both sides have requests for the same operation (matched), it is only a note,
-// because it follows from an earlier response: for example, a run that is streamed in more pieces
-// is resumed more often.
+// addUnmatched records the exchange x, which only one side, "A" or "B", has. Normally it is
+// recorded as a difference. If matched contains the operation of its request, both sides have
+// requests for that operation, and x is recorded only as a note, because the number of such
+// requests depends on earlier responses: for example, a run that is streamed in more pieces is
+// resumed more often.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -169,7 +174,8 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 	m.addOneSided(x, x.request, side)
 }
 
-// compareExchange compares the responses to one request and records their differences.
+// compareExchange compares the responses of a and b, the two exchanges of a pair, and records their
+// differences. It also records which ids in the two requests correspond.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
 	m.scope = a.request.Run
@@ -199,9 +205,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes in pairs of the first and the last pair in which two frames
-// match. a holds the events that the pairs refer to. If no frames match, first is len(pairs) and
-// last is -1.
+// pairedRange returns the indexes in pairs of the first and the last pair with events on both
+// sides, not counting the start and the end of a response. The slice a holds the events of side A,
+// to which the pairs refer. If there is no such pair, first is len(pairs) and last is -1.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -212,8 +218,8 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// requestIDs returns the ids that both of two requests have. Each is given as the name of its
-// field, its value in A and its value in B.
+// requestIDs returns the ids that both requests, a and b, have. Each element of the result holds
+// the name of the field, its value in a and its value in b.
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
@@ -225,8 +231,8 @@ func requestIDs(a, b spec.Event) (all [][3]string) {
 	return all
 }
 
-// similarity returns how well two events match, as a weight for align: 0 means that they must not
-// be compared.
+// similarity returns how well two events match, as a weight for [align]. The weight 0 means that
+// the events must not be paired.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -249,8 +255,9 @@ func (m *comparer) similarity(a, b spec.Event) int {
 	return 0
 }
 
-// addOneSided records as a difference that only the side of, "A" or "B", has the event e of the
-// exchange x. It does nothing if such events are volatile.
+// addOneSided records a difference: the event e of the exchange x, which only one side has. The
+// string of names that side, "A" or "B". If events of the kind of e are volatile, nothing is
+// recorded.
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -264,14 +271,15 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	m.found = append(m.found, d)
 }
 
-// newSide returns the event e of the exchange x as one side of a difference.
+// newSide returns the side of a difference on which the exchange x has the event e.
 func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 	return &DifferenceSide{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
-// compareEvent returns the fields in which two events differ, without volatile ones. open tells
-// whether the exchanges have an open start or end: fields that depend on where a stream was cut are
-// then ignored.
+// compareEvent returns the fields in which the events a and b differ, without volatile fields, or
+// nil if they match. The fields startsMidway and clientLeft of open tell whether either stream was
+// resumed, or left by the client; if so, differences that result only from where a stream was cut
+// are ignored.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -300,8 +308,9 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	return fields
 }
 
-// factsMatch reports whether two values of the same fact match, according to how the fact is
-// compared. kind is the kind of the event; open is as for compareEvent.
+// factsMatch reports whether a and b, values of the same fact, match by the comparison that the
+// fact requires. Ids that match are recorded as in [comparer.matchIDs]. kind is the kind of the
+// events that have the facts; open is as for [comparer.compareEvent].
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
@@ -315,9 +324,9 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs reports whether the id a of one side can stand for the id b of the other side in a
-// field, and remembers the pair. Each id corresponds to only one id of the other side, so it
-// returns false if either was paired with another id before.
+// matchIDs records that the id a of side A corresponds to the id b of side B and reports true. It
+// reports false, and records nothing, if either id already corresponds to a different one. field is
+// the name of the field that holds the ids; only ids in fields of the same name are related.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

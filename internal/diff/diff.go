@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation is a conversation with one target, recorded once or several times. Whatever
-// differs between recordings of the same target is volatile and not compared.
+// A Conversation holds the recordings of one conversation with a target. Fields that differ between
+// the recordings are volatile and not compared.
 type Conversation struct {
 	Name  string
 	Takes [][]spec.Event // the events of each recording, in order
@@ -41,8 +41,8 @@ type Difference struct {
 
 // A DifferenceSide is the event that one side of a difference has.
 type DifferenceSide struct {
-	Exchange int       `json:"exchange"` // of the conversation, from 0
-	Event    int       `json:"event"`    // of the exchange, from 0; -1 if it is not a frame
+	Exchange int       `json:"exchange"` // index in the conversation, starting at 0
+	Event    int       `json:"event"`    // index of the frame in the exchange, starting at 0; -1 if the event is not a frame
 	Kind     spec.Kind `json:"kind"`
 	Facts    string    `json:"facts"`
 }
@@ -59,8 +59,10 @@ type FieldDiff struct {
 // reports readable. Further ones are only counted.
 const MaxDifferences = 100
 
-// Compare compares the first recording of a with the first recording of b. Their other recordings
-// show which fields are volatile; these are ignored.
+// Compare compares the first recording of a with the first recording of b. Fields that differ
+// between the recordings of a, or between those of b, are volatile and ignored. If nothing can be
+// compared, because a response or a common request is missing, the field Compared of the result is
+// false and Reason is set.
 func Compare(a, b Conversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
@@ -107,8 +109,8 @@ func hasResponse(events []spec.Event) bool {
 // is "KIND FIELD", or "KIND *" for an event that is not in every recording.
 type volatileFields map[string]bool
 
-// addDifferences compares two recordings of the same target and adds the fields in which they
-// differ.
+// addDifferences compares a and b, two recordings of the same target, and adds to the set the
+// fields in which they differ.
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))
@@ -135,8 +137,8 @@ func (v volatileFields) sorted() (all []string) {
 	return all
 }
 
-// describeRequest returns a description of the request for people: its operation, prompt, violation
-// and sender.
+// describeRequest returns a short description of the request for use in reports: its operation,
+// prompt, first violation, and principal unless that is the primary user.
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {

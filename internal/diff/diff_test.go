@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// answer returns an exchange with the given events.
+// answer returns the events of a request and of a response that consists of the given events. nth
+// is the index of the exchange in the conversation.
 func answer(nth int, events ...spec.Event) []spec.Event {
 	run := fmt.Sprintf("run-%d", nth)
 	all := []spec.Event{{Kind: spec.HTTPRequest, Frame: -1, Operation: "POST /runs", Run: run, Thread: "t", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hello"}}}}
@@ -37,7 +38,8 @@ func delta(id, text string) spec.Event {
 
 func closes(id string) spec.Event { return spec.Event{Kind: spec.MessageEnd, Message: id} }
 
-// said returns the events of a run with one message.
+// said returns the events of a run with one message. id is used for the ids of the run and of the
+// message.
 func said(id, text string) []spec.Event {
 	return []spec.Event{{Kind: spec.RunStart, Run: "r" + id, Created: "2026-01-0" + id}, start(id), delta(id, text), closes(id), {Kind: spec.RunEnd, Run: "r" + id}}
 }
@@ -98,7 +100,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Status and relevant headers are compared.
+// TestHeads checks that the status code and the relevant headers are compared, and other headers
+// are not.
 func TestHeads(t *testing.T) {
 	a, b := answer(0), answer(0)
 	b[1].StatusCode, b[1].MediaType = 404, "text/html"
@@ -110,7 +113,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// Differences between two recordings of the same target are not differences between targets.
+// TestVolatile checks that fields that differ between two recordings of the same target are ignored
+// when two targets are compared.
 func TestVolatile(t *testing.T) {
 	a := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
 	b := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
@@ -124,7 +128,7 @@ func TestVolatile(t *testing.T) {
 	}
 }
 
-// A target that does not respond is not compared.
+// TestNothing checks that a target that does not respond is not compared.
 func TestNothing(t *testing.T) {
 	mute := answer(0)
 	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
@@ -137,8 +141,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// An additional exchange that follows from an earlier response is a note; a request that only
-// one side has is a difference.
+// TestExchanges checks that another request for an operation that both sides used is only a note,
+// and that a request for an operation that only one side used is a difference.
 func TestExchanges(t *testing.T) {
 	one := answer(0, said("1", "x")...)
 	more := slices.Concat(one, answer(1, said("1", "x")...))
@@ -193,7 +197,7 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// The text report has columns and no control characters.
+// TestText checks that the text report has columns and contains no control characters.
 func TestText(t *testing.T) {
 	c := Compare(Conversation{"text", [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Conversation{"text", [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
 	r := Report{A: "one", B: "two\x1b", Dialects: []DialectDiff{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}

@@ -22,29 +22,31 @@ const (
 	comparePresence                       // any two values match, such as times
 )
 
-// A fact is one property of an event that is compared.
+// A fact is a property of an event: its name, its value, and how the value is compared.
 type fact struct {
 	name, value string
 	comparison  factComparison
 }
 
-// relevantHeaders are the response header fields that matter to clients, and are therefore
-// compared.
+// relevantHeaders lists the response header fields that matter to clients. Other header fields are
+// not compared.
 var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After",
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
 	"Access-Control-Allow-Origin",
 }
 
-// maxDepth is the maximum depth to which the parts of an event, and parts of parts, are compared.
+// maxDepth is the maximum depth to which the parts of an event, and the parts of these parts, are
+// compared.
 const maxDepth = 8
 
-// facts returns the properties of an event that are compared, in a fixed order. Absent properties
-// are left out.
+// facts returns the properties of e and of its parts that are to be compared, in a fixed order.
+// Properties without a value are left out.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the properties of e, and of its parts, to all and returns the result. prefix
-// precedes their names, and deep is the depth of e among the parts of an event.
+// appendFacts appends the facts of e, and of its parts, to all and returns the extended slice.
+// prefix is put before the name of each fact. deep is the nesting depth of e: 0 for an event, 1 for
+// a part of an event, and so on.
 func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
@@ -96,8 +98,8 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	return all
 }
 
-// header returns the values of a header field as one comma-separated list, with insignificant white
-// space normalized. It returns "" if the response does not have the field.
+// header returns the values of the header field name of e as one comma-separated list, with
+// insignificant white space normalized. It returns "" if e does not have the field.
 func header(e spec.Event, name string) string {
 	var values []string
 	for _, f := range e.Header {
@@ -111,8 +113,9 @@ func header(e spec.Event, name string) string {
 	return strings.Join(values, ", ")
 }
 
-// canonical returns a JSON object or array without insignificant space and with members ordered by
-// name, so that equal values are equal texts. Any other text is returned unchanged.
+// canonical returns text in a canonical form if it is a JSON object or array: without insignificant
+// space and with members ordered by name, so that equal values are equal texts. Any other text is
+// returned unchanged.
 func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
@@ -137,8 +140,9 @@ var endErrors = []error{
 	spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText returns how a body ended, or that an event cannot be decoded. Details that depend on the
-// machine are left out. It returns "" for other events.
+// endText describes how a body ended if e is the end of a body; details that depend on the machine
+// are left out. For any other event except the start of a response, it returns "cannot be decoded"
+// if e has an error. Otherwise it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
@@ -154,8 +158,8 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns, as one sorted list, the locations at which an event violates the document
-// and the kinds of its flaws.
+// violationText returns the locations at which e violates the document and the kinds of the flaws
+// of e, as one sorted, comma-separated list without duplicates. It returns "" if there are none.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
@@ -168,7 +172,8 @@ func violationText(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// describeEvent returns the facts of an event on one line, without times and most ids.
+// describeEvent returns the facts of an event on one line. Facts whose values are not compared,
+// such as times, and all ids except that of a tool call are left out.
 func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
@@ -179,10 +184,11 @@ func describeEvent(e spec.Event) string {
 	return strings.Join(all, ", ")
 }
 
-// maxQuoted is the maximum number of bytes of a value that describeEvent shows.
+// maxQuoted is the maximum number of bytes of one value that describeEvent shows.
 const maxQuoted = 200
 
-// quoteValue returns a value in quotes, cut after maxQuoted bytes with a note of its length.
+// quoteValue returns v in quotes. If v is longer than maxQuoted bytes, the rest is cut off and the
+// length of v is added.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

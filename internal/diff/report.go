@@ -25,7 +25,7 @@ type Report struct {
 	Only     []string      `json:"only,omitempty"` // conversations that only one side has
 }
 
-// A DialectDiff holds the results for one dialect.
+// A DialectDiff holds the results of the comparison for one dialect.
 type DialectDiff struct {
 	Dialect       string             `json:"dialect"`
 	Conversations []ConversationDiff `json:"conversations"`
@@ -38,7 +38,8 @@ const (
 	ExitNothing = 3 // nothing was compared
 )
 
-// Conclude sets r.Exit, the exit code, according to the results.
+// Conclude sets r.Exit to [ExitDiffers] if any conversation has differences, to [ExitEqual] if
+// something was compared and nothing differs, and to [ExitNothing] if nothing was compared.
 func (r *Report) Conclude() {
 	r.Exit = ExitNothing
 	for _, d := range r.Dialects {
@@ -54,7 +55,7 @@ func (r *Report) Conclude() {
 	}
 }
 
-// WriteJSON writes the report as JSON.
+// WriteJSON writes the report to w as indented JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -62,7 +63,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report as text for people, with the two sides in columns.
+// WriteText writes the report to w as text for people, with the two sides in columns. It returns
+// any error from writing to w.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", printableText(r.A), printableText(r.B))
@@ -99,8 +101,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey returns a key that is equal for differences of the same kinds and fields, so that the
-// text report shows each only once. It returns "" if only one side has the event.
+// fieldsKey returns a key that is equal for differences with the same kinds of events and the same
+// fields and values, so that the text report can show each of these only once. It returns "" if d
+// has no fields because only one side has the event.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -108,9 +111,9 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes the differences of the conversation that were not shown before. times holds, by
-// fieldsKey, how often each difference occurs in the rest of the report. write sets it to 0 when it
-// shows the difference.
+// write writes to b those differences of the conversation that were not shown before. times holds,
+// by [Difference.fieldsKey], how often each difference occurs in the dialect, or 0 after the
+// difference was shown; write updates it.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -154,7 +157,8 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 	}
 }
 
-// writeSummary writes how much of a dialect was compared, how much differs, and what was left out.
+// writeSummary writes to b how many conversations and events of the dialect were compared, how many
+// differences they have, and what was not compared.
 func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -184,7 +188,8 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 	}
 }
 
-// title returns the kind of the event and its number in the exchange.
+// title returns the kind of the event and its index in the exchange, such as "message.delta (event
+// 3)". An event that is not a frame has a dash instead of the index.
 func (s DifferenceSide) title() string {
 	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
 }
@@ -194,7 +199,8 @@ func (s DifferenceSide) text() string {
 	return s.title() + " " + s.Facts
 }
 
-// eventNumber returns the index of a frame, or a dash if the event is not a frame.
+// eventNumber returns event, the index of a frame, as text, or a dash if it is negative, which
+// means that the event is not a frame.
 func eventNumber(event int) string {
 	if event < 0 {
 		return "–"
@@ -202,7 +208,8 @@ func eventNumber(event int) string {
 	return strconv.Itoa(event)
 }
 
-// fieldValue returns a value in quotes, or a dash if it is absent.
+// fieldValue returns v, the value of a field, in quotes, or a dash if v is empty, which means that
+// the field is absent.
 func fieldValue(v string) string {
 	if v == "" {
 		return "—"
@@ -213,8 +220,8 @@ func fieldValue(v string) string {
 // columnWidth is the width of one column of the text report, in characters.
 const columnWidth = 56
 
-// writeRow writes two texts beside each other in columns, each wrapped. mark precedes the first
-// line.
+// writeRow writes the texts left and right to b side by side, each wrapped in its own column. mark
+// is written before the first line, and a blank before each of the others.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {
@@ -231,7 +238,8 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 	}
 }
 
-// wrapColumn splits a text into lines of at most columnWidth characters.
+// wrapColumn splits s into lines of at most columnWidth characters, and replaces unprintable
+// characters. The result has at least one line.
 func wrapColumn(s string) (all []string) {
 	runes := []rune(printableText(s))
 	for len(runes) > columnWidth {
@@ -241,7 +249,8 @@ func wrapColumn(s string) (all []string) {
 	return append(all, string(runes))
 }
 
-// printableText replaces unprintable characters, which could control the terminal.
+// printableText returns s with each unprintable character, which could control the terminal,
+// replaced by U+FFFD.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -251,14 +260,16 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Limits, in bytes, of what a difference shows of a long value.
+// Limits, in bytes, of the excerpt of a long value that a difference shows: its length, and the
+// length of the part before the first differing byte.
 const (
 	maxShown         = 400
 	maxContextBefore = 40
 )
 
-// differingParts returns excerpts of two values: from the start, or, if they are long, from
-// shortly before their first difference.
+// differingParts returns excerpts of a and b. If either is longer than maxShown bytes, both
+// excerpts begin shortly before the first byte in which a and b differ; otherwise they begin at the
+// start.
 func differingParts(a, b string) (string, string) {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
@@ -271,7 +282,8 @@ func differingParts(a, b string) (string, string) {
 	return excerptFrom(a, from), excerptFrom(b, from)
 }
 
-// excerptFrom returns s from an offset on, shortened to maxShown bytes.
+// excerptFrom returns the part of s that begins at the byte offset from. A part longer than
+// maxShown bytes is cut, and the length of s is added. An ellipsis marks each omission.
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

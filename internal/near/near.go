@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// maxListed is the maximum number of words that are listed if none is similar.
+// maxListed is the maximum number of known words that [Suggest] lists if none is similar.
 const maxListed = 20
 
-// Suggest returns the end of an error message about an unknown word. It names the known word that
-// is most similar ("; did you mean text?"), or lists the known words if none is similar.
+// Suggest returns the end of an error message about word, which is not among the known words. If a
+// known word is similar to word, the result names the most similar one: "; did you mean text?".
+// Otherwise it lists the known words in alphabetical order, at most [maxListed] of them. The slice
+// known is not modified.
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3
@@ -33,8 +35,8 @@ func Suggest(word string, known []string) string {
 	return " (want one of " + strings.Join(known, ", ") + ")"
 }
 
-// editDistance returns the Levenshtein distance of two words, counted in bytes. For words of more
-// than 64 bytes it returns 64, to limit the work.
+// editDistance returns the Levenshtein distance of a and b, counted in bytes. To limit the work, it
+// returns 64 if either word is longer than 64 bytes.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

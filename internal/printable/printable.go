@@ -10,19 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is the maximum number of combining marks on one letter. No language needs more,
-// and a hundred of them would cover the lines above.
+// maxMarks is the maximum number of combining marks on one letter that Escape leaves unescaped. No
+// language needs more, and a hundred of them would cover the lines above.
 const maxMarks = 6
 
-// invisible holds the characters that unicode.IsGraphic accepts although nothing is shown.
+// invisible holds the characters that unicode.IsGraphic accepts although nothing is shown for them.
 var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Escape returns s with unprintable characters escaped as in Go: \n, \x1b, \u202e. Characters that
-// keep contains are never escaped.
+// Escape returns s with unprintable characters replaced by escape sequences such as \n, \x1b and
+// \u202e. Unprintable characters that the string keep contains are left as they are. Combining
+// marks beyond [maxMarks] on one letter are escaped in any case, and bytes that are not valid UTF-8
+// become U+FFFD.
 func Escape(s, keep string) string {
 	if isPlainASCII(s) {
 		return s
@@ -56,7 +58,8 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// writeEscaped writes the escape of a character, as in Go, to b.
+// writeEscaped writes the escape sequence of r to b: \n, \r, \t, or the code point in hexadecimal,
+// such as \x1b, \u202e or \U000e0041.
 func writeEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':

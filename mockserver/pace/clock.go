@@ -22,8 +22,8 @@ type Clock struct {
 	speed    float64         // factor for recorded
 }
 
-// NewClock returns a clock for a stream with this pace. The jitter is drawn from r, which
-// may be nil if the pace has no random jitter.
+// NewClock returns a clock for a stream with pace p. The clock draws the jitter from r, which may
+// be nil if p has neither uniform nor lognormal jitter.
 func (p Pace) NewClock(r *rand.Rand) *Clock {
 	c := &Clock{pace: p, rand: r}
 	if p.Rate > 0 {
@@ -32,9 +32,10 @@ func (p Pace) NewClock(r *rand.Rand) *Clock {
 	return c
 }
 
-// NewRecordedClock returns a clock for a recorded stream. offsets holds the time of each of its
-// events, whether a token or not, since the beginning of the stream. Events beyond the recorded
-// ones are due immediately. A speed of 2 is twice as fast as recorded; 0 means 1.
+// NewRecordedClock returns a clock that repeats the timing of a recorded stream. offsets holds the
+// time of each recorded event, token or not, from the beginning of the stream; the clock retains
+// the slice. Any further events are due together with the last recorded one. A speed of 2 means
+// twice as fast as recorded; a speed that is not positive means 1.
 func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	if !(speed > 0) {
 		speed = 1
@@ -45,8 +46,8 @@ func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	return &Clock{recorded: offsets, speed: speed}
 }
 
-// NextToken returns the time at which the next token is due: the next delta of a text, as an
-// offset from the beginning of the stream.
+// NextToken returns the time at which the next token (delta of a text) is due, as an offset from
+// the beginning of the stream. Each call counts as one token.
 func (c *Clock) NextToken() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -62,9 +63,9 @@ func (c *Clock) NextToken() time.Duration {
 	return c.advance(addCapped(toDuration(slot), c.delay))
 }
 
-// NextEvent returns the time at which the next event other than a token is due, as an offset from
-// the beginning of the stream: the recorded time or, if the clock follows a Pace, the time of the
-// event before it.
+// NextEvent returns the time at which the next event is due, if that event is not a token, as an
+// offset from the beginning of the stream. If the clock follows a Pace rather than a recording,
+// this event is due together with the preceding one.
 func (c *Clock) NextEvent() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -72,7 +73,8 @@ func (c *Clock) NextEvent() time.Duration {
 	return c.last
 }
 
-// Delay delays all further events by d.
+// Delay delays all further events by d, in addition to earlier delays. It does nothing if d is not
+// positive.
 func (c *Clock) Delay(d time.Duration) {
 	if d > 0 {
 		c.delay = addCapped(c.delay, d)
@@ -80,8 +82,8 @@ func (c *Clock) Delay(d time.Duration) {
 	}
 }
 
-// replay returns the time at which the next recorded event is due, scaled by the speed. After the
-// last recorded event it returns the latest time again.
+// replay returns the time at which the next recorded event is due, scaled by the speed and shifted
+// by the delays. After the last recorded event it keeps returning the time of that event.
 func (c *Clock) replay() time.Duration {
 	if c.next == len(c.recorded) {
 		return c.last
@@ -91,16 +93,16 @@ func (c *Clock) replay() time.Duration {
 	return c.advance(addCapped(at, c.delay))
 }
 
-// advance returns at, or the latest time that was returned before if at is earlier, so that times
-// never decrease.
+// advance returns the later of the given time and the latest time of the clock, and stores the
+// result as the latest time. This ensures that times never decrease.
 func (c *Clock) advance(at time.Duration) time.Duration {
 	c.last = max(c.last, at)
 	return c.last
 }
 
-// jitter returns by how many nanoseconds the nth token is due after (or, if negative, before) its
-// scheduled time. The deviation does not depend on those of earlier tokens, so that they do not
-// accumulate.
+// jitter returns the deviation of token n, counted from 0, from its scheduled time in nanoseconds.
+// A negative deviation means that the token is due earlier. It does not depend on the deviations of
+// other tokens, so that deviations do not accumulate.
 func (c *Clock) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {
@@ -118,7 +120,7 @@ func (c *Clock) jitter(n int64) float64 {
 }
 
 // toDuration converts ns nanoseconds to a Duration. Negative values become 0, and values too large
-// for a Duration become the greatest one.
+// for a Duration become the longest Duration.
 func toDuration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -126,8 +128,8 @@ func toDuration(ns float64) time.Duration {
 	return time.Duration(max(ns, 0))
 }
 
-// addCapped returns a+b, or the greatest Duration if the sum is too large for one. a and b must
-// not be negative.
+// addCapped returns a+b, or the longest Duration if the sum overflows. Neither a nor b may be
+// negative.
 func addCapped(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

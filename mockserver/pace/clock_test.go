@@ -13,7 +13,7 @@ import (
 
 func chance() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
-// due returns the times of the first n tokens.
+// due returns the times at which the first n tokens of a reply with pace p are due.
 func due(p pace.Pace, n int) (all []time.Duration) {
 	c := p.NewClock(chance())
 	for range n {
@@ -42,8 +42,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestEvents checks that events other than tokens are due with the preceding event and do
-// not shift the tokens.
+// TestEvents checks that an event other than a token is due together with the preceding event and
+// does not shift the tokens.
 func TestEvents(t *testing.T) {
 	c := pace.Pace{First: 300 * ms, Rate: 10}.NewClock(nil)
 	got := []time.Duration{c.NextEvent(), c.NextEvent(), c.NextToken(), c.NextToken(), c.NextEvent(), c.NextEvent(), c.NextToken()}
@@ -178,7 +178,7 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// TestAllocations checks that a clock does not allocate memory.
+// TestAllocations checks that NextToken and NextEvent do not allocate memory.
 func TestAllocations(t *testing.T) {
 	c := pace.Pace{First: ms, Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}}.NewClock(chance())
 	if n := testing.AllocsPerRun(1000, func() { c.NextToken(); c.NextEvent() }); n != 0 {

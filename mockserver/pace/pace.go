@@ -1,7 +1,7 @@
-// Package pace computes the timing of streamed replies: the delay of the first token, the
-// rate of the others, jitter, bursts and recorded timing. Times are offsets in an absolute
-// schedule, so that a late event does not delay the following ones. The package itself
-// neither waits nor reads the clock.
+// Package pace computes the timing of streamed replies: the delay of the first token, the rate of
+// the others, jitter, bursts and recorded timing. Times are offsets from the beginning of the
+// stream rather than from the preceding event, so that a late event does not delay the following
+// ones. The package itself neither waits nor reads the clock.
 package pace
 
 import (
@@ -24,19 +24,21 @@ type Pace struct {
 	set fieldSet
 }
 
-// A Jitter describes the deviation of tokens from the times given by the rate. Deviations
-// do not accumulate, so that the average rate stays the same. At most one field is set.
+// A Jitter describes how far tokens deviate from the times that the rate defines. Deviations do not
+// accumulate, so the average rate stays the same. At most one field may be set; the zero value
+// means that tokens do not deviate.
 type Jitter struct {
 	Fixed     time.Duration // delay of every other token
 	Uniform   float64       // maximum deviation in either direction, as a fraction of the time between tokens
 	Lognormal float64       // sigma of a lognormal distribution of the times between tokens
 }
 
-// A Chunk is the unit into which a text is split: a number of characters, or one of the
-// constants. The zero value is equivalent to Words.
+// A Chunk is the unit in which a text is split into tokens: a positive value is a number of
+// characters (code points), and the constants Words and WholeText are units of their own. The zero
+// value is equivalent to Words.
 type Chunk int
 
-// Values of Chunk other than a number of characters above 1.
+// Named values of Chunk. Any other positive value is a number of characters.
 const (
 	Words      Chunk = -1 // a word with the preceding spaces
 	WholeText  Chunk = -2 // the complete text
@@ -57,8 +59,8 @@ func (c Chunk) String() string {
 	return fmt.Sprint(int(c))
 }
 
-// Limits of the fields of a Pace, which keep the computed times finite. Check and Parse refuse
-// values beyond them.
+// Limits of the fields of a Pace, which keep the computed times finite. Check and Parse reject
+// values outside these limits.
 const (
 	maxDuration = 24 * time.Hour // First, Jitter.Fixed
 	minRate     = 0.001
@@ -69,8 +71,8 @@ const (
 	maxSpeed    = 1_000_000
 )
 
-// Check returns an error that names the first field of p that is out of range, or nil if there is
-// none.
+// Check returns an error if a field of p is out of range or if more than one field of the jitter is
+// set. The error names the first such field. Check returns nil if p is valid.
 func (p Pace) Check() error {
 	switch {
 	case p.First < 0 || p.First > maxDuration:
@@ -87,7 +89,8 @@ func (p Pace) Check() error {
 	return p.Jitter.check()
 }
 
-// check returns an error if more than one field of j is set, or if a field is out of range.
+// check returns an error if more than one field of j is set or if a field is out of range. It
+// returns nil if j is valid.
 func (j Jitter) check() error {
 	kinds := 0
 	for _, set := range []bool{j.Fixed != 0, j.Uniform != 0, j.Lognormal != 0} {
@@ -108,17 +111,19 @@ func (j Jitter) check() error {
 	return nil
 }
 
-// inRange reports whether v is a number from from to to, both included.
+// inRange reports whether v lies between the bounds from and to, both included. It returns false if
+// v is NaN.
 func inRange(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
 
-// rangeError returns an error that says that the value got of the field name is not from from to
-// to.
+// rangeError returns an error that states the name of a field, its value (got) and the range of
+// permitted values (from, to).
 func rangeError[T any](name string, got, from, to T) error {
 	return fmt.Errorf("%s: %v is out of range (want %v to %v)", name, got, from, to)
 }
 
-// Merge returns p with the fields that are set in over replaced by those of over. A field is set
-// if it is not zero or if [Parse] read it.
+// Merge returns a copy of p in which each field that is set in over has its value from over. A
+// field is set if it is not zero or if the value from which [Parse] read the Pace contains the
+// field.
 func (p Pace) Merge(over Pace) Pace {
 	if over.First != 0 || over.set&setFirst != 0 {
 		p.First = over.First
@@ -142,8 +147,8 @@ func (p Pace) Merge(over Pace) Pace {
 	return p
 }
 
-// A fieldSet records which fields of a Pace were given by a parsed value, so that Merge can tell a
-// zero that was given from a field that was not.
+// A fieldSet records which fields of a Pace were present in a parsed value, so that Merge can
+// distinguish an explicit zero from an absent field.
 type fieldSet uint8
 
 // The bits of a fieldSet, one for each field of a Pace.
@@ -156,5 +161,5 @@ const (
 	setSpeed
 )
 
-// IsInstant reports whether p delays nothing: all events are due at once.
+// IsInstant reports whether p delays no event, so that all events are due at once.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

@@ -4,9 +4,10 @@ import (
 	"unicode"
 )
 
-// Split cuts a text into chunks whose concatenation is the text, but never within a code point. It
-// returns nil for an empty text. A word includes the spaces before it; in writing systems without
-// spaces, each letter counts as a word.
+// Split splits a text into chunks of the given unit and returns them in order. The chunks joined
+// together are equal to the text, and no chunk begins within a code point. A word includes the
+// spaces before it; in writing systems without spaces, each letter is a word. Split returns nil for
+// an empty text.
 func Split(text string, chunk Chunk) []string {
 	switch {
 	case text == "":
@@ -19,8 +20,8 @@ func Split(text string, chunk Chunk) []string {
 	return splitByWord(text)
 }
 
-// splitByCount cuts a text into chunks of n characters (code points), of which the last may be
-// shorter.
+// splitByCount splits a non-empty text into chunks of n characters (code points). The last chunk
+// may be shorter.
 func splitByCount(text string, n int) []string {
 	pieces := make([]string, 0, len(text)/n+1)
 	from, count := 0, 0
@@ -34,13 +35,14 @@ func splitByCount(text string, n int) []string {
 	return append(pieces, text[from:])
 }
 
-// spacelessScripts are the writing systems that do not separate words by spaces.
+// spacelessScripts lists writing systems that do not separate words with spaces.
 var spacelessScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 }
 
-// splitByWord cuts a text into words, each with the spaces before it. Spaces at the end of the
-// text belong to the last word, and combining marks to the letter before them.
+// splitByWord splits a non-empty text into words, each with the spaces before it. Spaces at the end
+// of the text belong to the last word. A letter of a writing system without spaces is a word,
+// together with the combining marks after it.
 func splitByWord(text string) []string {
 	var pieces []string
 	from, word, alone := 0, false, false // word: the piece contains a word; alone: that is a single letter

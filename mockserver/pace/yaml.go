@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// UnmarshalYAML implements the unmarshaler interface of goccy/go-yaml by [Parse].
+// UnmarshalYAML implements the InterfaceUnmarshaler interface of goccy/go-yaml. It sets p to the
+// pace that [Parse] returns for the decoded value. On an error, p is unchanged.
 func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	var v any
 	if err := unmarshal(&v); err != nil {
@@ -70,8 +71,9 @@ var jitterReaders = map[string]func(j *Jitter, v any) error{
 	"lognormal": func(j *Jitter, v any) error { return readNumber(&j.Lognormal, v) },
 }
 
-// read sets j to a decoded YAML or JSON object. It returns an error if v is not an object, or if a
-// field is unknown or has the wrong type; Check finds values that are out of range.
+// read sets the fields of j from v, a decoded YAML or JSON object. It returns an error if v is not
+// an object, or if a field is unknown or has the wrong type. It does not check whether values are
+// in range; Check does.
 func (j *Jitter) read(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -89,8 +91,8 @@ func (j *Jitter) read(v any) error {
 	return nil
 }
 
-// read sets c to a decoded YAML or JSON value: the name of a unit, or a number of characters. It
-// returns an error for any other value.
+// read sets c from v, a decoded YAML or JSON value: the string "words", "characters" or "whole", or
+// a positive number of characters. It returns an error for any other value.
 func (c *Chunk) read(v any) error {
 	switch v {
 	case "words":
@@ -109,8 +111,8 @@ func (c *Chunk) read(v any) error {
 	return nil
 }
 
-// readDuration parses the decoded value v and stores it in *to: a string in the syntax of
-// time.ParseDuration, or the number 0. It returns an error for any other value.
+// readDuration stores the decoded value v in *to. The value must be a string in the syntax of
+// time.ParseDuration or the number 0; otherwise readDuration returns an error.
 func readDuration(to *time.Duration, v any) error {
 	if n, ok := toFloat(v); ok && n == 0 {
 		*to = 0
@@ -135,8 +137,8 @@ func readNumber(to *float64, v any) error {
 	return nil
 }
 
-// readInt stores the decoded value v in *to. It returns an error if v is not an integer of at most
-// 31 bits.
+// readInt stores the decoded value v in *to. It returns an error if v is not an integer or if its
+// absolute value exceeds math.MaxInt32.
 func readInt(to *int, v any) error {
 	n, ok := toFloat(v)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
@@ -146,8 +148,8 @@ func readInt(to *int, v any) error {
 	return nil
 }
 
-// toFloat converts a number of any type that YAML and JSON decoders produce. It reports false if v
-// is not a number.
+// toFloat converts v to a float64 if v is a number of any type that YAML and JSON decoders produce.
+// Otherwise it returns 0 and false.
 func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -165,8 +167,8 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// describe returns what to call a decoded value in an error message, such as "an object", or the
-// value itself if it is short.
+// describe returns a short description of a decoded value for error messages: "nothing", "an
+// object", "a list", or the value itself, cut off if it is long.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -182,7 +184,7 @@ func describe(v any) string {
 	return text[:min(len(text), 60)]
 }
 
-// sortedNames returns the sorted keys of m, separated by commas.
+// sortedNames returns the keys of m in alphabetical order, joined by commas.
 func sortedNames[T any](m map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

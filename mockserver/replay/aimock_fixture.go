@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// maxRules is the maximum number of fixtures in one file, which is also that of rules in a script.
+// maxRules is the maximum number of fixtures in one file. It equals the maximum number of rules in
+// a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
 // ConvertFixtures converts a file of aimock fixtures, {"fixtures": [{"match": …, "response": …}]},
-// to a script with one rule per fixture. name is the name of the file and data its content. If no
-// fixture can be converted, there are no output files. See [Convert] for the problems.
+// to a script with one rule per fixture. The parameters are the name and the content of the file.
+// If no fixture can be converted, there are no output files. [Convert] describes the problems.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -54,7 +55,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 }
 
 // A fixtureConverter converts the fixtures of one file to rules of a script, and collects the
-// problems.
+// problems of that conversion.
 type fixtureConverter struct {
 	file              string
 	label             string // prefix of messages that names the fixture
@@ -71,8 +72,8 @@ func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.addProblem(Error, format, args...)
 }
 
-// warnf records a warning about the current fixture: the script does something differently or not
-// at all.
+// warnf records a warning about the current fixture. The script represents a part of that fixture
+// differently or not at all.
 func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warning, format, args...) }
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
@@ -81,12 +82,12 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 }
 
 // A memberDecoders maps the name of each known member of a JSON object to the function that
-// converts its value.
+// converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject calls the function in known for each member of a JSON object, in alphabetical order,
-// and warns about members that are not in known. If raw is not an object, it records an error. what
-// names the object in messages.
+// readObject calls the functions in known with the values of the members of a JSON object, in
+// alphabetical order of their names. It warns about members that are not in known. If raw is not an
+// object, it records an error. The parameter what names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -102,24 +103,27 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 	}
 }
 
-// ignoreMembers adds functions for the named members to known. If a fixture has such a member, a
-// warning says that it is ignored, and why.
+// ignoreMembers adds a function to known for each of the given member names. If a fixture has such
+// a member, the function records a warning that the member is ignored. The parameter why is the
+// reason in that warning.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds functions for the named members to known. If a fixture has such a member, the
-// fixture is omitted with an error that says why.
+// rejectMembers adds a function to known for each of the given member names. If a fixture has such
+// a member, the function records an error, so that the fixture is omitted. The parameter why is the
+// reason in that error.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
 }
 
-// readText returns a function that stores a JSON string in to, or records an error if the value is
-// not a string. name is the name of the member in that error.
+// readText returns a function that decodes a JSON string and stores it in the variable to which the
+// first parameter points. If the value is not a string, the function records an error, in which it
+// is called name.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -128,8 +132,10 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a function that sets to to a JSON number from low to high, both included, or
-// records an error if the value is not such a number. name is the name of the member in that error.
+// readNumber returns a function that decodes a JSON number from low to high, both included, and
+// stores a pointer to it in the variable to which the first parameter points. If the value is not
+// such a number, the function records an error, in which it is called name, and leaves the variable
+// unchanged.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -142,8 +148,9 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
-// learnToolNames records, for each tool call in a fixture's response, which tool its id stands for.
-// It is called for all fixtures before the first one is converted.
+// learnToolNames records the name of the tool for the id of each tool call in the response of a
+// fixture. It must be called for all fixtures before the first one is converted, because a fixture
+// may refer to the calls of another one.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -161,8 +168,8 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture converts the fixture with index i, from 0, to a rule. If it cannot be converted,
-// convertFixture records an error and ok is false.
+// convertFixture converts raw, the fixture with index i (starting at 0), to a rule. If the fixture
+// cannot be converted, convertFixture records an error and ok is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

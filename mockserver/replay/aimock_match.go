@@ -7,13 +7,14 @@ import (
 	"slices"
 )
 
-// A ruleMatch holds the conditions of a rule; once is true if the rule may match only one request.
+// A ruleMatch holds the conditions of a rule. Its field once is true if the rule may match only one
+// request.
 type ruleMatch struct {
 	conditions orderedMap
 	once       bool
 }
 
-// A matchMembers holds the decoded members of the object match of a fixture.
+// A matchMembers holds the decoded members of the match object of a fixture.
 type matchMembers struct {
 	user, toolCallID, resultText, toolName, context, endpoint string
 	hasUser, hasResult                                        bool
@@ -21,7 +22,7 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch converts the object match of a fixture to the conditions of a rule. Errors are recorded
+// readMatch converts the match object of a fixture to the conditions of a rule. Errors are recorded
 // in c.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	var is matchMembers
@@ -63,8 +64,9 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	return m
 }
 
-// conditions returns the conditions of a rule for the members of a fixture's match, beginning with
-// those on the kind of input. It records an error if they contradict each other.
+// conditions returns the conditions of the rule for a fixture whose match object has the given
+// members. The conditions on the kind of input come first. If the members contradict each other,
+// conditions records an error.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
@@ -126,9 +128,10 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence reports whether index, the sequenceIndex of a fixture, is the next one among
-// fixtures with otherwise equal match objects; raw is the match object. Such fixtures become rules
-// that match once each, in order. If the index is another one, isNextInSequence records an error.
+// isNextInSequence compares index, the sequenceIndex of a fixture, with the next index among the
+// fixtures whose match objects are otherwise equal; raw is the match object. If the two are equal,
+// it counts the fixture and returns true. Otherwise it records an error and returns false. The
+// fixtures of such a sequence become rules that match once each, in order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

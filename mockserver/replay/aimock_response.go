@@ -12,7 +12,7 @@ type ruleReply struct {
 	hasCalls bool
 }
 
-// A fixtureResponse holds the decoded members of the object response of a fixture.
+// A fixtureResponse holds the decoded members of the response object of a fixture.
 type fixtureResponse struct {
 	reasoning, content string
 	hasContent         bool
@@ -21,7 +21,7 @@ type fixtureResponse struct {
 	errorReply         orderedMap
 }
 
-// readResponse converts the object response of a fixture to the reply of a rule. Errors are
+// readResponse converts the response object of a fixture to the reply of a rule. Errors are
 // recorded in c.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	var s fixtureResponse
@@ -60,8 +60,9 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	return r
 }
 
-// warnUnlessOneOf warns that a member is ignored if its value is not one of the usual strings,
-// because scripts cannot set the member.
+// warnUnlessOneOf warns that the member with the given name is ignored, unless its value is one of
+// the usual strings. Scripts cannot set such a member, so the rule cannot reproduce an unusual
+// value.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	for _, s := range usual {
 		if string(raw) == `"`+s+`"` {
@@ -71,8 +72,8 @@ func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usu
 	c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 }
 
-// readContent returns the content of a response as text: a string as it is, an object or a list as
-// compact JSON. For any other value it records an error and returns "".
+// readContent returns the content of a response as text: the characters of a string, or an object
+// or list as compact JSON. For any other value it records an error and returns "".
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -85,7 +86,7 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// compactJSON returns JSON without insignificant white space. Invalid JSON is returned unchanged.
+// compactJSON returns raw without insignificant white space, or unchanged if it is not valid JSON.
 func compactJSON(raw json.RawMessage) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -97,7 +98,8 @@ func compactJSON(raw json.RawMessage) string {
 }
 
 // readCall converts a tool call of a fixture to a client-tool step, because with aimock the client
-// runs all tools. more holds functions for members besides name, id and arguments; it may be nil.
+// runs all tools. The parameter more holds functions for members other than name, id and arguments;
+// it may be nil.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -118,8 +120,9 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns the arguments of a tool call: as an ordered value if they are a JSON object
-// or list that a script can represent exactly, otherwise as text.
+// readArguments returns the arguments of a tool call. If these are a JSON object or list that a
+// script can represent exactly, the result is an orderedMap or a list, otherwise a text. Arguments
+// that are not valid JSON cause a warning.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -138,7 +141,7 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	return escapeTemplates(text)
 }
 
-// readCalls converts the list toolCalls of a response to steps. If raw is not a list, it records an
+// readCalls converts the toolCalls list of a response to steps. If raw is not a list, it records an
 // error and returns nil.
 func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
@@ -152,7 +155,7 @@ func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// readBlocks converts the list blocks of a response, which holds texts and tool calls, to steps. If
+// readBlocks converts the blocks list of a response, which holds texts and tool calls, to steps. If
 // raw is not a list or is empty, it records an error and returns nil.
 func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
@@ -175,8 +178,9 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// replySteps returns the steps of a reply: the reasoning, the texts, and then the tool calls, since
-// a call of a client's tool ends the run. It records an error if the response has no content.
+// replySteps returns the steps of a reply: first the reasoning, then the texts, and finally the
+// tool calls, because a call of a client's tool ends the run. It records an error if the response
+// has no content.
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -210,8 +214,8 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	return append(all, calls...)
 }
 
-// readError converts the object error of a response to the text and problem of an error status. It
-// returns an empty object rather than nil if there is neither.
+// readError converts the error object of a response to the members text and problem of an error
+// status. If the object has neither a message nor a code, the result is empty, but not nil.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -231,9 +235,10 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	return o
 }
 
-// statusReply returns the error status of a rule: the members in refusal, with the status code
-// (default 500) and retry-after, in seconds. status and after are nil if the fixture does not set
-// them.
+// statusReply returns the error status of a rule: the status code (default 500), the members in
+// refusal, and the time after which the client may retry, if there is one. The last two parameters,
+// the status and that time in seconds, are nil if the fixture does not set them. A status below 400
+// is recorded as an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

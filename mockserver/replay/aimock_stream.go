@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A streamOptions holds the members of a fixture that define timing and faults. Those that are not
-// set are nil.
+// A streamOptions holds the members of a fixture that define timing and faults. Pointers to members
+// that the fixture does not set are nil.
 type streamOptions struct {
 	latency, chunk, truncate, disconnect, speed *float64
 	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
@@ -18,15 +18,15 @@ type streamOptions struct {
 	delay                                       *float64
 }
 
-// The maximum values of members of a fixture: of durations, in milliseconds, and of numbers of
-// chunks.
+// The maximum values of those members of a fixture that are durations, in milliseconds, or numbers
+// of chunks.
 const (
 	maxMilliseconds = 24 * 3600 * 1000
 	maxChunks       = 1e6
 )
 
-// readStreamOptions adds functions to known that store the members of a fixture about timing and
-// faults in p.
+// readStreamOptions adds functions to known that decode the members of a fixture for timing and
+// faults. The functions store the values in p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
@@ -57,8 +57,8 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOpti
 	}
 }
 
-// readTimings stores the time of the first token and the mean interval between chunks from
-// recordedTimings in p.
+// readTimings decodes recordedTimings and stores the time of the first token and the mean interval
+// between chunks in p.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
@@ -80,8 +80,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	}
 }
 
-// setPace sets the pace of a rule from the members about timing in p, and warns about those that
-// have no effect.
+// setPace sets the pace of a rule from the timing members in p, and warns about timing members that
+// have no effect. If p has no timing members, the rule has no pace of its own.
 func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	var o orderedMap
 	switch {
@@ -137,9 +137,10 @@ func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults sets the faults of a rule from the members about faults in p, and warns about
-// differences: in scripts, faults with a chance occur independently of each other, in aimock at
-// most one of them does. r is the reply of the rule; an error status has no faults.
+// setFaults sets the faults of a rule from the fault members in p. It warns about differences: in
+// scripts, faults with a chance occur independently of each other, whereas in aimock at most one of
+// them occurs. The parameter r is the reply of the rule; if it is an error status, the rule has no
+// faults.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleReply) {
 	var all []any
 	add := func(name string, set orderedMap) {

@@ -6,7 +6,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/replay"
 )
 
-// What it costs to find an answer and to put a client's ids into it.
+// BenchmarkFind measures the time to find a recorded response and to replace the recorded ids in it
+// by those of the client.
 func BenchmarkFind(b *testing.B) {
 	t := &testing.T{}
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}

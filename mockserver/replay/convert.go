@@ -19,7 +19,7 @@ type OutputFile struct {
 	Data []byte
 }
 
-// A Format is the kind of files that a conversion produces.
+// A Format is a kind of file that a conversion can produce.
 type Format string
 
 // The formats of files that a conversion produces.
@@ -41,8 +41,8 @@ const maxFixtureBytes = 16 << 20
 
 // Convert converts the file at path. Recordings of browsers and curl become transcripts, one for
 // each conversation; fixtures of aimock become a script. Every loss is reported as a problem: an
-// error names something that was omitted, a warning something that the result represents
-// differently.
+// error if the file or a fixture cannot be converted, a warning if a part of it is omitted or
+// represented differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -91,8 +91,8 @@ func fileStem(path string) string {
 }
 
 // convertRecording returns one transcript for each conversation of the recording t, which was read
-// from path. If a dialect is given and no exchange belongs to it, there are no files and a problem
-// says so.
+// from path. If a dialect is given and no exchange belongs to it, there are no files and the last
+// problem is an error. It modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -138,9 +138,10 @@ func convertRecording(
 	return files, problems
 }
 
-// splitConversations returns the conversations of a recording, in order of their first exchange,
-// and a message for each exchange that is not an operation of dialect d and is omitted. If d is
-// nil, the whole recording is one conversation.
+// splitConversations returns the conversations of a recording, in order of their first exchanges,
+// and a message for each exchange that is omitted because it is not an operation of dialect d. For
+// this, it completes the requests in t and removes the base path of d from them. If d is nil, the
+// whole recording is one conversation and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// converted returns the script of fixtures, which must load without errors.
+// converted converts fixtures to a script, which must load without errors. It returns the script
+// and the problems of the conversion; the script is "" if no fixture can be converted.
 func converted(t *testing.T, fixtures string) (yaml string, problems []replay.FileProblem) {
 	t.Helper()
 	files, problems := replay.ConvertFixtures("dir/chat.json", []byte(fixtures))
@@ -131,7 +132,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// Members without an equivalent are reported with their position.
+// TestFixtureProblems checks that members without an equivalent and invalid members of fixtures are
+// reported.
 func TestFixtureProblems(t *testing.T) {
 	for _, tt := range []struct {
 		in, want string
@@ -172,7 +174,8 @@ func TestFixtureProblems(t *testing.T) {
 	}
 }
 
-// Scripts reproduce texts that are special in YAML or in templates.
+// TestFixtureTexts checks that a converted script reproduces texts that are special in YAML or in
+// templates.
 func TestFixtureTexts(t *testing.T) {
 	quote := func(s string) []byte { b, _ := json.Marshal(s); return b }
 	escaped := func(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
@@ -188,7 +191,8 @@ func TestFixtureTexts(t *testing.T) {
 	}
 }
 
-// arguments returns the arguments of the first step of the first rule, as decoded from YAML.
+// arguments returns the decoded arguments of the client-tool step with which the first rule of a
+// script begins.
 func arguments(t *testing.T, text string) any {
 	t.Helper()
 	var file struct {

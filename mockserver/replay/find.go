@@ -16,16 +16,21 @@ import (
 // counted.
 const maxReasons = 20
 
-// Find returns the recorded response to a request. If no recording matches, the response is nil and
-// the reasons tell why, beginning with the closest recording. request is r as parsed by d, with
-// only the ids that the client chose; if it is nil, Find parses r.
+// Find returns the recorded response to the request r in dialect d. If no recording matches, the
+// response is nil and the reasons explain why, beginning with the closest recording. If the library
+// is empty or r is not an operation of d, there are no reasons either. The parameter request is r
+// as parsed by d, with only the ids that the client chose; if it is nil, Find parses r. The
+// parameter seen records what has been replayed, and Find updates it; if it is nil, nothing has
+// been replayed.
 //
-// A recorded exchange matches if its operation and its input are the same: the last prompt, the
-// tool results or the answers to interrupts. A request that starts a run matches in any thread;
-// other requests must refer to a thread and a run that seen has replayed, or that have the recorded
-// ids. Among several matches Find selects the next one of the conversation that seen has not
-// replayed, and starts over after the last one. A request for a stream from a cursor also matches a
-// recorded stream that has an event with that cursor; the response then begins after that event.
+// A recorded exchange matches if its operation and its input are the same as those of the request.
+// The input is the last prompt, the tool results or the answers to interrupts. A request that
+// starts a run matches in any thread. Any other request must refer to a thread and a run that were
+// replayed according to seen, or must contain the recorded ids. Among equally close matches Find
+// selects the one that was replayed least often, and then the earliest one. Repeated requests thus
+// receive the recorded responses in order, and then from the start again. A request for a stream
+// from a cursor also matches a recorded stream that has an event with that cursor; the response
+// then begins after that event.
 //
 // Recorded ids that the client chose are replaced by those of the current client where they are
 // complete strings in the response. Everything else is returned as recorded.
@@ -62,8 +67,8 @@ func (l *Library) Find(
 	return s.respond(best), nil
 }
 
-// A recordingSearch is the search for the recorded response to one request: the request, and the
-// exchanges that match it and those that do not.
+// A recordingSearch is the search for the recorded response to one request. It holds the request,
+// the exchanges that match the request, and the mismatches of other exchanges.
 type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation
@@ -77,8 +82,8 @@ type recordingSearch struct {
 	mismatches []mismatch
 }
 
-// A candidate is a recorded exchange that matches a request, with what determines its rank among
-// others.
+// A candidate is a recorded exchange that matches a request, with the values that determine its
+// rank among the candidates.
 type candidate struct {
 	exchange  *storedExchange
 	binding   *binding     // nil if the client's thread is not bound to the recorded one
@@ -87,8 +92,9 @@ type candidate struct {
 	playCount int          // how often it was replayed
 }
 
-// compare returns a negative number if a is a better candidate than b, and a positive one if b is
-// better. The score counts most, then the fewest replays, then the position in the library.
+// compare returns a negative number if a is a better candidate than b, a positive number if b is
+// better, and 0 if both are the same exchange. The score counts most, then the fewest replays, then
+// the position in the library.
 func (a candidate) compare(b candidate) int {
 	return cmp.Or(
 		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
@@ -97,16 +103,16 @@ func (a candidate) compare(b candidate) int {
 	)
 }
 
-// A mismatch is the reason why a recorded exchange does not match a request. Its stage is higher
-// the more conditions held.
+// A mismatch is the reason why a recorded exchange does not match a request. The more conditions
+// hold before the one that fails, the higher its stage.
 type mismatch struct {
 	stage  int
 	reason string
 }
 
-// The flags of a candidate's score, in order of increasing weight: the cursor, the presence of
-// credentials, the run or the thread are the same as recorded, or the client's thread is bound to
-// the recorded one.
+// The flags of a candidate's score, in order of increasing weight. The first four are set if the
+// cursor, the presence of credentials, the run or the thread, respectively, is the same as
+// recorded. The last one is set if the client's thread is bound to the recorded thread.
 const (
 	sameCursor = 1 << iota
 	sameCredentials
@@ -115,7 +121,8 @@ const (
 	boundThread
 )
 
-// searchConversation tries each exchange of a conversation, and adds it to the candidates or to the
+// searchConversation tries those exchanges of a conversation that have the operation of the
+// request. It adds each of them to the candidates or, with the reason why it does not match, to the
 // mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
@@ -132,8 +139,8 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match tries the exchange of candidate f. If it matches, match fills in f and returns a mismatch
-// without a reason; otherwise the reason says why it does not match.
+// match determines whether the exchange of candidate f matches the request. If it does, match fills
+// in f and returns a mismatch without a reason. Otherwise the mismatch has the reason.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -163,8 +170,8 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 // request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject returns why the exchange of candidate f is about another thread or run than the
-// request. It returns "" if it is not.
+// checkSubject returns "" if the exchange of candidate f belongs to the thread and the run of the
+// request. Otherwise it returns the reason why the exchange belongs to another thread or run.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -190,16 +197,16 @@ func (s *recordingSearch) checkSubject(f *candidate) string {
 	return ""
 }
 
-// hasCredentials reports whether a request header has a field that identifies the user, such as
+// hasCredentials reports whether a header has a field that identifies the user, such as
 // Authorization.
 func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// checkCredentials returns why a request with credentials does not match an exchange that was
-// recorded without, or "" if it matches. A request without credentials matches any exchange, since
-// clients of a mock often have none. If both have credentials or both have none, the score of
-// candidate f increases.
+// checkCredentials returns the reason why a request with credentials does not match an exchange
+// that was recorded without credentials, or "" if there is no such mismatch. A request without
+// credentials matches any exchange, since clients of a mock often have none. If both have
+// credentials or both have none, the score of candidate f increases.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -212,8 +219,9 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 	return ""
 }
 
-// checkCursor returns why the recorded stream of candidate f cannot be resumed at the cursor of the
-// request. If it can, checkCursor sets where to resume it in f and returns "".
+// checkCursor returns the reason why the recorded response of candidate f cannot begin at the
+// cursor of the request, or "" if it can. If the cursor is the recorded one, the score of f
+// increases. Otherwise checkCursor sets the point in f at which the recorded stream is resumed.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -230,8 +238,8 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 	return fmt.Sprintf("it has no event with the cursor %s", quoteBrief(is))
 }
 
-// scoreCandidate sets the score and the play count of candidate f, whose exchange matches the
-// request.
+// scoreCandidate completes the score of candidate f, whose exchange matches the request, and sets
+// its play count.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -258,8 +266,8 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 	}
 }
 
-// respond returns the response of candidate f, and records in the session that its exchange was
-// replayed.
+// respond returns the response of candidate f, and records in the playback that the exchange of f
+// was replayed.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -282,9 +290,10 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs yields the ids of corresponding user messages in the recorded request was and in
-// the current request is, as pairs. It begins with the last user message and goes backwards while
-// the texts are equal.
+// userMessagePairs returns an iterator over pairs of ids of corresponding user messages: the first
+// id is from the recorded input, the second from the current one. The parameters are the parts of
+// the two inputs. The iterator begins with the last user messages and goes backwards while the
+// texts are equal.
 func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
@@ -306,8 +315,8 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	}
 }
 
-// reasons returns why no recorded exchange matches, beginning with the exchanges that met most
-// conditions. It is never empty.
+// reasons returns the reasons why no recorded exchange matches, beginning with those of the
+// exchanges that met the most conditions. The result is never empty.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {
@@ -322,7 +331,7 @@ func (s *recordingSearch) reasons() (all []string) {
 	return all
 }
 
-// streamEndOf returns in which way the recorded response r ended.
+// streamEndOf returns the way in which the recorded response r ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):
@@ -339,15 +348,16 @@ func streamEndOf(r spec.Response) StreamEnd {
 	return Clean
 }
 
-// hopByHopHeaders are header fields that are not replayed or forwarded: those about a single
-// connection (RFC 9110, section 7.6.1), and Content-Length, which is computed anew.
+// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
+// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which is handled
+// separately.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
 // endToEndHeaders returns the fields of a recorded header that are replayed. It omits hop-by-hop
-// fields, redacted values, and CORS fields, which depend on the serving host.
+// fields, redacted values, and CORS fields, which depend on the host that serves the replay.
 func endToEndHeaders(h spec.Header) (out spec.Header) {
 	drop := slices.Clone(hopByHopHeaders)
 	for _, f := range h {

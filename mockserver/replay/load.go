@@ -31,9 +31,9 @@ func IsRecording(path string) bool {
 }
 
 // Load returns a library of the recordings at paths, which may be files and directories.
-// Directories are searched recursively; files in them that are not recordings, and names that begin
-// with a dot, are ignored. If one of the problems is an error, the library is nil. See [NewLibrary]
-// for dialects.
+// Directories are searched recursively; files in them that are not recordings, and files and
+// directories in them whose names begin with a dot, are ignored. If one of the problems is an
+// error, the library is nil. [NewLibrary] describes the parameter dialects.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -46,8 +46,9 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of all recordings at or below paths. If a path has no
-// recordings, or together they exceed the limits of a library, it returns a problem and no files.
+// findRecordings returns the paths of all recordings at or below paths, without duplicates. If one
+// of the paths has no recordings, or if all recordings together exceed the limits of a library, it
+// returns a problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -84,8 +85,8 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add with the path and size of each recording below dir. It stops at the
-// first error and returns it.
+// walkRecordings calls add with the path and the size in bytes of each recording below dir. It
+// stops at the first error and returns that error.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -107,8 +108,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of an error without the path of the file, which the problem that is
-// made of it names already.
+// withoutPath returns the text of an error without the path of the file. The text is for a problem,
+// which already names the file.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -116,8 +117,8 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf returns an error whose text begins with "FILE:LINE: " or "FILE: " as a problem of that
-// file.
+// problemOf returns the problem for an error whose text begins with "FILE:LINE: " or "FILE: ". It
+// moves this prefix from the message to the fields File and Line of the problem.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -133,9 +134,10 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of the given transcripts for the dialects that are served. A
-// transcript of another dialect is omitted with a warning. A transcript that names no dialect is an
-// error unless only one dialect is served. If one of the problems is an error, the library is nil.
+// NewLibrary returns a library of the given transcripts. dialects holds the dialects that are
+// served; there must be at least one. A transcript of another dialect is omitted with a warning. A
+// transcript that names no dialect is an error unless only one dialect is served. If one of the
+// problems is an error, the library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -153,7 +155,7 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 	return l, b.problems
 }
 
-// A libraryBuilder adds transcripts to a library and collects the problems.
+// A libraryBuilder adds transcripts to a library and collects the problems that it finds in them.
 type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect
@@ -169,8 +171,8 @@ func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// addTranscript adds the exchanges of a transcript that can be replayed to the library. It does not
-// change the transcript.
+// addTranscript adds to the library those exchanges of a transcript that can be replayed. It does
+// not modify the transcript.
 func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
 		b.addProblem(Warning, t.Name, "%s", note)
@@ -199,8 +201,8 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 }
 
-// dialectOf returns the served dialect that a transcript was recorded in. If there is none, it
-// records a problem and returns nil.
+// dialectOf returns the served dialect in which a transcript was recorded. If there is no such
+// dialect, it records a problem and returns nil.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {
@@ -232,8 +234,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange fills in e from the recorded exchange x. If x cannot be replayed, it records a
-// warning and returns false.
+// prepareExchange fills in e from the recorded exchange x and returns true. If x cannot be
+// replayed, it records a warning and returns false.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)

@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Recordings of real servers are replayed byte for byte.
+// TestRealServers checks that recordings of real servers are replayed byte for byte.
 func TestRealServers(t *testing.T) {
 	folders, err := filepath.Glob(recordings + "/recordings/*/*")
 	if err != nil || len(folders) < 6 {
@@ -110,7 +110,8 @@ func TestRealServers(t *testing.T) {
 	}
 }
 
-// For any split of a body and any ids, the chunks add up to the body with the ids replaced.
+// TestSwapKeepsPieces checks, for random splits of a body and random ids, that the chunks of a
+// replay add up to the body with the ids replaced.
 func TestSwapKeepsPieces(t *testing.T) {
 	runs := openDialect(t, "runs")
 	recorded := parsed(t, "talk.txtar", conversationText)
@@ -151,7 +152,8 @@ func TestSwapKeepsPieces(t *testing.T) {
 	})
 }
 
-// Concurrent clients with threads of their own each receive the exchanges in order.
+// TestManyClients checks that each of several concurrent clients with different threads receives
+// the recorded exchanges in order.
 func TestManyClients(t *testing.T) {
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	runs := openDialect(t, "runs")

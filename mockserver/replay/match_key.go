@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey holds what must be equal in a request and in the recorded request of an operation for
-// the recorded response to fit. Ids that clients choose, and the history that some clients repeat,
-// are not part of it.
+// A matchKey holds the content that must be equal in a request and in the recorded request of the
+// same operation, so that the recorded response fits. Ids that clients choose, and the history that
+// some clients repeat, are not part of the key.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts
 	subject    string // the remaining content: ids and names in the path, days, limits and files
@@ -51,7 +51,7 @@ func newMatchKey(request *spec.Event) matchKey {
 }
 
 // newInput returns the new input of a request as text, one item per line: the last message of the
-// user, or the tool results and answers to interrupts that followed it.
+// user, or the tool results and answers to interrupts that follow that message.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -76,8 +76,9 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends line, a tool result or an answer to an interrupt, to the input of a request.
-// It drops the lines of user messages and images before it, which the server has answered already.
+// appendReply appends line, a tool result or an answer to an interrupt, to the input of a request
+// and returns the result. It removes the lines of earlier user messages and images, because the
+// server has already answered these. The slice lines must not be used afterwards.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")
@@ -85,8 +86,8 @@ func appendReply(lines []string, line string) []string {
 	return append(lines, line)
 }
 
-// compactIfJSON returns a text without insignificant white space if it is a JSON object, list or
-// string. Other text is returned unchanged.
+// compactIfJSON returns a JSON object, list or string without insignificant white space. Any other
+// text is returned unchanged.
 func compactIfJSON(s string) string {
 	if t := strings.TrimSpace(s); t == "" || !strings.ContainsAny(t[:1], `{["`) {
 		return s
@@ -98,8 +99,8 @@ func compactIfJSON(s string) string {
 	return b.String()
 }
 
-// difference describes the first difference between the key q of a request and the key of a
-// recorded request. It returns "" if they are equal.
+// difference returns a description of the first difference between q, the key of a request, and the
+// key of a recorded request. It returns "" if the keys are equal.
 func (q matchKey) difference(recorded matchKey) string {
 	switch {
 	case q.input != recorded.input:

@@ -39,8 +39,8 @@ const (
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// An openConversations holds the conversations of a recorder to which exchanges may be added. At a
-// limit, the conversation not used for longest is dropped; further exchanges of its thread begin a
+// An openConversations holds the conversations to which a recorder may still add exchanges. At a
+// limit, the least recently used conversation is dropped; further exchanges of its thread begin a
 // new conversation.
 type openConversations struct {
 	mu            sync.Mutex
@@ -55,8 +55,9 @@ type openConversation struct {
 	bytes int
 }
 
-// addExchange adds exchange o, which began at the given time, to the conversation of its thread, in
-// order of start times. It then calls the Save function of recorder r and returns its error.
+// addExchange adds exchange o, which began at the given time, to the conversation of its thread.
+// The exchanges of a conversation are in order of their start times. It then calls the function
+// Save of recorder r, which must not be nil, and returns the error of that function.
 func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,9 +93,9 @@ func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began t
 	return err
 }
 
-// conversationOf returns the conversation of a thread, and creates it if there is none; began is
-// the time at which it then starts. It moves the conversation to the end of the list, which holds
-// the most recently used one.
+// conversationOf returns the conversation of a thread and makes it the most recently used one. If
+// there is none, it creates a conversation that starts at the given time. The caller must hold
+// l.mu.
 func (l *openConversations) conversationOf(r *Recorder, thread string, began time.Time) *openConversation {
 	i := slices.IndexFunc(l.conversations, func(t *openConversation) bool { return t.Thread == thread })
 	if i < 0 {
@@ -109,15 +110,15 @@ func (l *openConversations) conversationOf(r *Recorder, thread string, began tim
 	return t
 }
 
-// evict drops the conversation at index i.
+// evict drops the conversation at index i of the list. The caller must hold l.mu.
 func (l *openConversations) evict(i int) {
 	l.totalBytes -= l.conversations[i].bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
 // exchangeSecrets returns the credentials in the header fields and the target of an exchange. They
-// are redacted wherever they occur, since servers repeat them. Ids in request are not among them,
-// since they are needed to replay the conversation.
+// are redacted wherever they occur, since servers repeat them. It leaves out very short values, and
+// the ids of the thread and the run in request, which are needed to replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
@@ -133,8 +134,9 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	})
 }
 
-// configSecrets returns the secrets in the configuration of a recorder: values of header fields,
-// and the password and query parameters of the upstream URL.
+// configSecrets returns the secrets in the configuration of a recorder: the values of its header
+// fields, and the password and query parameters of the upstream URL. It leaves out very short
+// values.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

@@ -45,7 +45,7 @@ const (
 	maxEventBytes      = dialect.MaxEventBytes // size of an event
 )
 
-// A RecordedExchange is an exchange that passed through a recorder, with what it means in the
+// A RecordedExchange is an exchange that passed through a recorder, with its interpretation in the
 // dialect.
 type RecordedExchange struct {
 	Exchange   spec.Exchange // the request target is relative to the dialect's base
@@ -54,10 +54,10 @@ type RecordedExchange struct {
 	SkipReason string        // why it is not saved; "" if it is
 }
 
-// A Recorder is a handler that forwards each request to a server, streams the response back without
-// buffering or changing it, and records both by conversation. It neither follows redirects nor
-// retries. Exchanges without value as a recording are not saved: truncated responses, invalid
-// frames, unexpected media types and server errors. It is safe for concurrent use.
+// A Recorder is a handler that forwards each request to a server and streams the response back
+// without buffering or changing it. It records the exchanges by conversation. It neither follows
+// redirects nor retries. Exchanges without value as a recording are not saved: truncated responses,
+// invalid frames, unexpected media types and server errors. It is safe for concurrent use.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
@@ -65,8 +65,8 @@ type Recorder struct {
 	conversations openConversations
 }
 
-// NewRecorder returns a recorder. It fails if the configuration has no dialect or an invalid
-// upstream.
+// NewRecorder returns a recorder with the given configuration. It returns an error if the
+// configuration has no dialect, or if the upstream, a header field or a limit is invalid.
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Dialect == nil {
 		return nil, errors.New("a recorder needs a dialect")
@@ -87,9 +87,9 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
-// ServeHTTP forwards a request to the server and records the exchange. If the server's response
-// ends abnormally, it panics with http.ErrAbortHandler, so that the connection to the client ends
-// abnormally as well.
+// ServeHTTP forwards a request to the server, streams the response back and records the exchange.
+// If the server's response ends abnormally, ServeHTTP panics with http.ErrAbortHandler, so that the
+// connection to the client ends abnormally as well.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -115,9 +115,9 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest returns the request to send to the server, and the client to send it with. A
-// request outside of the dialect's base path is sent to the root of the server. It returns an error
-// if the body is too large or cannot be read.
+// upstreamRequest returns the request to the server and the client that must send it. A request
+// outside of the dialect's base path is sent to the root of the server. upstreamRequest returns an
+// error if the body is too large or cannot be read.
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -150,7 +150,8 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 }
 
 // headersToDrop returns the names of header fields that are not forwarded: the hop-by-hop fields,
-// and those that the values of Connection fields, given as connections, name.
+// Proxy-Authorization, Expect, and the fields that a message lists in its Connection fields. The
+// parameter holds the values of those Connection fields.
 func headersToDrop(connections []string) []string {
 	drop := append(slices.Clone(hopByHopHeaders), "Proxy-Authorization", "Expect")
 	for _, value := range connections {
@@ -161,7 +162,7 @@ func headersToDrop(connections []string) []string {
 	return drop
 }
 
-// sortedNames returns the names of all header fields in alphabetical order.
+// sortedNames returns the names of all fields of a header in alphabetical order.
 func sortedNames(h http.Header) []string {
 	keys := make([]string, 0, len(h))
 	for name := range h {
@@ -171,7 +172,8 @@ func sortedNames(h http.Header) []string {
 	return keys
 }
 
-// A responseForwarder sends the response of the recorded server to the client while it is received.
+// A responseForwarder sends the response of the recorded server to the client while the recorder is
+// still receiving that response.
 type responseForwarder struct {
 	w      http.ResponseWriter
 	method string
@@ -180,8 +182,9 @@ type responseForwarder struct {
 	err    error // write error: the client is gone
 }
 
-// forward sends the part of the response that was received since the last call to the client. It
-// returns true if the client has left, so that receiving can stop.
+// forward sends to the client what has arrived of the response since the previous call; the first
+// call sends the header. It returns true if the client has left, so that the recorder stops
+// receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -199,8 +202,9 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 	return b.err != nil
 }
 
-// writeHeader copies the header fields that are not hop-by-hop to the response to the client. It
-// keeps a declared Content-Length, so that the client detects a truncated body.
+// writeHeader copies the header fields of the received response, except hop-by-hop fields, to the
+// header of the response to the client. It keeps a declared Content-Length, so that the client
+// detects a truncated body.
 func (b *responseForwarder) writeHeader(received spec.Response) {
 	drop := headersToDrop(nil)
 	for _, f := range received.Header {
@@ -230,8 +234,9 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the response to the client in the way in which the server ended it. After an abnormal
-// end it panics with http.ErrAbortHandler.
+// finish ends the response to the client in the same way in which the server's response ended. If
+// the server sent no response, the client receives status 502. After any other abnormal end, finish
+// panics with http.ErrAbortHandler.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
@@ -243,8 +248,8 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x, which began at the given time, to OnExchange, and saves it
-// unless there is a reason not to.
+// finishExchange passes exchange x, which began at the given time, to the function OnExchange of
+// the configuration. It then saves the exchange unless there is a reason not to.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -270,8 +275,8 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 // targetPath returns the target of a request without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify returns the thread of an exchange, "" if it belongs to none, and the reason not to save
-// the exchange, "" if it is to be saved.
+// classify returns the thread of an exchange and the reason not to save the exchange. The thread is
+// "" if the exchange belongs to none; the reason is "" if the exchange is to be saved.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {

@@ -100,7 +100,8 @@ func (s *recordingRig) buildRequest(phrase string, e spec.Event) spec.Request {
 	return r
 }
 
-// savedFiles waits for n files and returns them.
+// savedFiles waits until the directory has n recordings and returns their paths. It fails the test
+// if this takes too long.
 func (s *recordingRig) savedFiles(n int) (files []string) {
 	s.Helper()
 	gomega.NewWithT(s.T).Eventually(func() int {
@@ -116,7 +117,8 @@ func (s *recordingRig) logText() string {
 	return s.log.String()
 }
 
-// Recordings of the reference are replayed byte for byte in every dialect, with their timing.
+// TestRecordAndReplay checks that recordings of the reference are replayed byte for byte in every
+// dialect, with their timing.
 func TestRecordAndReplay(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +164,8 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// Frames are forwarded one by one, and their times are recorded.
+// TestNothingIsGathered checks that frames are forwarded one by one and that their times are
+// recorded.
 func TestNothingIsGathered(t *testing.T) {
 	d := openDialect(t, "agkit")
 	next := make(chan struct{})
@@ -195,7 +198,8 @@ func TestNothingIsGathered(t *testing.T) {
 	}
 }
 
-// A client that leaves ends the stream from the server; the received part is saved.
+// TestClientLeaves checks that the recorder closes the stream from the server if the client leaves,
+// and that the received part is saved.
 func TestClientLeaves(t *testing.T) {
 	d := openDialect(t, "agkit")
 	left := make(chan struct{})
@@ -222,7 +226,8 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// brokenUpstream starts a server that responds with raw bytes and closes the connection.
+// brokenUpstream starts a server that responds to each connection with the bytes in raw and closes
+// it. It returns the URL of the server, which runs until the end of the test.
 func brokenUpstream(t *testing.T, raw string) *url.URL {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -298,7 +303,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// Secrets are sent to the server and redacted everywhere in recordings.
+// TestSecrets checks that secrets are sent to the server and are redacted everywhere in recordings.
 func TestSecrets(t *testing.T) {
 	const own, cookie, set, query, key = "canary-bearer-1", "canary-cookie-2", "canary-set-3", "canary-query-4", "canary-config-5"
 	got := make(chan *http.Request, 1)
@@ -332,7 +337,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// For any thread id, the file is in the directory and does not overwrite another file.
+// TestFolder checks that, for any thread id, the file of a conversation is in the directory and
+// does not overwrite another file.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	folder, err := replay.OpenRecordingDir(dir)

@@ -15,8 +15,8 @@ import (
 )
 
 // A RecordingDir saves recorded conversations as transcripts in a directory, one file for each. It
-// does not overwrite files that it did not create: if the name of a conversation is taken, a number
-// is added. It is safe for concurrent use.
+// does not overwrite files that it did not create: if the file name for a conversation is taken, it
+// adds a number to the name. It is safe for concurrent use.
 type RecordingDir struct {
 	root  *os.Root
 	mu    sync.Mutex
@@ -24,7 +24,8 @@ type RecordingDir struct {
 	taken map[string]bool // the file names in use
 }
 
-// OpenRecordingDir returns the recordings in a directory, which it creates if it does not exist.
+// OpenRecordingDir opens a directory of recordings, and creates it if it does not exist. The caller
+// must close the result.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
@@ -39,7 +40,7 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 // Close releases the directory. Saved files remain.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes a conversation to its file. If the conversation was saved before, it replaces the
+// Save writes a conversation to its file. If the conversation was saved before, Save replaces the
 // file atomically.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
@@ -59,8 +60,8 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name of the file that a conversation was saved to, or "" if it was not
-// saved.
+// FileName returns the name, without directory, of the file of a conversation, or "" if Save has
+// not chosen a name for that conversation.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,8 +72,8 @@ func (f *RecordingDir) FileName(c RecordedConversation) string {
 // bounds the search for a free name.
 const maxNames = 10_000
 
-// reserveName returns the name of the file for a conversation. The first time it chooses a free
-// name, and returns an error if there is none. The caller holds f.mu.
+// reserveName returns the name of the file for a conversation. For a conversation without a file it
+// chooses a free name; if there is none, it returns an error. The caller must hold f.mu.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -96,12 +97,12 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	return "", fmt.Errorf("too many recordings: %d are called %s; move some to another directory", maxNames, stem)
 }
 
-// maxStemLength is the length, in bytes, up to which a thread id is used in a file name. Longer ids
-// are cut and completed by a hash.
+// maxStemLength is the maximum length, in bytes, of a thread id that is used unchanged in a file
+// name. A longer id is shortened, and a hash is added.
 const maxStemLength = 80
 
-// recordingStem returns the name of the file for a conversation, without number and extension. It
-// is valid on all file systems, whatever the thread id contains.
+// recordingStem returns the name of the file for a conversation, without a number at the end and
+// without the extension. The name is valid on all file systems, whatever the thread id contains.
 func recordingStem(c RecordedConversation) string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {

@@ -1,9 +1,10 @@
-// Package replay replays recorded conversations, records new ones, and converts recordings
-// and fixtures of other tools. Requests are matched by their content as the dialect defines
-// it, and responses are replayed byte for byte, with the recorded timing.
+// Package replay replays recorded conversations, records new ones, and converts recordings and
+// fixtures of other tools. Requests are matched by their content as the dialect defines it.
+// Responses are replayed byte for byte, except for the ids that the client chose, and with the
+// recorded timing.
 //
-// The package neither checks conformance, so a recording of a faulty server is replayed as it
-// is, nor evaluates scripts. It does not write responses: the server that uses it writes the
+// The package neither checks conformance, so a recording of a faulty server is replayed unchanged,
+// nor evaluates scripts. It does not write responses: the server that uses it writes the
 // [Response].
 package replay
 
@@ -26,8 +27,8 @@ const (
 	Warning Severity = "warning" // the file is used, with a restriction
 )
 
-// A FileProblem is a defect of a file, with how to correct it. Line is 0 if the file has no lines
-// or the message contains the position.
+// A FileProblem is a defect of a file, with advice on how to correct it. Line is 0 if the file has
+// no lines or the message contains the position.
 type FileProblem struct {
 	File     string
 	Line     int
@@ -35,7 +36,7 @@ type FileProblem struct {
 	Message  string
 }
 
-// String returns the problem as FILE:LINE: MESSAGE.
+// String returns the problem as FILE:LINE: MESSAGE, or as FILE: MESSAGE if Line is 0.
 func (p FileProblem) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
@@ -43,14 +44,15 @@ func (p FileProblem) String() string {
 	return p.File + ": " + p.Message
 }
 
-// A Library holds recorded conversations to replay. It is immutable and safe for concurrent use;
-// what has been replayed is kept in a [Session].
+// A Library holds recorded conversations to replay. It is immutable and safe for concurrent use; a
+// [PlaybackState] records what has been replayed.
 type Library struct {
 	conversations []*recording
 	exchanges     int
 }
 
-// Len returns the number of recorded exchanges that can be replayed. A nil library has none.
+// Len returns the number of recorded exchanges that can be replayed. The length of a nil library is
+// 0.
 func (l *Library) Len() int {
 	if l == nil {
 		return 0
@@ -60,19 +62,19 @@ func (l *Library) Len() int {
 
 // A recording holds the exchanges of one transcript that can be replayed.
 type recording struct {
-	index     int // position in the library, from 0
+	index     int // position in the library, starting at 0
 	file      string
 	dialect   *dialect.Dialect
 	exchanges []*storedExchange
 }
 
-// A storedExchange is a recorded response and the request that it was sent for.
+// A storedExchange is a recorded response with the request for which it was sent.
 type storedExchange struct {
-	index        int // position in the transcript, from 0
+	index        int // position in the transcript, starting at 0
 	conversation *recording
 	operation    *dialect.Operation
 	method       string // "" if the request was not recorded: then every request of the operation matches
-	startsRun    bool   // it is the first exchange about its run
+	startsRun    bool   // the exchange is the first one of its run
 	request      spec.Event
 	key          matchKey
 	response     spec.Response
@@ -84,13 +86,13 @@ type storedExchange struct {
 // its request, because the server chose them. Each may be "".
 type serverIDs struct{ thread, run string }
 
-// thread returns the id that the thread of the exchange has in the recording, or "" if it has none.
+// thread returns the recorded id of the thread of the exchange, or "" if there is none.
 func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run returns the id that the run of the exchange has in the recording, or "" if it has none.
+// run returns the recorded id of the run of the exchange, or "" if there is none.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name returns how messages name the exchange, such as "FILE, exchange 2".
+// Name returns a name of the exchange for messages, such as "FILE, exchange 2".
 func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }
@@ -123,9 +125,8 @@ type Response struct {
 }
 
 // TimedChunks yields the parts of the body, each with the time at which it is due, counted from the
-// request. At a speed of 2 the response is twice as fast as recorded; at 0 all parts are due at
-// once, and so are all parts of a response without recorded times. The caller must not modify the
-// parts.
+// request. A speed of 2 means twice as fast as recorded. If the speed is not positive or the
+// response has no recorded times, all parts are due at once. The caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

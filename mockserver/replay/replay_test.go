@@ -26,7 +26,7 @@ func all(t *testing.T) []*dialect.Dialect {
 	return list
 }
 
-// hasCredentials reports whether a header identifies the user.
+// openDialect returns the dialect with the given name. It fails the test if there is none.
 func openDialect(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
@@ -36,7 +36,7 @@ func openDialect(t *testing.T, name string) *dialect.Dialect {
 	return d
 }
 
-// parsed parses a transcript.
+// parsed returns the transcript in text. It fails the test if the text is invalid.
 func parsed(t *testing.T, name, text string) *transcript.Transcript {
 	t.Helper()
 	tr, err := transcript.Parse(name, []byte(text))
@@ -59,7 +59,8 @@ func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
 	return l
 }
 
-// playAll returns the body of a response and the times at which its chunks are due.
+// playAll returns the body of a response and the times at which its chunks are due. The parameter
+// times is the speed.
 func playAll(a *replay.Response, times float64) (body []byte, due []time.Duration) {
 	for at, piece := range a.TimedChunks(times) {
 		body, due = append(body, piece...), append(due, at)
@@ -67,12 +68,13 @@ func playAll(a *replay.Response, times float64) (body []byte, due []time.Duratio
 	return body, due
 }
 
-// playable reports whether an exchange can be replayed to the same client.
+// playable reports whether an exchange can be replayed to the client that sent its request.
 func playable(d *dialect.Dialect, x spec.Exchange) bool {
 	return d.Operation(x.Request) != nil && (x.Request.Principal == spec.PrimaryUser || x.Request.Principal == spec.Anonymous) && x.Response.Status != 0
 }
 
-// The recorded requests get the recorded responses, byte for byte, with the same timing.
+// TestSameRequests checks that repeating the recorded requests yields the recorded responses, byte
+// for byte.
 func TestSameRequests(t *testing.T) {
 	files, err := filepath.Glob(recordings + "/*.txtar")
 	if err != nil || len(files) < 100 {
@@ -178,7 +180,8 @@ func streamRequest(thread, run, cursor string) spec.Request {
 	return r
 }
 
-// mustFind returns the response to a request, which must match a recording.
+// mustFind returns the recorded response to a request in the dialect runs. It fails the test if no
+// recording matches.
 func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.PlaybackState) *replay.Response {
 	t.Helper()
 	a, why := l.Find(openDialect(t, "runs"), r, nil, seen)
@@ -239,7 +242,8 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// Exchanges are replayed in order and then from the start; each thread has its own position.
+// TestOrder checks that exchanges are replayed in order and then from the start again, and that
+// each thread has its own position in the recording.
 func TestOrder(t *testing.T) {
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	third := "99999999-2222-4333-8444-555555555555"
@@ -298,7 +302,8 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// A recorded stream without a request matches every request for a stream.
+// TestBareStream checks that a recorded stream without a request matches every request for a
+// stream.
 func TestBareStream(t *testing.T) {
 	for _, name := range []string{"agkit", "agentscope"} {
 		d := openDialect(t, name)

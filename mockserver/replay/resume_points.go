@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A resumePoint is a position in a recorded stream from which a client can resume it: the end of an
-// event with a cursor.
+// A resumePoint is a position from which a client can resume a recorded stream: the end of an event
+// that has a cursor.
 type resumePoint struct {
 	cursor string
 	offset int           // end of the event with that cursor in the body
@@ -55,7 +55,8 @@ func (x *storedExchange) isUnencoded() bool {
 	return coding == "" || coding == "identity"
 }
 
-// afterLineEnd returns end, or end+1 if end lies between the CR and the LF of one line end.
+// afterLineEnd returns end+1 if the offset end lies between the CR and the LF of one line end in
+// body, otherwise end.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x with recorded ids replaced by those that ids maps them to.
-// If from is not nil, the body begins at that point.
+// newResponse returns the response of x. The keys of ids are recorded ids, which are replaced by
+// the corresponding values unless the response has a content coding. If from is not nil, the body
+// begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -42,8 +43,8 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs returns those entries of ids, which maps recorded ids to the client's, whose two ids
-// differ. Both are encoded as in JSON strings.
+// changedIDs returns a new map with those entries of ids whose key, a recorded id, differs from the
+// value, the id that the client uses. Both are encoded as in JSON strings.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -66,8 +67,9 @@ func jsonStringBody(s string) string {
 }
 
 // rewriteIDs replaces the keys of pairs by their values wherever they are complete JSON strings in
-// body, including JSON strings within JSON strings. It returns the new body and the arrivals reads
-// with adjusted offsets; an offset within a replaced id moves to the end of that id.
+// body, including JSON strings within JSON strings. It returns the new body, and the arrivals with
+// offsets in that body; an offset within a replaced id becomes the end of the new id. The arguments
+// are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -93,8 +95,9 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 // which the text became longer; it may be negative.
 type replacement struct{ from, to, growth int }
 
-// rewriteJSONStrings replaces each JSON string in text that is a key of pairs by its value. It
-// returns the new text and what was replaced; replacements is nil if nothing was.
+// rewriteJSONStrings replaces each JSON string in text that is a key of pairs by the corresponding
+// value. It returns the new text and what was replaced; replacements is nil if nothing was
+// replaced.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacement) {
 	done := 0
 	for at := 0; ; {
@@ -131,8 +134,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords replaces each word in text that is a key of pairs by its value. Words consist of
-// letters, digits, dashes and underscores.
+// rewriteWords returns text with each word that is a key of pairs replaced by the corresponding
+// value. Words consist of letters, digits, dashes, underscores and non-ASCII characters.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -156,8 +159,8 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns the time at which something is due at a speed of times, if it was recorded at
-// the given time. It returns 0 if times is not positive.
+// scaleDelay returns a recorded time divided by the parameter times, which is the speed of the
+// replay. It returns 0 if times is not positive.
 func scaleDelay(at time.Duration, times float64) time.Duration {
 	if !(times > 0) {
 		return 0

@@ -2,30 +2,30 @@ package replay
 
 import "sync"
 
-// The maximum numbers of entries in a session, which bound its memory.
+// The maximum numbers of entries in a PlaybackState, which bound its memory.
 const (
 	maxThreads   = 10_000 // threads of clients
 	maxIDs       = 2_000  // ids of one thread
 	maxLibraries = 4      // libraries
 )
 
-// A PlaybackState records what has been replayed to one test: which recorded conversation corresponds to
-// each thread of the client, and how often each exchange was replayed. The zero value is ready to
-// use. It is safe for concurrent use. Its size is limited; at a limit, the oldest entries are
-// dropped.
+// A PlaybackState records what has been replayed in one test: which recorded conversation
+// corresponds to each thread of the client, and how often each exchange was replayed. The zero
+// value is ready to use. It is safe for concurrent use. Its size is limited; at a limit, the oldest
+// entries are dropped or no more ids are added.
 type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*playback // one per library, the most recently used first
 }
 
-// Reset makes the session forget what has been replayed.
+// Reset removes all entries, as if nothing had been replayed.
 func (s *PlaybackState) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.playbacks = nil
 }
 
-// A playback records what has been replayed from one library to one test.
+// A playback records what has been replayed from one library in one test.
 type playback struct {
 	library            *Library
 	threads            map[clientThread][]*binding
@@ -37,8 +37,8 @@ type playback struct {
 // A clientThread identifies a thread by its dialect and the id that the client uses.
 type clientThread struct{ dialect, thread string }
 
-// A binding says which recorded thread a thread of the client corresponds to, and which recorded
-// ids its ids correspond to.
+// A binding records that a thread of the client corresponds to a recorded thread, and which ids of
+// the client correspond to which recorded ids.
 type binding struct {
 	conversation *recording
 	thread       string            // the recorded id
@@ -47,8 +47,8 @@ type binding struct {
 	playCounts   map[int]int       // how often each exchange was replayed
 }
 
-// playbackOf returns the playback of a library in the session, and creates it if there is none. The
-// caller holds s.mu.
+// playbackOf returns the playback of a library and makes it the most recently used one. If there is
+// none, it creates one. The caller must hold s.mu.
 func (s *PlaybackState) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -65,8 +65,8 @@ func (s *PlaybackState) playbackOf(l *Library) *playback {
 	return one
 }
 
-// findBinding returns the binding of the client's thread key to the recorded thread of x, or nil if
-// they are not bound.
+// findBinding returns the binding between the client's thread that key identifies and the recorded
+// thread of x, or nil if there is none.
 func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
@@ -76,8 +76,8 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	return nil
 }
 
-// bind returns the binding of the client's thread key to the recorded thread of x, and creates it
-// if they are not bound.
+// bind returns the binding between the client's thread that key identifies and the recorded thread
+// of x. If there is none, bind creates it.
 func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -98,8 +98,9 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that the client uses the id now for the recorded id. If one of them is "" or the
-// binding has maxIDs ids already, it does nothing. Ids that the server chose are the same for both.
+// mapID records that a recorded id corresponds to an id of the client, the parameter now. For an id
+// that the server chose, the two are equal. If one of them is "", or if the recorded id is new and
+// the binding already has maxIDs ids, mapID does nothing.
 func (b *binding) mapID(recorded, now string) {
 	if recorded == "" || now == "" {
 		return
@@ -109,7 +110,8 @@ func (b *binding) mapID(recorded, now string) {
 	}
 }
 
-// mapRun records that the client's run now corresponds to the recorded run.
+// mapRun records that a recorded run id corresponds to a run id of the client, the parameter now.
+// It also records the two with mapID.
 func (b *binding) mapRun(recorded, now string) {
 	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[now] = recorded

@@ -22,14 +22,15 @@ type mapEntry struct {
 // set appends a member. It does not look for a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// plainScalar matches strings that YAML reads as strings, even if they are not in quotes.
+// plainScalar matches strings that need no quotes in YAML, unless they are among reservedScalars.
+// There are more such strings than it matches.
 var plainScalar = regexp.MustCompile(`^[0-9.]+(ms|s|m)$|^[A-Za-z][A-Za-z0-9_-]*( ?[A-Za-z0-9_.,!?'()/-]+)*$`)
 
-// reservedScalars are words that need quotes in YAML, because some parsers read them as values of
+// reservedScalars lists words that need quotes in YAML, because some parsers read them as values of
 // other types.
 var reservedScalars = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}
 
-// formatScalar returns a value as YAML in one line. Strings that need quotes are encoded as in
+// formatScalar returns a value as YAML on one line. Strings that need quotes are encoded as in
 // JSON, which YAML accepts.
 func formatScalar(v any) string {
 	switch v := v.(type) {
@@ -62,8 +63,8 @@ func formatScalar(v any) string {
 	return fmt.Sprint(v)
 }
 
-// formatInline is like formatScalar, for a value within braces or brackets, where strings with a
-// comma need quotes as well.
+// formatInline is like formatScalar, but returns a value for use within braces or brackets, where
+// strings with a comma or a question mark need quotes as well.
 func formatInline(v any) string {
 	line := formatScalar(v)
 	if _, ok := v.(string); ok && line[0] != '"' && strings.ContainsAny(line, ",?") {
@@ -72,7 +73,7 @@ func formatInline(v any) string {
 	return line
 }
 
-// formatKey returns the key of a member as YAML.
+// formatKey returns the key of an object member as YAML. The empty key is written in quotes.
 func formatKey(key string) string {
 	if key == "" {
 		return `""`
@@ -80,11 +81,12 @@ func formatKey(key string) string {
 	return formatScalar(key)
 }
 
-// maxLineWidth is the maximum length, in bytes, of an object that is written in one line.
+// maxLineWidth is the maximum length, in bytes, of an object that is written on one line.
 const maxLineWidth = 72
 
-// writeYAML writes an object to b as YAML. indent is put before each line but the first. List items
-// have a line each; objects are written in one line if they are not longer than maxLineWidth.
+// writeYAML writes an object to b as YAML. It puts indent before each line but the first. Each item
+// of a list begins a new line; an object is written on one line if it is not longer than
+// maxLineWidth.
 func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	for i, m := range o {
 		if i > 0 {
@@ -113,7 +115,7 @@ func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	}
 }
 
-// writeItem writes an item of a list to b as YAML. indent is put before each line but the first.
+// writeItem writes an item of a list to b as YAML. It puts indent before each line but the first.
 func writeItem(b *strings.Builder, item any, indent string) {
 	if o, ok := item.(orderedMap); ok && len(o) > 0 {
 		writeYAML(b, o, indent)
@@ -122,9 +124,9 @@ func writeItem(b *strings.Builder, item any, indent string) {
 	b.WriteString(formatScalar(item) + "\n")
 }
 
-// decodeOrdered decodes JSON, with objects as orderedMaps. ok is false if data is invalid or a
-// script cannot represent it exactly: it contains duplicate members, or numbers that would be
-// written differently.
+// decodeOrdered decodes JSON, with objects as orderedMaps. ok is false if data is invalid, is
+// nested deeper than maxDepth, or contains something that a script cannot represent exactly:
+// duplicate members, or numbers that would be written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -180,8 +182,8 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
-// parseExactNumber returns a JSON number as int64 or float64. It returns false if that value would
-// be written differently, so that the number would change.
+// parseExactNumber returns a JSON number as int64 or float64, and true. It returns false if s is
+// not a number or if formatting the value would change the text of the number.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -190,8 +192,9 @@ func parseExactNumber(s string) (any, bool) {
 	return f, err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s
 }
 
-// escapeTemplates returns a value in which each "{{" in a string, at any depth, is escaped, so that
-// scripts do not read it as the begin of a template action.
+// escapeTemplates returns a copy of v in which each "{{" in a string, at any depth, is escaped, so
+// that scripts do not read it as the beginning of a template action. The keys of objects are not
+// changed.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ReplyCheckFunc runs the checks of a dialect against a server whose replies come from agent,
-// and returns the messages of the findings; there are none if the replies conform. The agent is
-// used as in [reference.Config].
+// A ReplyCheckFunc runs the checks of dialect d against a server whose replies come from agent. It
+// returns the messages of the findings, or none if the replies conform.
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
-// CheckReplies runs check on the reply of each rule, in every served dialect that the rule is for,
-// and returns an error for each rule whose reply violates the protocol. Rules marked with violates
-// are skipped. The server encodes replies without raw frames itself, so of the replies with the
-// same sequence of step kinds only one is checked per dialect.
+// CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
+// applies. It returns one error for each rule whose reply violates the protocol, sorted by file and
+// position. Rules that set violates are skipped. Of the replies without raw frames that have the
+// same sequence of step kinds, CheckReplies checks only one per dialect, because the server encodes
+// them in the same way.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -44,8 +44,9 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	return problems
 }
 
-// stepSignature returns the kinds of the steps of a reply as one string, such as "text()wait()".
-// Replies without raw frames that have the same signature need to be checked only once.
+// stepSignature returns the kinds of the steps as one string, such as "text()wait()"; the
+// parentheses contain the kinds of a step's parts. Of the replies without raw frames that have the
+// same signature, only one needs to be checked.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -53,9 +54,9 @@ func stepSignature(steps []step) (text string) {
 	return text
 }
 
-// checkReply runs check on the reply of a rule in one dialect. If the reply violates the protocol,
-// ok is false and p describes the violation. If the templates of the reply need a real request, it
-// cannot be checked and ok is true.
+// checkReply runs check on the reply of the rule in dialect d. If the reply violates the protocol,
+// ok is false and p is the problem to report. Otherwise ok is true. This includes a reply that
+// cannot be checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request
@@ -79,9 +80,9 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply returns the rule's reply to a minimal request, in which every group of a regular
-// expression is "1". It returns an error if a template depends on something that this request
-// lacks.
+// exampleReply returns the reply of the rule to a minimal request in dialect d. Each capture group
+// of the rule's regular expressions has the value "1". It returns an error if a template depends on
+// something that this request lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
 	for group := range r.conditions.captureGroups() {
@@ -101,7 +102,8 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	return r.renderReply(p), nil
 }
 
-// replyAgent returns an agent that emits the events that play yields, without their delays.
+// replyAgent returns an agent that emits the events of play without their delays. Events without a
+// kind are left out.
 func replyAgent(play func(context.Context, reference.Turn) iter.Seq[TimedEvent]) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {

@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// maxMismatches is the maximum number of rules whose mismatch a [Decision] explains, which keeps
+// maxMismatches is the maximum number of mismatching rules that a [Decision] explains, which keeps
 // messages short.
 const maxMismatches = 20
 
-// Decide tries the rules on request f in order and returns the reply of the first rule that
-// matches. It updates the counters, the quota and the scenarios of that rule in st; if the quota is
+// Decide tries the rules on request f in order and returns the first one that matches, with its
+// reply. It updates the counter, the quota and the scenarios of that rule in st; if the quota is
 // exhausted, the reply is a refusal with status 429. If no rule matches, the Rule of the decision
-// is nil and its Mismatches say why. Decide is safe for concurrent use; concurrent requests on one
-// thread are counted in the order of their calls.
+// is nil and its Mismatches give the reasons. A nil or empty set returns the zero Decision. Decide
+// may be called concurrently for different requests; concurrent requests on one thread are counted
+// as turns in the order of their calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}
@@ -49,8 +50,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns, for at most maxMismatches rules, why each did not match request f. Rules that
-// met more conditions come first.
+// mismatches returns the reasons why rules did not match request f, for at most maxMismatches
+// rules. They are sorted by the number of conditions that the request met, in descending order.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// examples returns the example scripts, which load without a problem.
+// examples returns the example scripts, which must load without errors.
 func examples(t testing.TB) (all []Source) {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/examples/*.yaml")
@@ -65,7 +65,8 @@ func TestExamplesAreLoaded(t *testing.T) {
 	}
 }
 
-// userRequest returns a request with one message of the user.
+// userRequest returns a request with the parts in more and a final message of the user. If text is
+// empty, there is no message.
 func userRequest(text string, more ...spec.Event) *RequestContext {
 	parts := append([]spec.Event{}, more...)
 	if text != "" {
@@ -90,7 +91,8 @@ func newRequest(parts ...spec.Event) *RequestContext {
 	}
 }
 
-// describeEvents returns the events of a decision as text, one per line.
+// describeEvents returns the reply of a decision as text: one line per event, the refusal if there
+// is one, or "default" if the server's own agent replies.
 func describeEvents(d Decision) string {
 	if no := d.Reply.Refusal; no != nil {
 		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Message, no.RetryAfter)
@@ -113,7 +115,8 @@ func describeEvents(d Decision) string {
 	return strings.Join(all, "\n")
 }
 
-// replyText returns only the text of a reply.
+// replyText returns the text of the messages in a reply. If the decision has no scripted reply, it
+// returns the result of describeEvents.
 func replyText(d Decision) (text string) {
 	if d.Reply.Play == nil {
 		return describeEvents(d)

@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Every file either is rejected with a position, or yields rules whose replies can be played.
+// FuzzLoad checks that every file either is rejected with an error or yields rules whose replies
+// can be played, and that the JSON Schema accepts each file that Load accepts.
 func FuzzLoad(f *testing.F) {
 	for _, source := range examples(f) {
 		f.Add(source.Data)

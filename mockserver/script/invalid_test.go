@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// testDialects opens dialects by name; without names, all of them.
+// testDialects returns the dialects with the given names, or all dialects if there are no names.
 func testDialects(t testing.TB, names ...string) (all []*dialect.Dialect) {
 	t.Helper()
 	if len(names) == 0 {
@@ -29,7 +29,7 @@ func testDialects(t testing.TB, names ...string) (all []*dialect.Dialect) {
 	return all
 }
 
-// problemTexts returns problems as text.
+// problemTexts returns the text of each problem.
 func problemTexts(problems []Problem) (all []string) {
 	for _, p := range problems {
 		all = append(all, p.String())
@@ -82,7 +82,8 @@ var invalidScripts = []struct{ name, script string }{
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares got with a golden file, or rewrites the file with -update.
+// golden reports a test error if got differs from the content of the golden file at path. With the
+// flag -update, it first writes got to that file.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -146,7 +147,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-// deep returns n nested objects in block style.
+// deep returns the YAML text of n nested objects in block style.
 func deep(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -155,7 +156,7 @@ func deep(n int) string {
 	return b.String()
 }
 
-// many returns n members of an object in flow style.
+// many returns the YAML text of n members of an object in flow style.
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {

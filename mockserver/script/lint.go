@@ -14,9 +14,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks a parsed rule against the dialects that are served: its templates, faults, steps
-// and raw frames must be valid there and have an effect. n is the object of the rule in the script.
-// Problems are recorded in r.
+// lintRule checks that the templates, faults, steps and raw frames of a parsed rule are valid and
+// have an effect in the served dialects. n is the node of the rule in the script. Problems are
+// added to those of the file.
 func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
 	groups := rule.conditions.captureGroups()
 	for _, w := range rule.action.templates() {
@@ -62,9 +62,10 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults warns about each fault of a rule that has no effect because dialects lack the events
-// that it needs. If the rule lists its dialects, one such dialect is enough; otherwise all served
-// dialects must lack the events. at is the list of faults in the script.
+// lintFaults warns about each fault of the rule that has no effect because a dialect lacks an event
+// that the fault requires. If the rule lists its dialects, one such dialect is enough for a
+// warning; otherwise all served dialects must lack a required event. The parameter at is the node
+// of the list of faults.
 func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yamlNode) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -84,9 +85,9 @@ func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yam
 	}
 }
 
-// lintStep warns about a step, or a part of it, that none of the served dialects can express, and
-// says what is sent instead. A call of a client's tool is an error if clients cannot send the
-// result.
+// lintStep warns if none of the served dialects can express a step or one of its parts. The warning
+// states what is sent instead. A client-tool step is an error if no served dialect lets clients
+// send the result.
 func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		r.lintStep(&s.children[i], served)
@@ -124,7 +125,7 @@ func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 }
 
 // lintRawFrame records an error if a step is a raw frame that violates the document of a served
-// dialect. Frames with templates are skipped, since their text depends on the request.
+// dialect. It skips frames with templates, because their text depends on the request.
 func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates() {
 		return
@@ -145,8 +146,8 @@ func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// frameViolation describes the first violation of a dialect's document in a frame. It returns "" if
-// the frame conforms.
+// frameViolation returns a description of the first violation of the document of d in a frame, or
+// "" if the frame conforms.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}
@@ -164,8 +165,9 @@ func frameViolation(d *dialect.Dialect, frame []byte) string {
 	return ""
 }
 
-// captureGroups returns the set of all groups in the regular expressions of a rule's conditions:
-// their numbers, as text, and their names. Templates refer to them.
+// captureGroups returns the set of capture groups in the regular expressions of c. It contains the
+// number of each group, as text, and the name of each named group. Templates refer to groups by
+// these.
 func (c *conditions) captureGroups() map[string]bool {
 	all := map[string]bool{}
 	from := []*textMatcher{c.text, c.resume, c.thread, c.run}
@@ -191,8 +193,8 @@ func (c *conditions) captureGroups() map[string]bool {
 	return all
 }
 
-// templates returns all templates of an action: those in its steps, their tool calls and its error
-// status. Texts without a template are left out.
+// templates returns the templates in the steps, tool calls and error status of the action. Texts
+// without template actions are left out.
 func (a *ruleAction) templates() (all []textTemplate) {
 	add := func(w textTemplate) {
 		if w.tmpl != nil {
@@ -241,9 +243,10 @@ func templateFields() (all []string) {
 	return all
 }
 
-// checkNames returns an error for the first unknown field, unknown group or invalid JSON pointer
-// that a template uses, or nil. groups are those of the rule's regular expressions. Templates that
-// contain the action "with" are not checked, because it changes the meaning of the dot.
+// checkNames returns an error for the first unknown field, unknown capture group or invalid JSON
+// pointer in the template, or nil if there is none. groups holds the capture groups of the rule's
+// regular expressions. Templates that contain the text "with" are not checked, because the action
+// of that name changes the meaning of the dot.
 func (w textTemplate) checkNames(groups map[string]bool) error {
 	if w.tmpl == nil || w.tmpl.Tree == nil || strings.Contains(w.text, "with") {
 		return nil
@@ -270,7 +273,7 @@ func (w textTemplate) checkNames(groups map[string]bool) error {
 }
 
 // checkPointer returns an error if n is a call of the template function body with a literal
-// argument that is not a JSON pointer. It accepts all other nodes.
+// argument that is not a JSON pointer. It returns nil for all other nodes.
 func checkPointer(n parse.Node) error {
 	command, ok := n.(*parse.CommandNode)
 	if !ok || len(command.Args) != 2 {

@@ -12,10 +12,12 @@ import (
 // maxSources is the maximum number of script files in a rule set.
 const maxSources = 1000
 
-// Load parses script files strictly and returns their rules in the order in which they are tried.
-// dialects are those that the mock serves; if there are none, checks that depend on a dialect are
-// omitted. The problems are sorted by file and position, and followed by warnings about rules that
-// never match. If one of the problems is an error, the rule set is nil.
+// Load parses script files and returns their rules in the order in which they are tried: by
+// descending priority, rules of the same priority in source order. Unknown keys are errors.
+// dialects holds the dialects that the mock serves; if it is empty, checks that depend on a dialect
+// are omitted. The problems follow the order of the files and are sorted by position within a file;
+// warnings about rules that never match come last. If one of the problems is an error, the rule set
+// is nil.
 func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	s := &RuleSet{dialects: dialects}
 	var problems []Problem
@@ -47,8 +49,8 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// parseFile parses the content of one file and returns its rules; a file that is not valid YAML has
-// none. Problems are recorded in r.
+// parseFile parses the content of one file and returns its rules, or nil if the content is not
+// valid YAML. Problems are added to those of the file.
 func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
 	root, err := parseYAML(data)
 	var f *positionError

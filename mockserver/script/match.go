@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A conditions holds the conditions of a rule. A request matches the rule if it meets all
+// A conditions value holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
 	operations    []string // any of these
@@ -35,7 +35,7 @@ type conditions struct {
 type intRange struct{ low, high int }
 
 // A textMatcher is a condition on a text, such as a message or the value of a header field. All
-// fields that are set must hold.
+// fields that are set must hold; if none is set, every request meets the condition.
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
@@ -52,15 +52,17 @@ type headerMatcher struct {
 	matcher *textMatcher
 }
 
-// A bodyMatcher is a condition on the value at a JSON pointer in the request body. The value must
-// meet matcher as text and equal value as JSON; each of them may be nil, which always holds.
+// A bodyMatcher is a condition on the value at a JSON pointer in the request body. As text, the
+// value must meet the condition matcher; as JSON, it must be equal to the field value. If one of
+// the two is nil, it imposes no condition.
 type bodyMatcher struct {
 	pointer string
 	value   *any // the JSON value that is required
 	matcher *textMatcher
 }
 
-// A matchContext holds the request that a rule is tried on, and what its conditions found there.
+// A matchContext holds the request on which a rule is tried, and what the conditions of the rule
+// found in that request.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
@@ -69,12 +71,14 @@ type matchContext struct {
 	conditionsMet int               // the number of conditions that held
 }
 
-// A mismatchReason describes the condition that a request does not meet; nil means that all
-// conditions hold. It is a function because most reasons are never read.
+// A mismatchReason returns a description of the condition that a request does not meet. A nil
+// mismatchReason means that all conditions hold. It is a function because most descriptions are
+// never needed.
 type mismatchReason func() string
 
-// match tries the rule's conditions on the request in p, and stores what they find in p. It returns
-// nil if all conditions hold, otherwise the reason for the first that does not.
+// match tries the conditions of the rule on the request in p and stores in p what they find. It
+// returns nil if all conditions hold, otherwise the reason why the first unmet condition does not
+// hold. It does not check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -150,10 +154,10 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult tries the condition on tool results on those after the user's last message. It
-// returns nil if one of them meets the condition or if there is no condition, otherwise why the
-// last one does not. It stores the result that matched in p, or the last one if there is no
-// condition.
+// matchToolResult applies the condition on tool results to the tool results after the user's last
+// message. It returns nil if one of them meets the condition or if there is no condition, otherwise
+// the reason why the last of them does not meet it. It stores in p the result that matched or, if
+// there is no condition, the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -172,8 +176,8 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	return no
 }
 
-// match returns nil if part, a tool result of the request in p, meets the condition, otherwise why
-// it does not.
+// match returns nil if part, a tool result in the request of p, meets the condition. Otherwise it
+// returns the reason why the result does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	if r.name != nil {
 		tool := p.toolName(part)
@@ -192,8 +196,8 @@ func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchRea
 	return r.text.match(p, "tool-result: text", part.Text, true)
 }
 
-// toolName returns the name of the tool that produced the result part, or "" if it is unknown. If
-// the client did not send the name, it is looked up by the id of the call.
+// toolName returns the name of the tool that produced a tool result (part), or "" if the name is
+// unknown. If the client did not send the name, toolName looks it up by the id of the call.
 func (p *matchContext) toolName(part *spec.Event) string {
 	if part.Name != "" {
 		return part.Name
@@ -244,9 +248,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition, otherwise why it does not. what names the text in
-// the reason; there is false if the request lacks the text. The groups of a matching regular
-// expression are stored in p.
+// match returns nil if text meets the condition, otherwise the reason why it does not. The
+// parameter what names the text in the reason; the parameter there is false if the request lacks
+// the text. If a regular expression matches, its capture groups are stored in p.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
 	if t.exists != nil && *t.exists != there {
 		return func() string {
@@ -290,8 +294,8 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	return nil
 }
 
-// jsonToText returns a decoded JSON value as text: a string as it is, any other value encoded as
-// JSON.
+// jsonToText returns a decoded JSON value as text: the characters of a string, without quotes, or
+// any other value encoded as JSON. It returns "" if the value cannot be encoded.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

@@ -15,8 +15,9 @@ import (
 // maxProblems is the maximum number of problems reported for one file; further ones are dropped.
 const maxProblems = 100
 
-// A scriptParser parses one script file. Its methods named parseX read the value at a node; if the
-// value is invalid, they add an error at its position to problems and return a substitute.
+// A scriptParser parses one script file. Each method whose name begins with parse returns the value
+// of a node. If that value is invalid, the method adds an error with its position to the problems
+// of the file and returns a substitute for the value.
 type scriptParser struct {
 	file     string
 	dialects []*dialect.Dialect
@@ -33,20 +34,22 @@ func (r *scriptParser) warnf(n *yamlNode, format string, args ...any) {
 	r.addProblem(n, Warning, fmt.Sprintf(format, args...))
 }
 
-// addProblem adds a problem at the position of n to those of the file, unless the file already has
-// maxProblems of them.
+// addProblem adds a problem at the position of n to the problems of the file. It does nothing if
+// the file already has maxProblems of them.
 func (r *scriptParser) addProblem(n *yamlNode, level Severity, text string) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{r.file, n.line, n.column, level, text})
 	}
 }
 
-// memberParsers maps each key that an object may have to the function that parses its value.
+// A memberParsers maps each key that an object may contain to the function that parses the value of
+// that key.
 type memberParsers map[string]func(n *yamlNode)
 
-// parseObject calls the parser in known for the value of each member of an object, in source order.
-// Each key that is not in known is recorded as an error. If n is not an object, parseObject records
-// an error and returns false. what names the object in messages.
+// parseObject passes the value of each member of the object n to the parser in known for the key of
+// the member, in source order, and returns true. It records an error for each key that is not in
+// known. If n is not an object, it records an error and returns false. The parameter what names the
+// object in messages.
 func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers) bool {
 	names := slices.Sorted(maps.Keys(known))
 	if n.kind != objectNode {
@@ -64,8 +67,8 @@ func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers
 	return true
 }
 
-// parseList calls read with the index and the node of each item of a list. If n is not a list, it
-// records an error instead. what names the list in messages.
+// parseList calls read with the index and the node of each item of the list n. If n is not a list,
+// it records an error instead. The parameter what names the list in messages.
 func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *yamlNode)) {
 	if n.kind != listNode {
 		r.errorf(n, "%s must be a list, got %s", what, n.describe())
@@ -76,8 +79,9 @@ func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *y
 	}
 }
 
-// parseText returns a scalar as text; numbers and booleans are returned as written. If n is null, a
-// list or an object, it records an error and returns false. what names the text in messages.
+// parseText returns the scalar n as text, and true; the text of a number or boolean is the one in
+// the file. If n is null, a list or an object, it records an error and returns "" and false. The
+// parameter what names the text in messages.
 func (r *scriptParser) parseText(n *yamlNode, what string) (string, bool) {
 	if n.kind != scalarNode || n.value == nil {
 		r.errorf(n, "%s must be text, got %s", what, n.describe())
@@ -86,8 +90,8 @@ func (r *scriptParser) parseText(n *yamlNode, what string) (string, bool) {
 	return n.text, true
 }
 
-// parseName returns a text that must not be empty. If n is not such a text, it records an error, in
-// which what names the value, and returns "".
+// parseName returns n as a non-empty text. If n is anything else, it records an error and returns
+// "". The parameter what names the value in messages.
 func (r *scriptParser) parseName(n *yamlNode, what string) string {
 	text, ok := r.parseText(n, what)
 	if ok && text == "" {
@@ -96,9 +100,9 @@ func (r *scriptParser) parseName(n *yamlNode, what string) string {
 	return text
 }
 
-// parseNames returns the names in n, which is a single name or a non-empty list of names. For an
-// empty list and for each item that is not a name it records an error. what names the value in
-// messages.
+// parseNames returns the names in n, which is a single name or a non-empty list of names. It
+// records an error for an empty list and for each item that is not a name; such an item becomes "".
+// The parameter what names the value in messages.
 func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseName(n, what)}
@@ -112,8 +116,9 @@ func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 	return all
 }
 
-// parseEnum returns a text that must be one of the values in of. If it is not, parseEnum records an
-// error, in which what names the value, and returns the text nevertheless.
+// parseEnum returns n as text. If that is not one of the permitted values, which the parameter of
+// lists, parseEnum records an error and returns the text nevertheless; it returns "" if n is not
+// text. The parameter what names the value in messages.
 func (r *scriptParser) parseEnum(n *yamlNode, what string, of []string) string {
 	text, ok := r.parseText(n, what)
 	if ok && !slices.Contains(of, text) {
@@ -123,8 +128,8 @@ func (r *scriptParser) parseEnum(n *yamlNode, what string, of []string) string {
 }
 
 // parseInt returns the value of n, an integer from low to high, both included. If n is anything
-// else, parseInt adds an error to the problems of the file and returns low. what names the value in
-// that error.
+// else, parseInt adds an error to the problems of the file and returns low. The parameter what
+// names the value in messages.
 func (r *scriptParser) parseInt(n *yamlNode, what string, low, high int) int {
 	v, ok := n.value.(int64)
 	if n.kind != scalarNode || !ok || v < int64(low) || v > int64(high) {
@@ -135,7 +140,7 @@ func (r *scriptParser) parseInt(n *yamlNode, what string, low, high int) int {
 }
 
 // parseBool returns the value of n, true or false. If n is anything else, parseBool adds an error
-// to the problems of the file and returns false. what names the value in that error.
+// to the problems of the file and returns false. The parameter what names the value in messages.
 func (r *scriptParser) parseBool(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok {
@@ -144,9 +149,9 @@ func (r *scriptParser) parseBool(n *yamlNode, what string) bool {
 	return v
 }
 
-// parseTrue returns the value of a member that may be left out but, if present, must be true. If n
-// is anything else, parseTrue adds an error to the problems of the file and returns false. what
-// names the value in that error.
+// parseTrue returns true if n, the value of an optional member, is true. If n is anything else,
+// even false, parseTrue adds an error to the problems of the file and returns false. The parameter
+// what names the value in messages.
 func (r *scriptParser) parseTrue(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok || !v {
@@ -158,9 +163,9 @@ func (r *scriptParser) parseTrue(n *yamlNode, what string) bool {
 // maxDuration is the longest duration that a script may contain.
 const maxDuration = 24 * time.Hour
 
-// parseDuration returns a duration in Go's notation, such as 1.5s, or the number 0. If n is no
-// duration from 0 to maxDuration, it adds an error to the problems of the file and returns 0. what
-// names the value in that error.
+// parseDuration returns the duration in n, which is written in Go's notation, such as 1.5s, or is
+// the number 0. If n is not a duration from 0 to maxDuration, parseDuration adds an error to the
+// problems of the file and returns 0. The parameter what names the value in messages.
 func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	if n.kind == scalarNode && (n.value == int64(0) || n.text == "0") {
 		return 0
@@ -174,9 +179,9 @@ func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	return d
 }
 
-// parseTemplate returns a text, compiled as a template if it contains template actions. If n is not
-// text or its template is invalid, parseTemplate adds an error to the problems of the file and
-// returns an empty text. what names the text in that error.
+// parseTemplate returns the text in n, compiled as a template if it contains template actions. If n
+// is not text or its template is invalid, parseTemplate adds an error to the problems of the file
+// and returns an empty text. The parameter what names the text in messages.
 func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -193,9 +198,10 @@ func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 // textMatcherKeys are the keys of an object that describes a condition on text.
 var textMatcherKeys = []string{"contains", "equals", "exists", "matches"}
 
-// parseTextMatcher returns a condition on text. n is the expected text, or an object with at least
-// one of the keys contains, equals, exists and matches, which must all hold. Errors are added to
-// the problems of the file; what names the condition in them. The result is never nil.
+// parseTextMatcher returns the condition on text that n describes. n is the expected text, or an
+// object with at least one of the keys contains, equals, exists and matches; if it has several, all
+// must hold. Errors are added to the problems of the file. The result is never nil. The parameter
+// what names the condition in messages.
 func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 	t := &textMatcher{}
 	if n.kind != objectNode {
@@ -226,8 +232,9 @@ func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 	return t
 }
 
-// parseRegexp returns a regular expression in RE2 syntax. If n is not one, it adds an error to the
-// problems of the file and returns nil. what names the expression in that error.
+// parseRegexp returns the regular expression in n, which is a text in RE2 syntax. If n is anything
+// else, parseRegexp adds an error to the problems of the file and returns nil. The parameter what
+// names the expression in messages.
 func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -240,9 +247,9 @@ func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	return re
 }
 
-// parseRange returns a range of positive integers. n is a single integer, or an object with min
-// (default 1) and max (default: no upper end). Errors are added to the problems of the file; what
-// names the range in them.
+// parseRange returns the range of positive integers that n describes. n is a single integer, or an
+// object with min (default 1) and max (default: no upper end). Errors are added to the problems of
+// the file. The parameter what names the range in messages.
 func (r *scriptParser) parseRange(n *yamlNode, what string) *intRange {
 	const maxInt = math.MaxInt32
 	if n.kind != objectNode {
@@ -260,7 +267,8 @@ func (r *scriptParser) parseRange(n *yamlNode, what string) *intRange {
 	return s
 }
 
-// joinNames joins names with commas and a final "and", such as "a, b and c".
+// joinNames joins names with commas and a final "and", as in "a, b and c". It returns "" if there
+// are no names.
 func joinNames(names []string) string {
 	switch n := len(names); n {
 	case 0:

@@ -4,11 +4,11 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// runOperation is the operation that rules are for if they name none: starting a run.
+// runOperation is the operation that starts a run. A rule that names no operation applies to it.
 const runOperation = "run"
 
-// parseConditions returns the conditions in n, the object when of a rule. Errors are added to the
-// problems of the file.
+// parseConditions returns the conditions of a rule, which are the members of n, the value of its
+// key "when". Errors are added to the problems of the file.
 func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	var c conditions
 	r.parseObject(n, "when", memberParsers{
@@ -32,11 +32,11 @@ func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	return c
 }
 
-// inferLast sets the condition last, the kind of input that a request ends with, if the rule leaves
-// it out. A condition on a tool result or on the answer to an interrupt implies that the request
-// ends with it. A condition on the user's text or turn implies that the user spoke last; otherwise
-// the rule would also match the request that brings a tool result afterwards. Conditions that
-// exclude each other are recorded as errors. n is the object when.
+// inferLast sets the condition "last", which is the required kind of the last input of a request,
+// if the rule leaves it out. A condition on a tool result or on the answer to an interrupt implies
+// that this is the last input. A condition on the user's text or turn implies that the user spoke
+// last; otherwise the rule would also match the next request, which brings a tool result.
+// Conditions that exclude each other are recorded as errors. n is the value of the key "when".
 func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	if c.toolResult != nil && c.resume != nil {
 		r.errorf(n, "tool-result and resume exclude each other: remove one")
@@ -60,8 +60,8 @@ func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	}
 }
 
-// parseOperations returns the operations that a rule is for. n is the name of one operation or a
-// non-empty list of names; unknown names are recorded as errors.
+// parseOperations returns the operations to which a rule applies. n is the name of one operation or
+// a non-empty list of names. Unknown names and an empty list are recorded as errors.
 func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseEnum(n, "operation", operationNames())}
@@ -75,7 +75,7 @@ func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	return all
 }
 
-// operationNames returns the names of all operations that a rule can be for.
+// operationNames returns the names of all operations to which a rule can apply.
 func operationNames() (all []string) {
 	for _, operation := range reference.OperationKinds {
 		if operation != "" {
@@ -86,7 +86,8 @@ func operationNames() (all []string) {
 }
 
 // parseToolResult returns the condition on the result of a tool that the client ran. n is an object
-// with conditions on the name of the tool, the id of the call and the text of the result.
+// with conditions on the name of the tool, the id of the call and the text of the result. Errors
+// are added to the problems of the file.
 func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 	var t toolResultMatcher
 	r.parseObject(n, "tool-result", memberParsers{
@@ -98,7 +99,8 @@ func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 }
 
 // parseHeaders returns the conditions on header fields in n, an object that maps the names of
-// fields to conditions on their values.
+// fields to conditions on their values. If n is not an object, parseHeaders records an error and
+// returns nil.
 func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 	if n.kind != objectNode {
 		r.errorf(n, "header must be an object of header names and conditions, got %s", n.describe())
@@ -111,8 +113,9 @@ func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 }
 
 // parseBody returns the conditions on the request body in n, an object that maps JSON pointers to
-// what the values there must be. An object is parsed as a matcher; any other value must be equal to
-// the one in the body.
+// expected values. If an expected value is an object, parseBody parses it as a condition; any other
+// value must be equal to the value at the pointer. Members whose key is not a JSON pointer are
+// recorded as errors and left out.
 func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 	if n.kind != objectNode {
 		r.errorf(n, "body must be an object of JSON pointers and expected values, got %s", n.describe())
@@ -136,8 +139,8 @@ func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 }
 
 // parseJSONMatcher parses n, an object of conditions on a JSON value, into want. It accepts the
-// keys of a condition on text, but equals may be any JSON value. what names the condition in
-// messages.
+// keys of a condition on text, but the value of equals may be any JSON value. The parameter what
+// names the condition in messages.
 func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatcher) {
 	rest := *n
 	rest.members = nil
@@ -153,8 +156,8 @@ func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatc
 	}
 }
 
-// parseJSON returns a node as a decoded JSON value. If JSON cannot represent the node, parseJSON
-// records an error and returns nil.
+// parseJSON returns a pointer to the value of n as decoded JSON. If JSON cannot represent the
+// value, it records an error and returns nil.
 func (r *scriptParser) parseJSON(n *yamlNode) *any {
 	text, err := encodeJSON(n.decode())
 	if err != nil {
@@ -165,8 +168,9 @@ func (r *scriptParser) parseJSON(n *yamlNode) *any {
 	return &v
 }
 
-// parseScenarioSteps returns the entries of n, an object that maps the names of scenarios to the
-// names of their steps. what names the object in messages.
+// parseScenarioSteps returns the entries of n, an object that maps the name of each scenario to the
+// name of one of its steps. If n is not an object, it records an error and returns nil. The
+// parameter what names the object in messages.
 func (r *scriptParser) parseScenarioSteps(n *yamlNode, what string) (all []scenarioStep) {
 	if n.kind != objectNode {
 		r.errorf(n, "%s must be an object of scenarios and their steps, got %s", what, n.describe())

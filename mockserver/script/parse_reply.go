@@ -60,7 +60,8 @@ func (r *scriptParser) parseSteps(n *yamlNode) (all []step) {
 // A stepDecoder parses n, the value of one kind of step, and stores the result in s.
 type stepDecoder func(n *yamlNode, s *step)
 
-// stepDecoders returns the decoders of all kinds of steps, by the names that scripts use.
+// stepDecoders returns the decoder of each kind of step, keyed by the name that scripts use for
+// that kind.
 func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 	return map[string]stepDecoder{
 		"text":      func(n *yamlNode, s *step) { s.kind, s.text = spec.MessageDelta, r.parseTemplate(n, "text") },
@@ -82,7 +83,7 @@ func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 }
 
 // parseStep returns the step in n, an object whose only key names the kind of step. known holds the
-// decoders of the kinds that are allowed here. If n has another form or an unknown key, parseStep
+// decoders of the permitted kinds. If n has another form or its key is not in known, parseStep
 // records an error and ok is false.
 func (r *scriptParser) parseStep(n *yamlNode, known map[string]stepDecoder) (s step, ok bool) {
 	names := slices.Sorted(maps.Keys(known))
@@ -115,7 +116,7 @@ func (n *yamlNode) describeMembers() string {
 }
 
 // parseRaw parses a raw frame, which is sent as written, into s. n is the text of the frame's
-// lines, or an object or list that becomes its data.
+// lines, or an object or list that becomes the data of the frame.
 func (r *scriptParser) parseRaw(n *yamlNode, s *step) {
 	s.kind = spec.Undecodable
 	if n.kind == scalarNode {
@@ -140,7 +141,7 @@ func (r *scriptParser) parseError(n *yamlNode, s *step) {
 }
 
 // parseMessage parses a message step into s. n is a list of texts, images and pauses, which form
-// one message, and possibly an error, which fails the run while the message is still open.
+// one message. The list may end with an error, which fails the run while the message is still open.
 func (r *scriptParser) parseMessage(n *yamlNode, s *step) {
 	s.kind = spec.MessageDelta
 	all := r.stepDecoders()
@@ -158,7 +159,7 @@ func (r *scriptParser) parseMessage(n *yamlNode, s *step) {
 	r.checkStepOrder(s.children)
 }
 
-// A resultMode says whether a tool call in a script must have a result or must not have one.
+// A resultMode determines whether a tool call in a script must have a result or must not have one.
 type resultMode int
 
 const (
@@ -166,8 +167,8 @@ const (
 	resultForbidden                   // the client runs the tool
 )
 
-// parseTools parses a step with several tool calls, which are open at the same time, into s. n is a
-// list of calls with their results.
+// parseTools parses a step that makes several tool calls at the same time into s. n is a list of
+// calls with their results.
 func (r *scriptParser) parseTools(n *yamlNode, s *step) {
 	s.kind = spec.ToolStart
 	r.parseList(n, "tools", func(i int, n *yamlNode) {
@@ -183,9 +184,9 @@ func (r *scriptParser) parseTools(n *yamlNode, s *step) {
 	}
 }
 
-// parseCall returns the tool call in n, an object with name, arguments and result. rule says
-// whether the result is required or forbidden. Errors are added to the problems of the file; what
-// names the step in them.
+// parseCall returns the tool call in n, an object with name, arguments and result. The parameter
+// rule determines whether the result is required or forbidden. Errors are added to the problems of
+// the file. The parameter what names the step in messages.
 func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c call) {
 	r.parseObject(n, what, memberParsers{
 		"name":      func(n *yamlNode) { c.name = r.parseTemplate(n, what+": name") },

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRules is the maximum number of rules in one file and in a whole rule set.
+// maxRules is the maximum number of rules in one file. It is also the maximum number of rules in a
+// rule set.
 const maxRules = 10_000
 
 // A ruleDefaults holds the settings of a file that apply to rules without settings of their own.
@@ -22,8 +23,8 @@ type ruleDefaults struct {
 	faults   []fault.Spec
 }
 
-// A ruleAction holds what a rule does to the response: the reply or error status that it sends, and
-// the pace and faults of the response.
+// A ruleAction holds the effect of a rule on the response: the reply or the error status, and the
+// pace and faults of the response.
 type ruleAction struct {
 	steps        []step
 	rendered     []renderedStep // the rendered steps, if they have no templates
@@ -41,8 +42,9 @@ type statusReply struct {
 	retryAfter    time.Duration
 }
 
-// parseRules returns the rules in root, the object of a whole file. Errors, such as a missing list
-// of rules or a duplicate name, are added to the problems of the file.
+// parseRules returns the rules of a file. The parameter root is the top-level object of the file.
+// Errors, such as a missing list of rules or a duplicate name, are added to the problems of the
+// file.
 func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 	var d ruleDefaults
 	var list *yamlNode
@@ -80,8 +82,8 @@ func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 }
 
 // checkDialectNames records an error for each unknown name in n, which is the name of a dialect or
-// family or a list of them. Known dialects that are not served are accepted, because several mocks
-// may share a script.
+// a family, or a list of such names. Known dialects that are not served are accepted, because
+// several mocks may share a script.
 func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -100,8 +102,8 @@ func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	}
 }
 
-// parseRule returns the rule in n, which has index i in the list of the file. d holds the defaults
-// of the file. Errors are added to the problems of the file.
+// parseRule returns the rule in n, the item with index i in the file's list of rules. d holds the
+// defaults of the file. Errors are added to the problems of the file.
 func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	rule := &Rule{
 		Name: "rule " + strconv.Itoa(i+1), File: r.file, Line: n.line, column: n.column,
@@ -142,8 +144,8 @@ func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	return rule
 }
 
-// checkRule records missing and contradictory members of a rule as errors. n is the object of the
-// rule; outcomes lists those of the keys reply, status and default that it has.
+// checkRule records problems with missing, contradictory and useless members of a rule. n is the
+// node of the rule; outcomes lists those of the keys reply, status and default that the rule has.
 func (r *scriptParser) checkRule(n *yamlNode, rule *Rule, outcomes []string) {
 	if n.kind != objectNode {
 		return
@@ -171,8 +173,8 @@ func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 
-// parseStatus returns a response with an error status. n is a status code from 400 to 599, or an
-// object with the code and optionally text, problem and retry-after. Errors are added to the
+// parseStatus returns the error response that n describes. n is a status code from 400 to 599, or
+// an object with the code and optionally text, problem and retry-after. Errors are added to the
 // problems of the file.
 func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 	s := &statusReply{}
@@ -193,8 +195,9 @@ func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 	return s
 }
 
-// parseQuota returns the quota in n, an object with the number of requests and the time window
-// (per) in which they are allowed. Both members are required.
+// parseQuota returns the quota in n, an object with the two required members requests, which is a
+// number, and per, which is the time window for that number of requests. Errors are added to the
+// problems of the file.
 func (r *scriptParser) parseQuota(n *yamlNode) (q requestQuota) {
 	r.parseObject(n, "quota", memberParsers{
 		"requests": func(n *yamlNode) { q.requests = r.parseInt(n, "quota: requests", 1, 1_000_000_000) },
@@ -221,8 +224,9 @@ func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
 	return p
 }
 
-// parseFaults returns the faults in n, a list of names and of objects that map one name to its
-// parameters. Invalid items are recorded as errors and left out.
+// parseFaults returns the faults in n, a list. Each item is the name of a fault, or an object whose
+// only member maps the name of a fault to its parameters. Invalid items are recorded as errors and
+// left out.
 func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	const maxFaults = 32
 	r.parseList(n, "faults", func(i int, n *yamlNode) {
@@ -256,13 +260,14 @@ func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	return all
 }
 
-// appliesTo reports whether a rule is for dialect d: the rule lists no dialects, or it lists the
-// name or the family of d.
+// appliesTo reports whether the rule applies to dialect d. It does if it lists the name or the
+// family of d, or if it lists no dialects.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }
 
-// applicableDialects returns those of the given dialects that the rule is for.
+// applicableDialects returns those of the given dialects to which the rule applies, in the same
+// order.
 func (r *Rule) applicableDialects(dialects []*dialect.Dialect) (all []*dialect.Dialect) {
 	for _, d := range dialects {
 		if r.appliesTo(d) {

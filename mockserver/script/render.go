@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step of a reply in which the results of the templates have been inserted.
+// A renderedStep is a step of a reply whose templates have been replaced by their results.
 type renderedStep struct {
 	name       string
 	text, code string
@@ -25,14 +25,14 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// A renderedCall is a tool call in which the results of the templates have been inserted.
+// A renderedCall is a tool call whose templates have been replaced by their results.
 type renderedCall struct {
 	name, arguments, result string
 	hasResult               bool
 }
 
-// renderStatic renders the steps of a reply once for all requests. ok is false if the steps contain
-// templates, which have to be rendered for each request, or cannot be rendered.
+// renderStatic renders the steps of a reply once for all requests. ok is false if a step cannot be
+// rendered, or if it contains a template, because templates must be rendered for each request.
 func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
 	for _, s := range a.steps {
 		if s.hasTemplates() {
@@ -65,8 +65,8 @@ func (s *step) hasTemplates() bool {
 
 func (v *valueTemplate) hasTemplates() bool { return v.templates != nil || v.text.tmpl != nil }
 
-// renderSteps returns steps with their templates executed on v. If a template fails, at is the step
-// that contains it and all is nil.
+// renderSteps executes the templates of the steps on v and returns the rendered steps. If a
+// template fails, all is nil and at is the step that contains that template.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -78,7 +78,8 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
-// render returns the step with its templates executed on v.
+// render executes the templates of the step on v and returns the rendered step. It returns the
+// error of the first template that fails.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -109,7 +110,8 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	return b, err
 }
 
-// render returns the tool call with its templates executed on v.
+// render executes the templates of the tool call on v and returns the rendered call. It returns the
+// error of the first template that fails.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -122,7 +124,7 @@ func (c *call) render(v *templateData) (m renderedCall, err error) {
 	return m, err
 }
 
-// renderReply returns the reply of the rule to the request in p, which the rule matched. If a
+// renderReply returns the reply of the rule to the request in p, which must match the rule. If a
 // template fails, the reply is a refusal with status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	a := &r.action
@@ -153,9 +155,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	return reply
 }
 
-// renderFailure returns a refusal with status 500 for a template of rule r that failed with err. at
-// is the place of the template in the script, and what the step or member that contains it; the
-// message names both.
+// renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
+// The message names the line of the template, which is that of the node in the second parameter,
+// and the step or member that contains the template, which is the third parameter.
 func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -163,8 +165,8 @@ func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal
 	}
 }
 
-// renderRefusal returns the error response of rule r to the request in p, with its templates
-// executed. If a template fails, the response has status 500.
+// renderRefusal executes the templates of the error response of rule r for the request in p and
+// returns the response. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
 	text, err := s.text.render(v)
@@ -191,8 +193,8 @@ type player struct {
 	messages, calls, interrupts int
 }
 
-// emit yields an event with the delay of the wait steps since the previous event. It does nothing
-// once the player has stopped.
+// emit yields an event with the total delay of the wait steps since the previous event. It does
+// nothing once the player has stopped.
 func (p *player) emit(e spec.Event) {
 	if p.done = p.done || p.ctx.Err() != nil; p.done {
 		return
@@ -201,8 +203,8 @@ func (p *player) emit(e spec.Event) {
 	p.wait = 0
 }
 
-// newID increments the counter n and returns an id made of the run's id, thing and the counter. It
-// is unique across the runs of a thread, because their ids differ.
+// newID increments *n and returns an id made of the id of the run, the given word (thing) and the
+// new value of *n. The id is unique in the thread, because each run has a different id.
 func (p *player) newID(thing string, n *int) string {
 	*n++
 	return p.run + "-" + thing + strconv.Itoa(*n)
@@ -251,7 +253,8 @@ func (p *player) emitError(b *renderedStep) {
 	p.done = true
 }
 
-// compactJSON removes insignificant white space from JSON. It returns other text unchanged.
+// compactJSON returns a JSON text without insignificant white space. It returns any other text
+// unchanged.
 func compactJSON(text string) string {
 	var v json.RawMessage
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -282,8 +285,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas emits a text as deltas of kind k for the message id, split into the chunks of the
-// pace.
+// emitDeltas emits a text as events of kind k for the message with the given id. It splits the text
+// into the chunks that the pace defines.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.done {

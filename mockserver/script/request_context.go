@@ -11,17 +11,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The values of the condition last: the request ends with a message of the user, the result of a
-// client's tool, or the answer to an interrupt.
+// The values of the condition "last", which are the kinds of the last input of a request: a message
+// of the user, the result of a client's tool, or the answer to an interrupt.
 const (
 	lastUser   = "user"
 	lastTool   = "tool"
 	lastResume = "resume"
 )
 
-// analyze derives the turn, the kind of the last input and the user's text from the parsed request,
-// and counts the turn in st. Further calls do nothing, so that a request that is passed to several
-// rule sets is counted once.
+// analyze sets the turn, the kind of the last input and the user's text of f from the parsed
+// request, and counts the turn in st. Further calls do nothing, so that a request that is passed to
+// several rule sets is counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -71,7 +71,7 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the request body as a decoded JSON value, or nil if it is not valid JSON.
+// bodyJSON returns the request body as a decoded JSON value, or nil if the body is not valid JSON.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -80,8 +80,8 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON returns a JSON value with its numbers in canonical form, or nil if data is not valid
-// JSON.
+// decodeJSON decodes data, which must be a single JSON value, and converts its numbers with
+// canonicalNumbers. It returns nil if data is not valid JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -94,8 +94,9 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers rewrites fractional and exponential numbers in v in their shortest form, so that
-// 1, 1.0 and 1e0 are equal. Integers are kept with all digits.
+// canonicalNumbers returns v with fractional and exponential numbers in their shortest form, so
+// that 1, 1.0 and 1e0 are equal. Integers keep all their digits. Lists and objects are modified in
+// place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -119,8 +120,8 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value in v that a JSON pointer (RFC 6901) refers to, or false if there
-// is none.
+// lookupPointer returns the value in v to which a JSON pointer (RFC 6901) refers, and true. If
+// there is no such value, it returns false. The pointer must be valid.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

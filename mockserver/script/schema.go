@@ -159,7 +159,8 @@ func whenSchema() schemaObject {
 	})
 }
 
-// stepSchemas returns the JSON Schema of the value of each kind of step, by the name of the kind.
+// stepSchemas returns the JSON Schema of the value of each kind of step, keyed by the name of the
+// kind.
 func stepSchemas() schemaObject {
 	return schemaObject{
 		"text":      describe("a message of the assistant", schemaObject{"type": textTypes}),
@@ -179,7 +180,8 @@ func stepSchemas() schemaObject {
 	}
 }
 
-// stepSchema returns the schema of a step whose kind is one of words.
+// stepSchema returns the schema of a step. The parameter words lists the kinds of step that the
+// schema permits.
 func stepSchema(words ...string) schemaObject {
 	all, known := schemaObject{}, stepSchemas()
 	for _, w := range words {
@@ -223,9 +225,9 @@ func faultsSchema() schemaObject {
 	return schemaObject{"type": "array", "maxItems": 32, "items": items}
 }
 
-// paramSchema returns the schema of parameter p of fault f. It does not contain bounds, which
-// [Load] checks, because numbers may be written as strings. Parameters that several faults share
-// are defined once and referenced.
+// paramSchema returns the schema of parameter p of fault f. For a parameter that several faults
+// share, this is a reference to the common definition. The schema has no bounds, because numbers
+// may be written as strings; [Load] checks the bounds.
 func paramSchema(f *fault.Fault, p fault.Param) schemaObject {
 	if !hasOwnParam(f, p.Name) {
 		return schemaRef("fault-" + p.Name)
@@ -233,8 +235,8 @@ func paramSchema(f *fault.Fault, p fault.Param) schemaObject {
 	return paramValueSchema(p)
 }
 
-// hasOwnParam reports whether a fault declares the parameter itself rather than sharing it with
-// other faults.
+// hasOwnParam reports whether fault f itself declares the parameter with the given name. If it does
+// not, the parameter is one that several faults share.
 func hasOwnParam(f *fault.Fault, name string) bool {
 	return slices.ContainsFunc(f.Params, func(p fault.Param) bool { return p.Name == name })
 }
@@ -250,7 +252,7 @@ func paramValueSchema(p fault.Param) schemaObject {
 	return d
 }
 
-// addSharedParams adds the schemas of the parameters that several faults share to defs, and returns
+// addSharedParams adds a schema for each parameter that several faults share to defs, and returns
 // defs.
 func addSharedParams(defs schemaObject) schemaObject {
 	for _, f := range fault.All {

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// compiled returns the compiled schema.
+// compiled returns the JSON Schema of scripts, compiled for validation.
 func compiled(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
@@ -27,8 +27,8 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// instance returns a script as the value that the schema validates. ok is false if the script
-// is not valid YAML.
+// instance returns a script as a decoded JSON value, which can be validated against the schema. ok
+// is false if the script is not valid YAML or is empty.
 func instance(t testing.TB, script string) (v any, ok bool) {
 	t.Helper()
 	root, err := parseYAML([]byte(script))
@@ -57,7 +57,8 @@ func TestExamplesFitTheSchema(t *testing.T) {
 	}
 }
 
-// beyond lists the invalid scripts that the schema accepts: their shape is right.
+// beyond lists the names of the invalid scripts that the schema accepts, because it cannot express
+// what is wrong with them.
 var beyond = map[string]bool{
 	"expression": true, "after the error": true, "after the client's call": true, "after the interrupt": true,
 	"template": true, "template names": true, "raw": true, "dialect": true,

@@ -29,7 +29,7 @@ type Source struct {
 // A Severity is the severity of a problem: error or warning.
 type Severity int
 
-// The severities. A script with an error is not loaded; warnings do not prevent that.
+// The severities of problems. An error prevents the script from being loaded; a warning does not.
 const (
 	Error Severity = iota
 	Warning
@@ -43,15 +43,16 @@ func (l Severity) String() string {
 	return "error"
 }
 
-// A Problem is a defect of a script, with its position and how to correct it.
+// A Problem is a defect of a script, with its position and advice on how to correct it.
 type Problem struct {
 	File         string
-	Line, Column int // from 1; 0 if the problem concerns the whole file
+	Line, Column int // starting at 1; 0 if the problem concerns the whole file
 	Severity     Severity
 	Message      string
 }
 
-// String returns the problem as FILE:LINE:COLUMN: MESSAGE.
+// String returns the problem as FILE:LINE:COLUMN: MESSAGE, or as FILE: MESSAGE if it concerns the
+// whole file. The message of a warning has the prefix "warning: ".
 func (p Problem) String() string {
 	text := p.Message
 	if p.Severity == Warning {
@@ -63,8 +64,9 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
 }
 
-// compare returns a negative number if p is reported before q, and a positive one if after:
-// problems are sorted by position in the file, at the same position errors before warnings.
+// compare returns a negative number if p is reported before q, a positive number if p is reported
+// after q, and 0 if their order does not matter. Problems are sorted by position in the file; at
+// the same position, errors precede warnings.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity))
 }
@@ -76,7 +78,8 @@ type RuleSet struct {
 	dialects []*dialect.Dialect // the dialects that are served
 }
 
-// Rules returns the rules in the order in which they are tried. A nil set has none.
+// Rules returns the rules in the order in which they are tried. The caller may modify the slice. A
+// nil set has no rules.
 func (s *RuleSet) Rules() []*Rule {
 	if s == nil {
 		return nil
@@ -90,7 +93,7 @@ type Rule struct {
 	File     string
 	Line     int
 	Priority int  // rules of higher priority are tried first
-	Violates bool // its raw frames violate the protocol on purpose
+	Violates bool // the raw frames of its reply violate the protocol on purpose
 
 	counterKey  string   // key of its counters, which outlive a reload of the file
 	column      int      // position in the file
@@ -103,18 +106,18 @@ type Rule struct {
 }
 
 // A requestQuota is the number of requests that a rule serves per time window; further requests are
-// refused.
+// refused. If the number is 0, there is no limit.
 type requestQuota struct {
 	requests int
 	per      time.Duration
 }
 
-// A scenarioStep names a scenario, which is a sequence of steps that rules go through, and one of
-// its steps.
+// A scenarioStep names a scenario and one of its steps. A scenario is a sequence of steps through
+// which rules move.
 type scenarioStep struct{ scenario, step string }
 
-// A RequestContext holds the facts about one request that rules and templates refer to. It may be
-// passed to several rule sets in turn, but not used concurrently.
+// A RequestContext holds those facts about one request that rules and templates use. It may be
+// passed to several rule sets in turn, but must not be used concurrently.
 type RequestContext struct {
 	Dialect   *dialect.Dialect
 	Operation string       // one of [reference.OperationKinds]
@@ -129,7 +132,7 @@ type RequestContext struct {
 	userText   string // text of the last message of the user
 	parsedBody any    // the body as a JSON value
 	bodyParsed bool
-	undoTurn   func() // takes back that the turn was counted
+	undoTurn   func() // reverses the counting of the turn
 }
 
 // A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
@@ -145,8 +148,8 @@ type Mismatch struct {
 	Rule, Reason string
 }
 
-// A Reply describes the response to a request. The zero value leaves the response to the server's
-// own agent.
+// A Reply describes the response to a request. The zero value means that the server's own agent
+// replies.
 type Reply struct {
 	Refusal *fault.Refusal // an error response instead of a stream
 	// Play returns the events of the run, and may be called repeatedly. If it is nil, the
@@ -158,8 +161,8 @@ type Reply struct {
 	newPlay func(pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent]
 }
 
-// WithPace returns a copy of the reply that is sent at pace p, with its texts split into p's
-// chunks.
+// WithPace returns a copy of the reply that is sent at pace p. Its texts are split into the chunks
+// that p defines.
 func (r Reply) WithPace(p pace.Pace) Reply {
 	r.Pace = p
 	if r.newPlay != nil {
@@ -168,8 +171,8 @@ func (r Reply) WithPace(p pace.Pace) Reply {
 	return r
 }
 
-// A TimedEvent is an event of a reply with a delay, which is added to what the pace prescribes. The
-// events of a reply follow the protocol of [reference.Agent].
+// A TimedEvent is an event of a reply with a delay, which is added to the time that the pace
+// prescribes. The events of a reply obey the rules for those of a [reference.Agent].
 type TimedEvent struct {
 	Event spec.Event
 	Delay time.Duration

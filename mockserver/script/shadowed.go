@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxRulePairs is the maximum number of pairs of rules that are compared. It bounds the time for
-// very large scripts, at the price of missing warnings.
+// maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. It bounds the
+// time for very large scripts, at the price of missing warnings.
 const maxRulePairs = 5_000_000
 
-// shadowedRules returns a warning for each rule that never matches because an earlier rule matches
-// all of its requests.
+// shadowedRules returns a warning for each rule that never matches, because a rule that is tried
+// earlier matches all of its requests. It stops after maxRulePairs comparisons.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -35,8 +35,9 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName returns the rule's name for a message, such as "rule greeting". A rule without a name
-// in the script is already called by its number, such as "rule 3".
+// displayName returns the name of the rule for a message, such as "rule greeting". If the name
+// already begins with "rule ", such as "rule 3" for a rule without a name in the script, it is
+// returned unchanged.
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
 		return r.Name
@@ -44,8 +45,9 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe returns the rule's name and line for a message about the rule from. The file and the
-// priority are included if they differ from those of that rule.
+// describe returns the name and the line of r for a message about another rule, which is the
+// parameter from. It includes the file if the two rules are in different files, and the priority if
+// that of r is higher.
 func (r *Rule) describe(from *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != from.File {
@@ -76,8 +78,9 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether the conditions of c on offered tools, header fields and values in the
-// body certainly hold for every request that meets the conditions other.
+// coversRest reports whether every request that meets the conditions in other certainly meets the
+// conditions of c on offered tools, header fields and values in the body. If it returns false, such
+// a request may or may not meet them.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.offers) > 0 && (len(other.offers) == 0 || !isSubset(c.offers, other.offers)) {
 		return false
@@ -100,8 +103,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether all strings in these are also in those. An empty list stands for every
-// string.
+// isSubset reports whether every string in the first list is also in the second list. An empty list
+// stands for all possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -112,18 +115,19 @@ func isSubset(these, those []string) bool {
 	return !slices.ContainsFunc(these, func(one string) bool { return !slices.Contains(those, one) })
 }
 
-// covers reports whether every integer in the range other is also in the range s.
+// covers reports whether every integer in the range other is also in s.
 func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether r certainly matches every tool result that other matches.
+// covers reports whether r certainly matches every tool result that other matches. If it returns
+// false, r may or may not match them.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.name.covers(other.name) && r.call.covers(other.call) && r.text.covers(other.text)
 }
 
-// covers reports whether t certainly matches every text that other matches. A nil matcher matches
-// every text.
+// covers reports whether t certainly matches every text that other matches. If it returns false, t
+// may or may not match them. A nil matcher matches every text.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true
@@ -147,8 +151,8 @@ func (t *textMatcher) covers(other *textMatcher) bool {
 	return t.matches == nil || other.matches != nil && t.matches.String() == other.matches.String()
 }
 
-// hasNoTextCondition reports whether the matcher accepts any text, so that at most its existence
-// matters.
+// hasNoTextCondition reports whether the matcher imposes no condition on the content of the text.
+// It may still require that the text exists or is absent.
 func (t *textMatcher) hasNoTextCondition() bool {
 	return t.equals == nil && t.contains == nil && t.matches == nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The maximum numbers of entries in a State. Beyond them the entries not used for longest are
-// dropped; the most recent half of the maximum is always kept.
+// The maximum numbers of entries in a State, by kind of entry. Beyond a maximum, the least recently
+// used entries are dropped, but the most recently used half is always kept.
 const (
 	maxThreads   = 20_000
 	maxCalls     = 20_000
@@ -30,8 +30,8 @@ type State struct {
 	clientCalls  boundedMap[string] // by call, the tool that the client runs
 }
 
-// A quotaWindow is the current time window of a rule's quota, with the number of requests that it
-// has served.
+// A quotaWindow is the current time window of a rule's quota, with the number of requests that the
+// rule has served in it.
 type quotaWindow struct {
 	start time.Time
 	used  int
@@ -51,7 +51,7 @@ func NewState() *State {
 	return s
 }
 
-// Reset makes the state empty, as [NewState] returns it.
+// Reset makes the state empty, like a state that [NewState] returns.
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *State) Reset() {
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
-// ScenarioSteps returns the current steps of scenarios, by scenario. Scenarios whose step has never
-// been set are missing; they are at InitialStep.
+// ScenarioSteps returns a new map from the name of each scenario to its current step. Scenarios
+// whose step has never been set are not in the map; they are at InitialStep.
 func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *State) ScenarioSteps() map[string]string {
 	return all
 }
 
-// SetStep moves a scenario to a step.
+// SetStep sets the current step of the given scenario.
 func (s *State) SetStep(scenario, step string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *State) SetStep(scenario, step string) {
 }
 
 // currentStep returns the current step of a scenario, or InitialStep if none has been set. The
-// caller holds s.mu.
+// caller must hold s.mu.
 func (s *State) currentStep(scenario string) string {
 	if step, ok := s.scenarios.get(scenario); ok {
 		return step
@@ -91,10 +91,11 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim counts a match of rule r, whose conditions hold: it updates the counter, the quota and the
-// scenarios of r. If a scenario is at another step or r has matched often enough, nothing changes
-// and why is the reason. If the quota is exhausted, nothing changes and after is the time until it
-// is renewed. Check and update happen under one lock, so two requests cannot claim the same match.
+// claim counts a match of rule r, whose other conditions hold: it updates the counter, the quota
+// and the scenarios of r. If r requires another step of a scenario or has reached its maximum
+// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
+// changes nothing and after is the time until the quota is renewed. Otherwise why is "" and after
+// is 0. Check and update happen under one lock, so two requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
@@ -118,8 +119,9 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request from a rule's quota and returns 0. If the quota is exhausted, it
-// returns the time until it is renewed. The caller holds s.mu.
+// spendQuota takes one request from the quota of rule r and returns 0. If the quota is exhausted,
+// it returns the time until the quota is renewed. It also returns 0 if r has no quota. The caller
+// must hold s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
@@ -147,11 +149,11 @@ func (s *State) nextCount(name string) int {
 	return n + 1
 }
 
-// recordTurn returns the number n of the turn that a request belongs to, and stores it for the
-// thread. A request that repeats the history determines the number by its user messages, so a
-// client may go back to an earlier turn. A repeated request, which names the run of the latest
-// turn, is not counted again. undo restores the previous state of the thread, unless the thread has
-// moved on.
+// recordTurn determines the number n of the turn to which a request belongs, and stores it for the
+// thread. If the request repeats the history, the number is that of its user messages, so a client
+// may return to an earlier turn. A request that names the run of the latest turn is a repetition
+// and is not counted again. undo restores the previous state of the thread, unless another request
+// has changed that state since.
 func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,15 +188,16 @@ type userTurn struct {
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores which tool the client runs for a call, because clients may send the result of a
-// call without the name of the tool.
+// recordCall stores the name of the tool that the client runs for a call, because clients may send
+// the result of a call without the name of the tool.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(call, tool)
 }
 
-// toolName returns the tool that recordCall stored for a call, or "" if the call is unknown.
+// toolName returns the name of the tool that recordCall stored for a call, or "" if the call is
+// unknown.
 func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,9 +205,9 @@ func (s *State) toolName(call string) string {
 	return tool
 }
 
-// A boundedMap is a map that holds at most max entries and drops those not used for longest. It
-// keeps two generations: when the recent one has max/2 entries, it becomes the old one, and the
-// entries of the previous old one are dropped.
+// A boundedMap is a map that holds at most max entries and drops the least recently used ones. It
+// keeps two generations of entries. When the recent generation has max/2 entries, it becomes the
+// old generation, and the previous old generation is dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T
@@ -233,15 +236,16 @@ func (m *boundedMap[T]) put(key string, v T) {
 // Only this many bytes of a longer key are compared and stored.
 const maxKeyLength = 1024
 
-// blockedReason returns why the state keeps a rule from matching: a scenario is at another step, or
-// the rule has matched often enough. It returns "" if neither is the case.
+// blockedReason returns the reason why the state keeps a rule from matching: a scenario is at a
+// step other than the required one, or the rule has reached its maximum number of matches. It
+// returns "" if neither is the case.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked is like blockedReason, for callers that hold s.mu.
+// blockedReasonLocked is like blockedReason, but the caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.scenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Concurrent requests never exceed a limit.
+// TestStateIsSharedRightly checks that concurrent requests never exceed a limit on matches,
+// scenario steps or quotas.
 func TestStateIsSharedRightly(t *testing.T) {
 	set := loaded(t, `
 rules:

@@ -34,8 +34,8 @@ type textTemplate struct {
 	tmpl *template.Template // nil if the text has no template
 }
 
-// A templateData holds what the templates of a reply to one request refer to. Its exported fields
-// are available in templates.
+// A templateData holds the data to which the templates of the reply to one request refer. Templates
+// can use its exported fields.
 type templateData struct {
 	Text   string            // text of the last message of the user
 	Turn   int               // number of that message, from 1
@@ -73,8 +73,8 @@ func newTemplateData(p *matchContext) *templateData {
 	return v
 }
 
-// funcs returns the functions that templates may call, by name. They use the request and the state
-// in v.
+// funcs returns the functions that templates may call, keyed by name. The functions use the request
+// and the state in v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -95,8 +95,8 @@ func (v *templateData) funcs() template.FuncMap {
 	}
 }
 
-// builtinFuncs are the predefined functions of text/template that scripts may call. Those that
-// print are left out: they can produce large texts from small input.
+// builtinFuncs lists the predefined functions of text/template that scripts may call. The print
+// functions are left out, because they can produce large texts from small input.
 var builtinFuncs = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 
 // bodyValue returns the value at a JSON pointer in the request body as text, or "" if it is missing
@@ -112,8 +112,8 @@ func (v *templateData) bodyValue(pointer string) (string, error) {
 	return jsonToText(found), nil
 }
 
-// rng returns the source of randomness of the request, or one with a fixed seed if the request has
-// none.
+// rng returns the source of randomness of the request. If the request has none, rng first gives it
+// one with a fixed seed.
 func (v *templateData) rng() *rand.Rand {
 	if v.request.Rand == nil {
 		v.request.Rand = rand.New(rand.NewPCG(1, 1))
@@ -130,8 +130,8 @@ func (v *templateData) uuid() string {
 	return reference.UUIDv4(b)
 }
 
-// seq returns the next number of the counter with the given name, from 1. Several arguments are
-// joined to one name; without arguments the counter has no name.
+// seq increments the counter with the given name and returns its new value; the first value is 1.
+// Several arguments, joined by spaces, form one name; without arguments, the name is empty.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
 // now returns the time of the request in UTC. The arguments, joined by spaces, are a layout of
@@ -144,7 +144,7 @@ func (v *templateData) now(layout ...string) string {
 }
 
 // random returns a random integer from low to high, both included. It returns an error if high is
-// less than low or the range is too large.
+// less than low or exceeds it by 1<<31 or more.
 func (v *templateData) random(low, high int) (int, error) {
 	if high < low || high-low >= 1<<31 {
 		return 0, fmt.Errorf("random %d %d: the second number must be the larger one, by less than 2147483648", low, high)
@@ -152,7 +152,8 @@ func (v *templateData) random(low, high int) (int, error) {
 	return low + v.rng().IntN(high-low+1), nil
 }
 
-// pick returns one of its arguments at random. It returns an error if there are none.
+// pick returns one of its arguments, chosen at random. It returns an error if there are no
+// arguments.
 func (v *templateData) pick(all ...string) (string, error) {
 	if len(all) == 0 {
 		return "", errors.New("pick needs at least one argument")
@@ -160,7 +161,7 @@ func (v *templateData) pick(all ...string) (string, error) {
 	return all[v.rng().IntN(len(all))], nil
 }
 
-// fillerWords are the words that the template function words chooses from.
+// fillerWords lists the words from which the template function words chooses.
 var fillerWords = strings.Fields("a the one this every river stone light garden winter answer question " +
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
@@ -196,7 +197,7 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns text, or instead if text is empty.
+// defaultText returns text if it is not empty, and the fallback instead otherwise.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -204,8 +205,9 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate returns a text, compiled as a template if it contains actions. It returns an
-// error if the template is invalid or uses something that scripts may not use.
+// compileTemplate compiles a text as a template if it contains template actions, and returns the
+// result. It returns an error if the template is invalid or uses a feature that scripts may not
+// use.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -238,8 +240,8 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError returns an error of text/template without the parts that name the template.
-// For an unknown function it suggests a similar one of known.
+// simplifyTemplateError returns err, an error from text/template, without the parts that name the
+// template. If err is about an unknown function, the new error suggests a similar name from known.
 func simplifyTemplateError(err error, known []string) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -257,8 +259,9 @@ func simplifyTemplateError(err error, known []string) error {
 	return errors.New(text)
 }
 
-// checkNodes returns an error if the template below n contains range, template, or a function that
-// is not in known: it could run for an unbounded time or produce unbounded output.
+// checkNodes returns an error if the template tree at n contains the action range or template, or a
+// function that is not in known. Such a template could run for an unbounded time or produce
+// unbounded output. checkNodes returns nil if the tree contains none of them.
 func checkNodes(n parse.Node, known map[string]bool) error {
 	return walkNodes(reflect.ValueOf(n), func(n parse.Node) error {
 		switch n := n.(type) {
@@ -276,8 +279,8 @@ func checkNodes(n parse.Node, known map[string]bool) error {
 	})
 }
 
-// walkNodes calls f for v and every template node below it. It stops at the first error of f and
-// returns that error.
+// walkNodes calls f for v and for every template node below it. It stops at the first error from f
+// and returns that error.
 func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -320,7 +323,8 @@ func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	return nil
 }
 
-// errTooLong is the error of a template whose text, or whose reply, exceeds its maximum size.
+// errTooLong is the error that a template returns if its text, or the whole reply, exceeds the
+// maximum size.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
@@ -338,8 +342,9 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render returns the text, with its template executed on v. It returns an error if the template
-// fails or the text exceeds the limits of the reply.
+// render executes the template on v and returns the resulting text. A text without a template is
+// returned unchanged. It returns an error if the template fails or the text exceeds the limits of
+// the reply.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

@@ -81,7 +81,8 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-// A reply that cannot be rendered names the place in the script.
+// TestAReplyThatCannotBeMade checks that the error for a reply that cannot be rendered names the
+// position in the script.
 func TestAReplyThatCannotBeMade(t *testing.T) {
 	set := loaded(t, "rules:\n- name: a\n  reply:\n  - text: hi\n  - text: '{{slice .Text 5}}'\n")
 	d := set.Decide(userRequest("abc"), NewState())

@@ -6,8 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A tokenLimits counts the nesting and the members of objects in the tokens of a file. It rejects a
-// file with too many before it is parsed, because the YAML parser needs quadratic time in both.
+// A tokenLimits counts the levels of nesting and the members of objects in the tokens of a file. It
+// is used to reject a file that has too many before it is parsed, because the YAML parser takes
+// time quadratic in both numbers.
 type tokenLimits struct {
 	line, lineOpeners int         // the current line, and the tokens in it that open a level
 	flowMembers       []int       // members of each open object in braces; -1 for a list
@@ -34,8 +35,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts the token tk, which follows the token before (nil for the first one). It returns a
-// message if tk exceeds a limit, otherwise "".
+// check counts the token tk and returns a message if tk exceeds a limit, otherwise "". The
+// parameter before is the preceding token, or nil if tk is the first one.
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -68,9 +69,9 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts the member of an object whose colon is the token tk; before is the token
-// before the colon. It returns the number of members of that object so far, or -1 in a list in
-// brackets, whose members are not counted.
+// countMember counts the member of an object whose colon is the token tk, and returns the number of
+// members of that object so far. The parameter before is the token that precedes the colon. Within
+// a list in brackets, countMember counts nothing and returns -1.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {

@@ -18,7 +18,7 @@ type valueTemplate struct {
 	empty     bool                       // the script has no value
 }
 
-// parseValue returns the value in n, which may be of any kind, with its templates compiled. Errors
+// parseValue returns the value of n, which may be of any kind, with its templates compiled. Errors
 // are added to the problems of the file.
 func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
 	v := valueTemplate{node: n}
@@ -55,8 +55,9 @@ func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
 	}
 }
 
-// render returns the value with its templates executed on to: a string as it is, any other value as
-// compact JSON, and a value that the script leaves out as {}.
+// render executes the templates of the value on the data in the parameter to. It returns a string
+// without quotes, any other value as compact JSON, and {} for a value that the script leaves out.
+// It returns an error if a template fails or the result is too long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v.empty:
@@ -76,7 +77,8 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is like render, but always returns JSON: it encodes a string that is not valid JSON.
+// renderJSON is like render, but always returns JSON. It encodes a string as JSON unless the string
+// is itself valid JSON.
 func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	text, err := v.render(to)
 	if err != nil || v.node.kind != scalarNode || v.static != "" || json.Valid([]byte(text)) {
@@ -85,8 +87,9 @@ func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// writeJSON appends node n to b as compact JSON, with members in source order. Its templates are
-// executed on to; if to is nil, they are written as they are.
+// writeJSON appends node n to b as compact JSON, with members in source order. It executes the
+// templates of the node on the data in the parameter to; if that is nil, it writes the templates
+// unchanged. It returns an error if a template fails or a value cannot be encoded.
 func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData) error {
 	switch n.kind {
 	case listNode:
@@ -129,7 +132,8 @@ func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData
 	return err
 }
 
-// encodeJSON returns a value as compact JSON, without escaping the characters <, > and &.
+// encodeJSON returns a value as compact JSON, without escaping the characters <, > and &. It
+// returns an error if JSON cannot represent the value.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

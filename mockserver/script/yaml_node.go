@@ -40,7 +40,7 @@ type yamlMember struct {
 	value   *yamlNode
 }
 
-// A nodeKind says whether a node is a scalar, a list or an object.
+// A nodeKind is the kind of a node: scalar, list or object.
 type nodeKind int
 
 // The kinds of nodes: a single value, a list, or an object with members.
@@ -60,8 +60,8 @@ func (n *yamlNode) get(key string) *yamlNode {
 	return nil
 }
 
-// decode returns the node as maps, slices and scalars, like a decoder of JSON. Integers are of type
-// int64.
+// decode returns the value of the node as maps, slices and scalars, in the way in which
+// encoding/json decodes a value, except that integers are of type int64.
 func (n *yamlNode) decode() any {
 	switch n.kind {
 	case listNode:
@@ -97,7 +97,7 @@ func (n *yamlNode) describe() string {
 	return truncate(n.text, 40)
 }
 
-// A positionError is an error at a position of a file. The line is 0 if the position is unknown.
+// A positionError is an error at a position in a file. The line is 0 if the position is unknown.
 type positionError struct {
 	line, column int
 	text         string
@@ -149,8 +149,8 @@ func parseYAML(data []byte) (root *yamlNode, err error) {
 	return t.convert(body, 0)
 }
 
-// invalidUTF8Position returns the line and the column, both from 1, of the first byte in data that
-// is not valid UTF-8.
+// invalidUTF8Position returns the line and the column, both starting at 1, of the first byte in
+// data that is not valid UTF-8.
 func invalidUTF8Position(data []byte) (line, column int) {
 	line, column = 1, 1
 	for len(data) > 0 {
@@ -167,8 +167,8 @@ func invalidUTF8Position(data []byte) (line, column int) {
 	return line, column
 }
 
-// yamlError converts an error of the YAML parser to a *positionError, with the position if the
-// parser tells it.
+// yamlError converts an error of the YAML parser to a *positionError. The result has a position if
+// the parser reports one.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -213,9 +213,9 @@ func (n *yamlNode) errorf(format string, args ...any) error {
 	return &positionError{n.line, n.column, fmt.Sprintf(format, args...)}
 }
 
-// convert returns the yamlNode for from, a node of the YAML parser that is depth levels below the
-// root. It returns an error if the node exceeds a limit or uses something that scripts do not
-// support.
+// convert converts a node of the YAML parser, the parameter from, to a yamlNode. The node is depth
+// levels below the root. It returns an error if the node exceeds a limit or uses a feature that
+// scripts do not support.
 func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err error) {
 	if from == nil {
 		return &yamlNode{size: 1, text: "null"}, nil
@@ -265,8 +265,9 @@ func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err erro
 	return n, err
 }
 
-// resolveAlias returns a copy of the value that an alias refers to, with the position of n, the
-// alias. It returns an error if no anchor of that name precedes the alias.
+// resolveAlias returns a copy of the value to which an alias refers. The position of the copy is
+// that of n, the node of the alias. It returns an error if no anchor of that name precedes the
+// alias.
 func (t *yamlConverter) resolveAlias(n *yamlNode, from *ast.AliasNode) (*yamlNode, error) {
 	name := from.Value.GetToken().Value
 	known := t.anchors[name]
@@ -278,8 +279,9 @@ func (t *yamlConverter) resolveAlias(n *yamlNode, from *ast.AliasNode) (*yamlNod
 	return &again, nil
 }
 
-// addMember converts the member v of an object that is depth levels below the root, and adds it to
-// n. It returns an error if the key is a duplicate or the object has too many members.
+// addMember converts v, a member of an object that is depth levels below the root, and adds it to
+// n, the node of that object. It returns an error if the member cannot be converted, its key is a
+// duplicate, or the object has too many members.
 func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth int) error {
 	key := newYAMLNode(v.Key)
 	if _, merges := v.Key.(*ast.MergeKeyNode); merges {
@@ -310,8 +312,8 @@ func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth in
 	return nil
 }
 
-// readScalar sets the text and the value of n to those of from, a scalar of the YAML parser. It
-// returns an error if scripts do not support the scalar.
+// readScalar sets the text and the value of n to those of a scalar of the YAML parser, which is the
+// parameter from. It returns an error if scripts do not support the scalar.
 func (n *yamlNode) readScalar(from ast.Node) error {
 	n.text = from.GetToken().Value
 	defer func() { n.size += len(n.text) / 32 }()
@@ -341,12 +343,12 @@ func (n *yamlNode) readScalar(from ast.Node) error {
 	return nil
 }
 
-// quoteTruncated returns a text in quotes. Only the first 60 bytes of a longer text are shown, with
-// an ellipsis.
+// quoteTruncated returns a text in quotes. If the text is longer than 60 bytes, only the beginning
+// is shown, followed by an ellipsis.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
-// truncate returns at most the first maxLen bytes of a text, with an ellipsis if the text is
-// longer.
+// truncate returns text if it has at most maxLen bytes. Otherwise it returns at most the first
+// maxLen bytes, which end with a complete code point, followed by an ellipsis.
 func truncate(text string, maxLen int) string {
 	if len(text) <= maxLen {
 		return text

@@ -10,18 +10,19 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// citationPattern matches one citation in the source of a requirement. Its groups are the file name
-// of the document and the cited lines.
+// citationPattern matches one citation in the source of a requirement. Its submatches are the file
+// name of the document and the cited lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// A citedLines is a range of lines of one document that a requirement cites as its source.
+// A citedLines is a range of lines of one document that the source of a requirement cites.
 type citedLines struct {
 	file  string
 	lines LineRange
 }
 
-// citationsIn returns the lines that the source of a requirement cites for its quotation. A
-// document that is only mentioned, within "derived: …" or "observed: …", is not a citation.
+// citationsIn returns the lines that the source of a requirement cites. Documents that are only
+// mentioned, within "derived: …" or "observed: …", are not citations. Invalid ranges of lines are
+// ignored.
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -37,9 +38,9 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns descriptions of the requirements that the maps of documents miss: those that
-// mention a document in which no clause names them, and those that cite lines where no clause names
-// them. It returns nil if the maps are complete.
+// Unmapped returns a description of each gap in the maps of documents. There is a gap if a
+// requirement mentions a document in which no clause names the requirement, or cites lines that no
+// clause with the requirement overlaps. Unmapped returns nil if there are no gaps.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -57,13 +58,12 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 	return all
 }
 
-// names reports whether any clause of the document names the requirement with the given id.
+// names reports whether any clause of the document lists the requirement with the given id.
 func (d Document) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns those lines of the document that r cites although no clause that overlaps
-// them names r.
+// unmappedLines returns the lines of the document that r cites and that overlap no clause with r.
 func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -77,7 +77,7 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 
 // requirementsWithoutLines returns the requirements that no clause of any document names: they were
 // observed of released servers, or derived from other requirements. A requirement that several
-// versions have is listed once, as in the first of them.
+// versions have is listed once, as the first of these versions has it.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

@@ -12,10 +12,10 @@
 //	  informative: an example of what lines 23-26 say
 //	  although: must
 //
-// Clauses are listed in the order of their lines and do not overlap; only blank lines may
-// lie between them. Requirements may be of any version: what one version meets and another
-// does not is still one clause. If informative lines contain a normative word such as
-// "must", it is repeated under although, to show that it was not overlooked.
+// Clauses are listed in the order of their lines and do not overlap. Only blank lines may lie
+// between clauses. The requirements of a clause may belong to different versions. If informative
+// lines contain a normative word such as "must", the word is repeated under although, to show that
+// it was not overlooked.
 package coverage
 
 import (
@@ -42,8 +42,8 @@ type Document struct {
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
 
-// A Clause is a range of lines of a document, with the requirements that stand for it or the reason
-// why it has none.
+// A Clause is a range of lines of a document, with the requirements that stand for these lines or
+// the reason why they have none.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
 	Summary       string    `yaml:"says"`         // the obligation, in this project's words
@@ -52,11 +52,11 @@ type Clause struct {
 	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain
 }
 
-// LineRange is a range of lines, both ends included. The first line of a document is 1.
+// A LineRange is a range of lines, both ends included. The first line of a document has number 1.
 type LineRange struct{ From, To int }
 
-// UnmarshalYAML sets l to a range that is written as "12" or "12-15". It returns an error for any
-// other text.
+// UnmarshalYAML sets l to a range of lines that is written as "12" or "12-15". It returns an error
+// for any other text, and any error from decode.
 func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -67,7 +67,8 @@ func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// parseLines parses a range of lines that is written as "12" or "12-15".
+// parseLines parses a range of lines that is written as "12" or "12-15". It returns an error for
+// any other text, for line 0, and if the end of the range is less than its start.
 func parseLines(text string) (LineRange, error) {
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
@@ -92,9 +93,9 @@ func (l LineRange) String() string {
 // Overlaps reports whether the ranges have a line in common.
 func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load reads the maps of all documents. It returns an error unless the clauses of each are
-// in order and do not overlap, and each is either informative or has requirements that a
-// catalogue contains.
+// Load reads the maps of all documents, in the order of their file names. It returns an error if a
+// map is invalid. The clauses of a map must be in order and must not overlap. Each clause must
+// either be informative or name requirements that a catalogue contains.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -103,8 +104,8 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
-// load reads the maps in files. dialects are those whose catalogues define the known requirements.
-// It returns the errors of [Load].
+// load implements [Load] for the maps in files. The catalogues of the dialects define which
+// requirements are known.
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
@@ -137,8 +138,8 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	return documents, nil
 }
 
-// validate returns an error if the clauses violate a rule of [Load]. known is the set of ids of all
-// requirements.
+// validate returns an error if the document has no clauses, if a clause is invalid, or if the
+// clauses are out of order or overlap. The parameter known is the set of ids of all requirements.
 func (d Document) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {
@@ -159,8 +160,9 @@ func (d Document) validate(known map[string]bool) error {
 	return nil
 }
 
-// validate returns an error if the clause has neither or both of requirements and a reason, or
-// names an unknown requirement. known is the set of ids of all requirements.
+// validate returns an error unless the clause has either requirements and a summary, or a reason
+// why it is informative. Only an informative clause may have a normative word. The requirements
+// must be distinct and contained in known, the set of ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

@@ -24,7 +24,8 @@ func loaded(t *testing.T) ([]Document, []*dialect.Dialect) {
 	return documents, dialects
 }
 
-// Every document has a map, and clauses name the requirements that cite them.
+// TestEveryCitationIsMapped checks that every cited document has a map, and that clauses name the
+// requirements that cite their lines.
 func TestEveryCitationIsMapped(t *testing.T) {
 	documents, dialects := loaded(t)
 	mapped := map[string]bool{}
@@ -50,7 +51,8 @@ func TestEveryCitationIsMapped(t *testing.T) {
 	}
 }
 
-// Requirements of a clause cite its document.
+// TestRequirementsCiteTheirDocument checks that the requirements of a clause cite the document of
+// the clause.
 func TestRequirementsCiteTheirDocument(t *testing.T) {
 	documents, dialects := loaded(t)
 	sources := map[string]string{}
@@ -70,8 +72,8 @@ func TestRequirementsCiteTheirDocument(t *testing.T) {
 	}
 }
 
-// seeds are the protocol documents. They are not part of the repository: tests that need them
-// are skipped where they are missing.
+// seeds returns the lines of the protocol document d. The protocol documents are not part of the
+// repository. If they are missing, seeds skips the test.
 func seeds(t *testing.T, d Document) []string {
 	t.Helper()
 	dir := os.Getenv("SEEDS")
@@ -88,7 +90,8 @@ func seeds(t *testing.T, d Document) []string {
 	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 }
 
-// Every line that is not blank belongs to a clause, and no clause extends beyond the last.
+// TestEveryLineIsMapped checks that every line that is not blank belongs to a clause, and that no
+// clause extends beyond the last line.
 func TestEveryLineIsMapped(t *testing.T) {
 	documents, _ := loaded(t)
 	for _, d := range documents {
@@ -105,7 +108,8 @@ func TestEveryLineIsMapped(t *testing.T) {
 	}
 }
 
-// An informative clause states the normative words that it contains.
+// TestObligingWordsAreNotOverlooked checks that an informative clause lists the normative words
+// that its lines contain.
 func TestObligingWordsAreNotOverlooked(t *testing.T) {
 	documents, _ := loaded(t)
 	for _, d := range documents {
@@ -118,7 +122,7 @@ func TestObligingWordsAreNotOverlooked(t *testing.T) {
 	}
 }
 
-// Invalid maps are rejected, with the location of the error.
+// TestLoadComplains checks that invalid maps are rejected with an error that locates the defect.
 func TestLoadComplains(t *testing.T) {
 	const head = "document: 000_a.txt\nclauses:\n"
 	dialects, err := dialect.All()

@@ -13,8 +13,8 @@ import (
 // exclusionKinds lists the kinds of exclusions, in the order of their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render returns the maps as a Markdown document: a summary, then every clause with how its
-// requirements are judged.
+// Render returns the maps as a Markdown document: a summary, then every clause with the checks of
+// its requirements, then the requirements that have no clause.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -56,7 +56,8 @@ exclusions, are in [requirements.md](requirements.md).
 	return b.Bytes()
 }
 
-// description returns the text that describes the clause in the table.
+// description returns the text of the clause in the table: the summary or, if the clause is
+// informative, the reason.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -67,8 +68,9 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements returns one text per requirement of the clause that says how it is judged. If
-// not all versions of the family judge it in the same way, the text names the versions.
+// judgedRequirements returns texts that state how each requirement of the clause is judged. A
+// requirement that is judged differently in some versions has one text for each way. A text names
+// its versions unless it applies to all versions of the family.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -98,8 +100,8 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-// judgedBy returns the ids of the checks that judge a requirement, or a text that says why none
-// does.
+// judgedBy returns the ids of the checks that judge a requirement, joined by commas. If no check
+// does, it returns "not judged" and the kind of exclusion.
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
@@ -107,8 +109,8 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses returns a text with the numbers of all clauses of the documents, of the judged, the
-// excluded and the informative ones.
+// countClauses returns a text that states how many clauses the documents have, and how many of them
+// are judged, excluded (in total and by kind of exclusion) and informative.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -145,8 +147,8 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
-// countRequirements returns, as texts, the number of requirements in the list, of those that are
-// judged, and of those that are excluded, by kind of exclusion.
+// countRequirements returns, as texts, the number of requirements in the list, the number of those
+// that are judged, and for each of exclusionKinds the number of those that are excluded.
 func countRequirements(list []spec.Requirement) []string {
 	n := make([]int, 2+len(exclusionKinds))
 	for _, r := range list {
@@ -160,7 +162,8 @@ func countRequirements(list []spec.Requirement) []string {
 	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
 }
 
-// escapeCell returns s in a form that a cell of a Markdown table can contain.
+// escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the
+// characters | and < escaped.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
 }

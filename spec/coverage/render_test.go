@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The rendered document shows how each clause is judged, and counts what is unmapped.
+// TestRender checks that the rendered document shows how each clause is judged, and counts what is
+// unmapped.
 func TestRender(t *testing.T) {
 	judged := func(id string) spec.Requirement {
 		return spec.Requirement{ID: id, Source: "000_a.txt:2", Checks: []string{"x.y", "x.z"}}
@@ -46,7 +47,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// A requirement is unmapped if no clause names it at one of the lines that it cites.
+// TestUnmapped checks that a requirement is unmapped if no clause names it at one of the lines that
+// the requirement cites.
 func TestUnmapped(t *testing.T) {
 	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
 		{Lines: LineRange{1, 3}, Summary: "x", Requirements: []string{"f.a"}},

@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// The normative words of the documents. Words that only contain one (响应 is a response,
-// "maxLength" a name) are excluded by their context.
+// obliging matches the normative words of the documents. Words that only contain such a word (响应 is
+// a response, "maxLength" a name) are excluded by their context.
 var obliging = []*regexp.Regexp{
 	regexp.MustCompile(`必须|必需|必填|必要|务必|不得|不能|不可|不允许|不要|禁止|切勿|避免|仅|只[有能会]|默认|最大|最多|最小|最少|至少|不超过|上限|限制|恰好|始终|总是|不会|不保证|确保|需要|建议|可选|非法`),
 	regexp.MustCompile(`应[当该为由是]`),
 	regexp.MustCompile(`(?i)\b(required|requires?|must|shall|should|only|never|always|defaults?|limits?|exactly|at most|at least|maximum|minimum|max|cannot|forbidden|mandatory|optional|ensure)\b`),
 }
 
-// Rows of tables and lists that define errors or limits: a status, a code, a bound.
+// bounding matches rows of tables and lists that define errors or limits: a status, a code or a
+// bound.
 var bounding = []*regexp.Regexp{
 	regexp.MustCompile("^[|-] *`?([45][0-9]{2})\\b"),
 	regexp.MustCompile("^[|-].*\\| *`?([45][0-9]{2})`? *\\|"),
@@ -24,7 +25,7 @@ var bounding = []*regexp.Regexp{
 	regexp.MustCompile(`^[|-].*([≤≥] *[0-9]+)`),
 }
 
-// normativeWords returns the normative words of a line, without repetition.
+// normativeWords returns the normative words of a line, each of them once.
 func normativeWords(line string) (words []string) {
 	for _, re := range slices.Concat(obliging, bounding) {
 		for _, m := range re.FindAllStringSubmatch(line, -1) {
@@ -36,11 +37,12 @@ func normativeWords(line string) (words []string) {
 	return words
 }
 
-// blank matches lines without content, apart from the frame of a box.
+// blank reports whether a line has no content, apart from the borders of a table.
 func blank(line string) bool { return strings.Trim(line, "| \t\r") == "" }
 
-// unmentionedWords describes the normative words of an informative clause that its although
-// lacks, and those that although has and the clause lacks.
+// unmentionedWords describes each normative word in the lines of an informative clause that the
+// clause does not list. If the lines contain no normative word but the clause lists one, it
+// describes that. It returns nil for other clauses.
 func (c Clause) unmentionedWords(lines []string) (complaints []string) {
 	if c.Informative == "" {
 		return nil
@@ -60,7 +62,8 @@ func (c Clause) unmentionedWords(lines []string) (complaints []string) {
 	return complaints
 }
 
-// The sweep finds normative words, and not what only looks like them.
+// TestSweep checks that normativeWords and unmentionedWords find normative words, and not text that
+// only resembles them.
 func TestSweep(t *testing.T) {
 	for line, want := range map[string]string{
 		"- threadId 必须是 UUID":                     "必须",

@@ -5,7 +5,8 @@ import "github.com/streamassay/streamassay/spec"
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
 // AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
-// says correctly whether its thread is new.
+// states correctly whether the run created its thread, for the first run of a thread and for later
+// runs.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
@@ -40,13 +41,14 @@ before, and no other request touched the thread.`,
 	}
 )
 
-// hasCreatedFlag reports whether the reply that accepted a run says if the run created its thread,
-// that is if its created member is true or false.
+// hasCreatedFlag reports whether the reply that accepted r states whether r created its thread. It
+// does so if its slot Created is "true" or "false".
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
 
-// isFirstInThread reports whether no run of r's thread was accepted before r was requested.
+// isFirstInThread reports whether r is the first run of its thread in the conversation: no other
+// run of the thread was accepted before r was requested.
 func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	for _, q := range c.runs {
 		before := q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At
@@ -57,10 +59,10 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	return true
 }
 
-// wasThreadUnknown reports whether the server did not know r's thread before r: the last history of
-// the thread that the same user requested before r was empty or not found, and no other request
-// touched the thread. Status 403 counts as not found, as it is the refusal for a thread that the
-// user does not own.
+// wasThreadUnknown reports whether the server did not know the thread of r before r was requested.
+// That is so if the last history of the thread that the same user requested before r was empty or
+// not found, and if no other request touched the thread. Status 403 counts as not found: a server
+// may return it for a thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {

@@ -127,8 +127,8 @@ func (a *assembledRun) observe(e spec.Event) {
 // messageByID returns the message with the given id, or nil if the run has no such message.
 func (a *assembledRun) messageByID(id string) *assembledMessage { return a.messagesByID[id] }
 
-// messageFor returns the message that e belongs to. If the run does not have it yet, messageFor
-// adds it.
+// messageFor returns the message to which e belongs. If the run does not have that message yet,
+// messageFor adds it.
 func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	if s := a.messageByID(e.Message); s != nil {
 		return s
@@ -141,7 +141,7 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// addContent adds the content part of e to the message s. It ignores a text whose deltas were
+// addContent adds the content part in e to the message s. It ignores a text whose deltas were
 // already added, and a text that is not yet complete.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
@@ -153,8 +153,8 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	}
 }
 
-// endMessage adds the content parts that the end of a message repeats, except those that the run
-// already has.
+// endMessage adds the content parts that e, the end of a message, repeats. Parts that the run
+// already has are not added again.
 func (a *assembledRun) endMessage(e spec.Event) {
 	for i, part := range e.Parts {
 		part = inheritContext(part, e)
@@ -174,9 +174,10 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether a text at the end of a message only repeats deltas that were
-// already added. That is so if the message had no other event and the next unrepeated deltas
-// without a message id begin with the text, which then counts as repeated.
+// repeatsUnnamedText reports whether a text in the end of a message only repeats deltas that were
+// already added without a message id. That is so if the message had no other event, and if the
+// joined deltas, without what is already marked as repeated, begin with the text. If so,
+// repeatsUnnamedText marks the text as repeated, too.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messageByID("")
 	if unnamed == nil || end.Message == "" || a.messageByID(end.Message) != nil {
@@ -189,8 +190,8 @@ func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	return repeated
 }
 
-// addToolEvent adds a start, a delta, a complete call or a result to the tool call that e belongs
-// to.
+// addToolEvent adds e, which is a start, a delta, a complete call or a result, to the tool call to
+// which it belongs.
 func (a *assembledRun) addToolEvent(e spec.Event) {
 	call := a.toolCallFor(e)
 	switch e.Kind {

@@ -36,7 +36,8 @@ var UploadTypeMatches = &spec.Check{
 	},
 }
 
-// SignedLinkMatches judges whether a new link is for the bucket and path that were requested.
+// SignedLinkMatches judges whether a newly issued link names the bucket and path that were
+// requested.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is for the requested bucket and path",
@@ -70,11 +71,11 @@ func newKnownUploads() *knownUploads {
 	return &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
 }
 
-// objectKey returns a map key for the object that e names by its bucket and path.
+// objectKey returns a map key for the object whose bucket and path are the Name and ID of e.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the file that the request uploaded and the link that its reply e issued. It ignores
-// other exchanges.
+// record adds the file that the request uploaded, if any, and the link that its reply e issued, if
+// any.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -86,7 +87,7 @@ func (s *knownUploads) record(request, e spec.Event) {
 }
 
 // hasUnknownLink reports whether a request contains an image link that no reply of the conversation
-// issued.
+// has issued so far.
 func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	walkParts(request, func(part spec.Event) {
 		if _, handed := s.links[part.Text]; part.Kind == spec.InputImage && !handed {
@@ -96,9 +97,9 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	return found
 }
 
-// isUnverifiable reports whether only the server can know if a request is valid, because the
-// request has a link that no reply of the conversation issued, or names a file that was not
-// uploaded in it.
+// isUnverifiable reports whether only the server can know if a request is valid. That is so if the
+// request has an image link that no reply of the conversation issued, or if it names a file that
+// was not uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -106,16 +107,16 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is part of every path with which the harness asks for a file that does not
+// missingObjectName is contained in every path with which the harness asks for a file that does not
 // exist. No file of this name is ever uploaded.
 const missingObjectName = "conformance-nothing"
 
-// maxLinkAge is how long a link must work after it was issued. No document states how long links
-// live, so this is short.
+// maxLinkAge is the age up to which a link must work. No document states how long links are valid,
+// so this is short.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check that requests for the links in replies of the given kind return the
-// uploaded file.
+// linkCheck returns a check with the given id and documentation. The check judges whether the links
+// that replies of the given kind issue return the uploaded file.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -154,8 +155,9 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize compares a body with the file that was expected, for a message: "these bytes" if
-// they are equal, "as many other bytes", or the number of bytes of the body.
+// describeSize returns a description of a received body, for a message: "these bytes" if the body
+// equals the expected file, "as many other bytes" if only its length is that of the file, and
+// otherwise its number of bytes.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -248,11 +250,12 @@ with one of the server's own links was accepted.`,
 	}),
 }
 
-// isRefusal reports whether a status is a refusal because of the request itself: a 4xx status other
+// isRefusal reports whether a status refuses a request because of its content: a 4xx status other
 // than those that a server may return before it has looked at the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
-// ReturnsTranscript judges whether the reply to an accepted recording contains its transcription.
+// ReturnsTranscript judges whether the reply to a recording of speech contains the transcription,
+// if the server accepted the recording.
 var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
 	Doc:   "the reply to an accepted recording contains its transcript",
@@ -278,7 +281,8 @@ func imageLinks(request spec.Event) (links []string) {
 	return links
 }
 
-// hostOf returns the host and port of a link in lower case, or "" if the link is not a URL.
+// hostOf returns the host and port of a link in lower case. It returns "" if the link is not a URL
+// or has no host.
 func hostOf(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -4,17 +4,19 @@ import "github.com/streamassay/streamassay/spec"
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// An accessLog holds what the requests to one operation showed about access: which of the primary
-// user's were accepted, and which others were attempted.
+// An accessLog records the requests to one operation: for which resources the server accepted a
+// request of the primary user, and which requests of other principals were attempted.
 type accessLog struct {
 	granted  map[string]bool // by resource key: the primary user's requests were accepted
 	attempts []exchange      // requests by other principals
 }
 
 // eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
-// exchange x whose principal is to be denied. The argument granted tells whether the server
-// accepted the same request of the primary user. denial returns the reason to deny a request, or ""
-// if there is none. A resource counts as another user's only if the primary user had it first.
+// exchange x that the server should have denied. The function denial returns the reason to deny a
+// request, or "" if there is none. The argument granted is whether the server accepted such a
+// request of the primary user: a request to the same operation and, if the reason is
+// DeniedOtherUser, for the same resource. Requests for another user's resource are left out unless
+// the primary user had the resource first.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -51,8 +53,9 @@ func eachAccessAttempt(
 }
 
 // accessWatch returns a watchFunc that judges whether requests of other principals are denied as
-// documented. denial returns the reason to deny a request, or "" if there is none. A denial counts
-// only if the same request of the primary user was accepted.
+// documented. The function denial returns the reason to deny a request, or "" if there is none. A
+// denial counts only if the server accepted such a request of the primary user (see
+// eachAccessAttempt).
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Denials[denial(x.request)] {
@@ -65,14 +68,14 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	})
 }
 
-// principalNames holds what messages call each principal other than the primary user.
+// principalNames maps each principal other than the primary user to its name in messages.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
 	spec.UnknownUser: "a client with invalid credentials",
 }
 
-// resourceKey returns a map key for the resource that e is about: its thread, otherwise the object
-// that its id names. It returns "" if e has neither.
+// resourceKey returns a map key for the resource that e names: its thread or, if e names no thread,
+// the object with its id. It returns "" if e names neither.
 func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread
@@ -87,7 +90,7 @@ func resourceKey(e spec.Event) string {
 type resourceOwners map[string]spec.Principal
 
 // record makes the principal of an accepted request the owner of the resources that the request and
-// its reply are about, except of resources that already have an owner.
+// its reply name. Resources that already have an owner keep it.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -101,8 +104,8 @@ func (o resourceOwners) record(x exchange) {
 	}
 }
 
-// isOwnedBy reports whether the principal owns the resource that e is about. It returns false if no
-// owner is known.
+// isOwnedBy reports whether the principal owns the resource that e names. It returns false if the
+// resource has no known owner.
 func (o resourceOwners) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// TestAccessRequirements holds the requirements about access and limits to verdicts of their
-// own: evidence for one does not count for another, and a refusal that proves nothing passes
-// none.
+// TestAccessRequirements checks that the requirements about access and limits have verdicts of
+// their own: evidence for one does not count for another, and a refusal that proves nothing makes
+// none of them pass.
 func TestAccessRequirements(t *testing.T) {
 	d, err := dialect.Open("runs@2026-04")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestCatalogues checks that every requirement has checks or the reason why it has none, that
-// its checks exist and apply to its dialect, and that every requirement that a document names
-// is in the catalogue.
+// TestCatalogues checks three properties of the catalogues. Every requirement has either checks or
+// a reason why it has none. Its checks exist and apply to its dialect. Every requirement that a
+// document names is in the catalogue.
 func TestCatalogues(t *testing.T) {
 	byDocument := []string{"wire.matches-schema", "refuse.as-documented", "accept.as-documented", "reply.as-promised", "wire.opens-stream", "auth.needs-credentials", "auth.owner-only", "limit.refuses-streams"}
 	all, err := dialect.All()

@@ -30,8 +30,8 @@ a terminal event.`,
 	}),
 }
 
-// A completedStream is a stream that was requested from the start of its run and whose body ended
-// completely.
+// A completedStream is a stream that was requested from the start of its run and whose body has
+// ended.
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration
@@ -50,13 +50,14 @@ type streamTimeline struct {
 	requestedAt map[string]time.Duration // by run key: when the run was first requested
 }
 
-// isCanceled reports whether the run of a stream was canceled.
+// isCanceled reports whether any accepted cancel request of the conversation applies to the run of
+// the stream l.
 func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether a cancel request applies to the run of the stream: it names the run,
-// or it names only the thread and was sent while the stream was open.
+// isCanceledBy reports whether a cancel request applies to the run of the stream. The request must
+// name the run, or name only the thread and have been sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -65,19 +66,20 @@ func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 		cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
 }
 
-// isOpenAt reports whether the stream was open at a time, or had closed less than the duration
-// later before that time.
+// isOpenAt reports whether the stream was open at the given time. If later is positive, the stream
+// also counts as open for that long after the end of its body.
 func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
-// areSiblingRuns reports whether two requests are about different runs of the same thread.
+// areSiblingRuns reports whether two requests name different runs of the same thread. It returns
+// false if one of them names no run or no thread.
 func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation, with all
-// its streams.
+// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation, with the
+// streams of the conversation.
 func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := &streamTimeline{requestedAt: map[string]time.Duration{}}
@@ -100,8 +102,8 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	}
 }
 
-// observeStream returns a function that observes the events of one stream and adds the stream to
-// the timeline when its body ends properly.
+// observeStream returns a function that observes the events of one stream. That function adds the
+// stream to the timeline when the body ends, if the body was transferred completely.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	return func(e spec.Event) {
@@ -126,8 +128,9 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration returns how long the run that a request asks for lasts at least. The second
-// result is false if the target is not scripted or the prompt does not fix a duration.
+// scriptedDuration returns the minimum duration of the run for which a request asks a scripted
+// target. The second result is false if the target is not scripted or the prompt does not fix a
+// duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if argument, ok := strings.CutPrefix(request.Text, "conformance:idle "); ok {
 		ms, err := strconv.Atoi(argument)

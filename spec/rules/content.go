@@ -12,18 +12,18 @@ var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd,
 // A contentKey identifies one content part by its message and its index in that message.
 type contentKey struct{ message, index string }
 
-// contentStates holds the state of each content part at a point of a stream.
+// contentStates holds the state of each content part of a stream at one point of the stream.
 type contentStates map[contentKey]*contentState
 
-// A contentState is the state of one content part: what was streamed of it so far.
+// A contentState is the state of one content part: what has been streamed of the part so far.
 type contentState struct {
 	firstEvent *spec.Event     // the first delta; set by ContentsAllEnd only
 	text       strings.Builder // the joined deltas
 	completed  bool            // a content.end was seen
 }
 
-// get returns the state of the content part that e belongs to. If there is none yet, get adds an
-// empty one.
+// get returns the state of the content part to which e belongs. If the part has no state yet, get
+// adds an empty one.
 func (s contentStates) get(e spec.Event) *contentState {
 	key := contentKey{e.Message, e.Index}
 	if s[key] == nil {
@@ -56,7 +56,8 @@ var DeltasJoin = &spec.Check{
 	}),
 }
 
-// ContentIsComplete judges whether a completed content part repeats its value.
+// ContentIsComplete judges whether the event that completes a content part contains the value of
+// the part.
 var ContentIsComplete = &spec.Check{
 	ID:    "content.is-whole",
 	Doc:   "a completed content repeats its full value",
@@ -75,7 +76,8 @@ var ContentIsComplete = &spec.Check{
 	}),
 }
 
-// ContentsAllEnd judges whether every content part that is streamed in deltas is completed.
+// ContentsAllEnd judges whether every content part that is streamed in deltas is completed before
+// its run finishes.
 var ContentsAllEnd = &spec.Check{
 	ID: "content.all-end",
 	Doc: `every text that is streamed in deltas is completed before its run finishes
@@ -114,7 +116,8 @@ are not judged.`,
 	}),
 }
 
-// ContentEndsOnce judges whether a completed content part gets no further event.
+// ContentEndsOnce judges whether a content part is completed only once and gets no event
+// afterwards.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
 	Doc:   "a content is completed once and gets no event afterwards",

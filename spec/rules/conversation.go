@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historySettleTime is how long after the end of a run its history may be incomplete, and how long
-// the server may take to return the thread of a new run as the latest thread.
+// historySettleTime is how long after the end of a run the history of its thread may be incomplete.
+// It is also how long the server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
 // A conversation collects what checks of whole conversations need: the accepted runs, their
@@ -35,7 +35,7 @@ type acceptedRun struct {
 	runStream
 }
 
-// A runStream holds what the streams of one run showed, together.
+// A runStream combines what all streams of one run showed.
 type runStream struct {
 	end         spec.Event    // the earliest terminal event; zero if none was seen
 	toolResults int           // number of tool results
@@ -59,8 +59,9 @@ func atConversationEndWithContent(judge func(p *spec.Pass, c *conversation)) wat
 	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, true) }
 }
 
-// watchConversation implements atConversationEnd and atConversationEndWithContent, which sets
-// keepsContent. The checks of one [spec.Run] share the collected conversation.
+// watchConversation implements atConversationEnd, and, with keepsContent,
+// atConversationEndWithContent. The checks of one [spec.Run] with the same keepsContent share the
+// collected conversation.
 func watchConversation(
 	p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool,
 ) func(spec.Event) {
@@ -113,9 +114,10 @@ func (c *conversation) observe(e spec.Event) {
 	}
 }
 
-// markTouched records that the current request may have changed its thread before the first
-// valid run of the thread was accepted: a request of another kind, an invalid one that was
-// accepted, or one that failed at an unknown point.
+// markTouched records that the current request, answered with status, may have changed its thread
+// before the first run of the thread was accepted. That may be so if the request was accepted and
+// is not a valid prompt, or if it failed with status 5xx or without a status (0). Requests for a
+// history, and valid requests that name no thread, are ignored.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -129,7 +131,7 @@ func (c *conversation) markTouched(status int) {
 	}
 }
 
-// observe records one event of the response: its head, its decoded body or the end of the body.
+// observe records one event of the response: the head, the decoded body or the end of the body.
 func (r *historyExchange) observe(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPResponse:
@@ -141,8 +143,9 @@ func (r *historyExchange) observe(e spec.Event) {
 	}
 }
 
-// addRun records that the current request started a run, which the reply e accepts. It ignores
-// invalid requests and those that do not name both thread and run.
+// addRun records that the current request started a run, which the reply e accepts. If the
+// conversation already has the run, addRun only notes that it was requested again. Invalid
+// requests, and those that do not name both thread and run, are ignored.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
@@ -187,31 +190,34 @@ func (c *conversation) observeFrame(e spec.Event) {
 	}
 }
 
-// credentialKey returns a map key for the credentials of a request, equal for requests of the same
-// user.
+// credentialKey returns a map key for the credentials of a request. Requests with the same
+// credentials have the same key.
 func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page returns the history in the response. The second result is false if the response is not a
-// history.
+// page returns the history that the response contains. The second result is false if the response
+// is not a history.
 func (r *historyExchange) page() (spec.Event, bool) {
 	return r.body, r.response.StatusCode/100 == 2 && r.body.Kind == spec.History
 }
 
-// isThreadUnknown reports whether the server does not know the requested thread (404, 410).
+// isThreadUnknown reports whether the server answered that it does not know the requested thread,
+// with status 404 or 410.
 func (r *historyExchange) isThreadUnknown() bool {
 	return r.response.StatusCode == 404 || r.response.StatusCode == 410
 }
 
-// latestPage returns the history in the response. The second result reports whether it is the
-// latest page of the given thread, that is a history of that thread, requested without a day.
+// latestPage returns the history that the response contains. The second result reports whether this
+// is the latest page of the given thread, that is a history of that thread that was requested
+// without a day.
 func (r *historyExchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := r.page()
 	return page, ok && r.request.Day == "" && page.Thread == thread
 }
 
-// partsOfKind returns the messages on a page, or other parts of an event, that have kind k.
+// partsOfKind returns the parts of an event that have kind k, such as the user messages of a
+// history.
 func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	for _, part := range page.Parts {
 		if part.Kind == k {
@@ -221,13 +227,13 @@ func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	return all
 }
 
-// endedBefore reports whether the run finished at least the duration margin before the time at. It
-// returns false for a run that was requested more than once.
+// endedBefore reports whether the run finished before the time at, by at least the duration margin.
+// It returns false for a run that was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }
 
-// hasServedHistory reports whether the server returned a history in this conversation.
+// hasServedHistory reports whether the server returned at least one history in the conversation.
 func (c *conversation) hasServedHistory() bool {
 	for _, r := range c.historyExchanges {
 		if _, ok := r.page(); ok {

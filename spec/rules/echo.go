@@ -4,9 +4,9 @@ import "github.com/streamassay/streamassay/spec"
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck returns a check that responses name the same id as their requests. The function slot
-// returns that id of an event, such as its run id; kind is the feature that the dialect needs for
-// it.
+// echoCheck returns a check with the given id and documentation. The check judges whether responses
+// name the same id as their requests. The function slot returns this id of an event, such as its
+// run id. The parameter kind is the feature that a dialect must have for the check.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -28,7 +28,8 @@ A client with several open streams tells them apart by these ids.`,
 	}
 }
 
-// EchoesRun and EchoesThread judge whether responses name the ids of their requests.
+// EchoesRun and EchoesThread judge whether responses name the same run and the same thread as their
+// requests.
 var (
 	EchoesRun = echoCheck("echo.run", "a response names the run id of its request", spec.SlotRun,
 		func(e spec.Event) string { return e.Run })

@@ -12,11 +12,12 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasPrompt, HistoryHasImages, HistoryHasResponse, HistoryHasToolResults, HistoryToolResultsAreJSON,
 }
 
-// eachStoredRun returns a judge function for atConversationEnd that looks for something about each
-// finished run in the latest page of its thread's history. applies reports whether there is
-// anything to look for, has reports whether a page contains it, and report makes the finding if the
-// page lacks it. A page may lack it because it belongs to a later day or was requested too early,
-// so report is called only if there are no earlier days and the history had time to settle.
+// eachStoredRun returns a judge function for atConversationEnd that looks for each finished run in
+// the latest pages of the history of its thread. The function applies reports whether there is
+// something of the run to look for, and has reports whether a page contains it. If a page does not,
+// report is called and makes the finding. A page may lack the run if the thread has earlier days or
+// if the page was requested within historySettleTime of the end of the run, so report is not called
+// then.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -38,7 +39,8 @@ func eachStoredRun(
 	}
 }
 
-// Checks of what the history contains of a finished run.
+// Checks that judge whether the history contains a finished run: its prompt, the images of the
+// prompt, the answer and the tool results.
 var (
 	HistoryHasPrompt = &spec.Check{
 		ID: "history.tells-the-user",
@@ -107,7 +109,8 @@ show.`,
 	}
 )
 
-// hasUserText reports whether a page has a user message that contains the text.
+// hasUserText reports whether a page has a user message that contains the text, as defined by
+// matchesText.
 func hasUserText(page spec.Event, text string) bool {
 	return slices.ContainsFunc(partsOfKind(page, spec.HistoryUser), func(m spec.Event) bool {
 		return matchesText(m.Text, text)

@@ -16,8 +16,8 @@ var historyPageChecks = []*spec.Check{
 	HistorySequenceIsOrdered,
 }
 
-// eachHistoryPage returns a watchFunc that calls judge with each history that the server
-// returned.
+// eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
+// history that the server returned.
 func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -56,7 +56,7 @@ There must be one if a run of the thread finished at least five seconds before.`
 	}),
 }
 
-// HistoryOwnThreadOnly judges whether a history contains messages of another thread.
+// HistoryOwnThreadOnly judges whether a history contains only messages of its own thread.
 var HistoryOwnThreadOnly = &spec.Check{
 	ID: "history.keeps-to-its-thread",
 	Doc: `a history has no messages of other threads
@@ -94,9 +94,9 @@ text, id and time must not be in the history of another thread.`,
 	}),
 }
 
-// eachUserMessage calls f for each user message on the page that contains the given text and has a
-// time. The argument of f identifies the message by its id, time and content: it is the same for
-// the same message on another page.
+// eachUserMessage calls f for each user message on a page if the message contains the given text
+// and has a time stamp. The argument key is made of the id, time and content of the message, and is
+// the same for the same message on another page.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	for _, m := range partsOfKind(page, spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
@@ -142,9 +142,9 @@ returns it five seconds later.`,
 	}),
 }
 
-// latestRun returns last, the last run that the user of x had accepted before x, and first, the
-// first run of the same thread. Both are nil if the user had no run before x, or if runs overlap,
-// so that it is unknown which is the latest.
+// latestRun returns two runs of the user who sent the request of x. The result last is the last run
+// that the server accepted before that request, and first is the first run of the same thread. Both
+// are nil if there is no such run, or if runs overlap, so that it is unknown which is the latest.
 func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
@@ -163,7 +163,7 @@ func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) 
 }
 
 // isOlderThan reports whether the thread of a page is certainly older than the thread that the run
-// r created. It returns false if that is unknown.
+// r created. It returns true if the page has no thread, and false if the order is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -184,7 +184,7 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 }
 
 // pagePrecedes reports whether all messages of a page are older than the prompt of r. It returns
-// false if a time or its zone is unknown.
+// false if the page has no messages, or if a time or its zone is unknown.
 func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
@@ -221,8 +221,8 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	}),
 }
 
-// PreviousDayIsEarlier judges whether a history that was requested before a day is of an earlier
-// day.
+// PreviousDayIsEarlier judges whether the server returns the history of an earlier day if a request
+// asks for the history before a given day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is of an earlier day, or of none",
@@ -234,15 +234,15 @@ var PreviousDayIsEarlier = &spec.Check{
 	}),
 }
 
-// isDayOrEmpty reports whether day is "" or a valid date. The check wire.matches-schema reports
-// days that are neither.
+// isDayOrEmpty reports whether day is "" or a valid date. Other values are reported by the check
+// wire.matches-schema.
 func isDayOrEmpty(day string) bool {
 	_, err := time.Parse(time.DateOnly, day)
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether a history that was requested before a day skips a day with
-// messages.
+// PreviousDayIsNearest judges whether the server returns the history of the nearest earlier day
+// with messages if a request asks for the history before a given day.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is of the nearest earlier day with messages
@@ -271,8 +271,9 @@ This is judged by the other histories of the same thread in the conversation.`,
 	}),
 }
 
-// MoreDaysExist and NoMoreDaysExist judge whether what a history reports about earlier days is
-// true, if the history before its day was requested as well.
+// MoreDaysExist and NoMoreDaysExist judge whether an earlier day exists if a history reports one,
+// and whether none exists if a history reports none. They apply if the history before the day of
+// that history was requested as well.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -288,9 +289,10 @@ var (
 		})
 )
 
-// moreCheck returns a check of the hasMore member of histories. If the history of a day has the
-// value flag ("true" or "false"), the check calls report with that day and with each history that
-// was requested before that day.
+// moreCheck returns a check of the hasMore member of histories, with the given id and
+// documentation. If the hasMore of the history of a day is flag ("true" or "false"), the check
+// calls report once for each request for the history before that day, with the day and the history
+// that was returned.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -313,10 +315,10 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 }
 
 // maxZoneOffset is the greatest offset from UTC of any time zone. A server may count days in any
-// zone, so a message may be that far outside of its day in UTC.
+// zone, so the time of a message may be up to this far outside of its day in UTC.
 const maxZoneOffset = 14 * time.Hour
 
-// HistoryCoversOneDay judges whether all messages of a history are from the day that it names.
+// HistoryCoversOneDay judges whether all messages of a history are from the day of that history.
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
 	Doc: `the messages of a history are from its day, in some time zone
@@ -343,14 +345,14 @@ A history without a day has no messages.`,
 	}),
 }
 
-// timestampLayouts are layouts, as in package time, of the date and time forms of ISO 8601, without
-// time zones.
+// timestampLayouts are the date and time forms of ISO 8601 that parseTimestamp accepts, as layouts
+// of package time without time zones.
 var timestampLayouts = []string{
 	"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15",
 }
 
-// parseTimestamp parses a date and time in any form of ISO 8601. zoned reports whether s names a
-// time zone; ok is false if s is not a valid time.
+// parseTimestamp parses a date and time in one of the forms of timestampLayouts, with or without a
+// time zone. The result zoned is whether s names a time zone; ok is false if s is not a valid time.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {
@@ -363,8 +365,8 @@ func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// HistorySequenceIsOrdered judges whether the sequence numbers of the messages of a history rise or
-// fall throughout.
+// HistorySequenceIsOrdered judges whether the sequence numbers of the messages of a history
+// strictly increase or strictly decrease.
 var HistorySequenceIsOrdered = &spec.Check{
 	ID: "history.seq-orders",
 	Doc: `the sequence numbers of the messages of a history are unique and in order

@@ -4,7 +4,8 @@ import "github.com/streamassay/streamassay/spec"
 
 // keeper returns a function that copies an event to the heap and returns a pointer to the copy.
 // Checks that retain events use it because an event is large: if several checks of a [spec.Run]
-// retain the same event one after the other, they share one copy.
+// retain the same event one after the other, they share one copy. The caller must not modify the
+// copy.
 func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	last, _ := spec.SharedState(p, "kept event", func() (**spec.Event, func(spec.Event)) {
 		return new(*spec.Event), func(spec.Event) {}

@@ -17,9 +17,9 @@ var lifecycleChecks = []*spec.Check{
 	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
-// firstFrameCheck returns a check of the first frame of each stream: allowed reports whether a
-// stream may begin with a frame of that kind, and want returns the name of the expected frame for
-// the message of a finding.
+// firstFrameCheck returns a check of the first frame of each stream. The function allowed reports
+// whether a stream may begin with a frame of the given kind, and want returns the name of the
+// expected frame for the message of a finding.
 func firstFrameCheck(
 	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) eventName,
 ) *spec.Check {
@@ -39,7 +39,7 @@ func firstFrameCheck(
 }
 
 // RunComesFirst and RunOpensFirst judge whether the first event of a stream is about the run, and
-// whether it starts the run.
+// whether that event starts the run, respectively.
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
@@ -111,9 +111,9 @@ canceled at once are judged by cancel.run-ends.`,
 	},
 }
 
-// watchRunEnd returns a function that observes one stream. At the end of its body, the function
-// judges a stream that had a terminal event as right, and calls onMissingEnd with the end of the
-// body if there was none and one was required.
+// watchRunEnd returns a function that observes one stream. At the end of the body, that function
+// records a passed judgement if the stream had a terminal event. If the stream had none although
+// one was required, the function calls onMissingEnd with the end of the body.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
@@ -131,7 +131,7 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 	}
 }
 
-// RunEndsOnce judges whether a stream has more than one terminal event.
+// RunEndsOnce judges whether a stream has at most one terminal event.
 var RunEndsOnce = &spec.Check{
 	ID:    "run.ends-once",
 	Doc:   "a stream sends the terminal event of its run once",
@@ -147,7 +147,7 @@ var RunEndsOnce = &spec.Check{
 	}),
 }
 
-// RunEndIsLast judges whether events follow the terminal event.
+// RunEndIsLast judges whether the terminal event is the last event of its stream.
 var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
 	Doc: `the terminal event of a run is the last event of its stream
@@ -169,7 +169,7 @@ Clients stop reading there. Comments and the in-band terminator may follow.`,
 	}),
 }
 
-// ClosesAfterEnd judges whether the body ends soon after the terminal event.
+// ClosesAfterEnd judges whether the body ends within five seconds of the terminal event.
 var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
 	Doc:   "the body ends within five seconds of the run's terminal event",
@@ -189,7 +189,7 @@ var ClosesAfterEnd = &spec.Check{
 	}),
 }
 
-// IdleLimitEnds judges whether a stream ends when it has been idle for as long as its request
+// IdleLimitEnds judges whether a stream ends when it has sent no event for as long as its request
 // allows.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
@@ -239,7 +239,8 @@ var RunIDIsStable = &spec.Check{
 	}),
 }
 
-// StatusMovesForward judges whether the status of a run or message never moves backwards.
+// StatusMovesForward judges whether the status of each run and message moves only forwards: from
+// created to in progress to ended.
 var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
 	Doc: `the status of a run or message never goes back
@@ -279,15 +280,16 @@ does not expect it to start again.`,
 	}),
 }
 
-// A statusEvent is what a finding says of an event that reported a status.
+// A statusEvent holds what a finding needs to describe an event that reported a status.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string
 	displayName string // see [spec.Event.DisplayName]
 }
 
-// describeStatusChange returns the message for a status change from the event before to e that is
-// not allowed: backwards, or, if backwards is false, after the end.
+// describeStatusChange returns the message of a finding about a status change that is not allowed,
+// between an event (before) and a later one (e). If backwards is true, the status moved backwards;
+// otherwise the run or message had already ended.
 func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {
@@ -344,7 +346,8 @@ Whether the times are required is judged by wire.matches-schema.`,
 	}),
 }
 
-// RunStaysFailed judges whether a run that failed is later reported as finished.
+// RunStaysFailed judges whether a run that failed stays failed: no later event reports that it
+// finished.
 var RunStaysFailed = &spec.Check{
 	ID:    "run.stays-failed",
 	Doc:   "a run that failed does not succeed afterwards",
@@ -385,7 +388,7 @@ var StreamsOwnRunOnly = &spec.Check{
 	},
 }
 
-// DoneIsLast judges whether events follow the in-band terminator.
+// DoneIsLast judges whether the in-band terminator is the last event of its stream.
 var DoneIsLast = &spec.Check{
 	ID:    "done.is-last",
 	Doc:   "the in-band terminator is the last event of its stream",

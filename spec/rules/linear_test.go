@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestJudgingIsLinear checks that the time to judge a stream is linear in its length, however
-// many messages or calls are open.
+// TestJudgingIsLinear checks that the time to judge a stream grows linearly with the number of its
+// events, however many messages or calls are open.
 func TestJudgingIsLinear(t *testing.T) {
 	const short, long = 1000, 8000
 	for _, s := range []struct{ dialect, target, ask, start, open, piece, stray, closed, end string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestOpenStateTakesLittleMemory checks that the checks together retain little for each open
+// TestOpenStateTakesLittleMemory checks that all checks together retain little memory for each open
 // call or message.
 func TestOpenStateTakesLittleMemory(t *testing.T) {
 	const (

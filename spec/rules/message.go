@@ -35,8 +35,8 @@ func isMessageStatus(e spec.Event) bool {
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// eachResolvedStream is like eachStream, except that an event with content that names no message
-// gets the id of the open message, if exactly one is open.
+// eachResolvedStream is like eachStream, but fills in missing message ids: while exactly one
+// message is open, an event with content that names no message gets the id of the open message.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var tracker messageTracker
@@ -51,8 +51,8 @@ type messageTracker struct {
 	order []string            // ids in order of their start, including some that are no longer open
 }
 
-// resolve updates the tracker with e and returns e. If e has content but names no message, it is
-// returned with the id of the open message, if exactly one is open.
+// resolve updates the tracker with e and returns e. If e has content but names no message, and
+// exactly one message is open, the returned event has the id of that message.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -105,7 +105,8 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	})
 }
 
-// observe updates the state of the message that e is about.
+// observe updates the state of the message that e names. It must be called only with events about
+// the status of a message.
 func (s *messageStates) observe(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
@@ -156,7 +157,7 @@ Clients append it to that message and have nothing to append to before.`,
 	}),
 }
 
-// MessageClosed judges whether a message gets content after it has ended.
+// MessageClosed judges whether all content of a message comes before the end of the message.
 var MessageClosed = &spec.Check{
 	ID:    "message.closed",
 	Doc:   "a message that has ended gets no further content or delta",
@@ -199,8 +200,8 @@ var MessageAppears = &spec.Check{
 	}),
 }
 
-// MessageUnambiguous judges whether a content part that names no message can belong to one message
-// only.
+// MessageUnambiguous judges whether content that names no message is sent only while exactly one
+// message is open.
 var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
 	Doc:   "a content that names no message is sent only while exactly one message is open",
@@ -254,7 +255,7 @@ A client cannot tell whether a message that is left open is complete.`,
 	}),
 }
 
-// MessageIDsUnique judges whether the id of an ended message is used again.
+// MessageIDsUnique judges whether the ids of ended messages remain unused.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used again",
@@ -268,8 +269,8 @@ var MessageIDsUnique = &spec.Check{
 	}),
 }
 
-// MessageContentEquals judges whether the content parts that the end of a message repeats equal the
-// streamed ones.
+// MessageContentEquals judges whether the content parts that the end of a message repeats equal
+// those that were streamed.
 var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
 	Doc:   "the contents that the end of a message repeats equal the streamed ones",
@@ -305,7 +306,7 @@ func newMessageContents() *messageContents {
 	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
-// observe adds a delta, or a complete content part.
+// observe adds the content of e, which is a delta or a complete content part.
 func (t *messageContents) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
@@ -319,7 +320,8 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, in order of the indexes.
+// values returns the value of each content part, in order of the indexes: the complete content if
+// there was one, otherwise the joined deltas.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -380,8 +382,8 @@ func describeMessage(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
 }
 
-// describeMessageIDs returns a list of message ids for a finding. It has each id once, in order of
-// first appearance; an id that appears several times is followed by how often.
+// describeMessageIDs returns a list of message ids for a finding. The list has each id once, in
+// order of first appearance. An id that appears several times is followed by the number of times.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {
@@ -407,8 +409,8 @@ func sameFrameData(a, b []byte) bool {
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of a frame as it is on the wire: its data lines without the field
-// name, joined by newlines.
+// frameData returns the data of the frame with the bytes raw: the values of its data lines, joined
+// by newlines.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -2,7 +2,8 @@ package rules
 
 import "testing"
 
-// TestCompareMessageIDs covers the findings about outputs with repeated ids, or none.
+// TestCompareMessageIDs checks the texts for outputs that repeat ids, and for outputs or runs
+// without messages.
 func TestCompareMessageIDs(t *testing.T) {
 	for _, c := range []struct {
 		listed, completed []string
@@ -18,7 +19,7 @@ func TestCompareMessageIDs(t *testing.T) {
 	}
 }
 
-// TestDescribeSequence covers the finding about an event without a sequence number.
+// TestDescribeSequence checks the text for an event without a sequence number.
 func TestDescribeSequence(t *testing.T) {
 	if got, want := describeSequence("", "4"), "got no sequence number after 4"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestMessages holds findings to their form: what was seen and what is required, with events
-// as the dialect spells them.
+// TestMessages checks the wording of findings: they state what was seen and what is required, and
+// name events as the dialect spells them.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct{ file, check, want string }{
 		{"run-bad-second-end", "run.ends-once", `event "response completed" comes after event "response completed"; expected one terminal event`},
@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// messagesOf returns the messages of one check.
+// messagesOf returns the messages of the findings of the check with the given id.
 func messagesOf(h spec.Evaluation, check string) (all []string) {
 	for _, r := range h.Results {
 		if r.Obligation.Check.ID != check {
@@ -74,7 +74,8 @@ func messagesOf(h spec.Evaluation, check string) (all []string) {
 	return all
 }
 
-// anyBegins reports whether one of the messages is want, or begins with it if want is long.
+// anyBegins reports whether one of the messages equals want. If want is longer than 150 bytes, a
+// message that begins with want suffices.
 func anyBegins(messages []string, want string) bool {
 	for _, s := range messages {
 		if s == want || len(want) > 150 && len(s) > len(want) && s[:len(want)] == want {
@@ -84,7 +85,7 @@ func anyBegins(messages []string, want string) bool {
 	return false
 }
 
-// TestNoAnswer holds findings about missing responses to their wording.
+// TestNoAnswer checks the wording of findings about requests that got no response.
 func TestNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		end  error
@@ -103,7 +104,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// evaluateUnanswered evaluates a conversation whose invalid request has no response.
+// evaluateUnanswered returns the evaluation of a conversation whose invalid request got no
+// response. The parameter end is the reason.
 func evaluateUnanswered(t *testing.T, end error) spec.Evaluation {
 	t.Helper()
 	tr, err := transcript.Open("testdata/refuse-bad-accepted.txtar")

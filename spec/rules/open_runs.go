@@ -6,10 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// openRuns holds the runs whose end was not seen: by thread, then by user id and run id. It matters
-// because a server may lock a thread while a run is active, and for some time after the client has
-// left: no document forbids it, and released servers do so. Some lock the thread as a whole, others
-// separately for each of its users.
+// openRuns holds the runs whose end was not seen, by thread and then by user id and run id. A
+// server may lock the thread of such a run while the run is active, and for some time after the
+// client has left: no document forbids it, and released servers do so. Some lock the thread as a
+// whole, others separately for each of its users.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is a run whose end was not seen.
@@ -18,8 +18,8 @@ type openRun struct {
 }
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
-// be active or may wait for other input. It returns false for a valid request that starts no run,
-// such as one for a run's stream or for a history.
+// be active or may be waiting for other input. It returns false for a valid request that starts no
+// run, such as a request for the stream of a run or for a history.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -67,8 +67,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates the exchange with one frame of its stream: whether the run ended, failed or
-// waits for the client.
+// observeFrame updates the exchange with one frame of its stream. The frame may show that the run
+// ended or failed, or that the stream waits for the client.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

@@ -19,8 +19,9 @@ import (
 const (
 	minQuote = 12 // characters, below which a quote cannot express a requirement
 
-	// The length of a rendering relative to that of its quote, where a Chinese character
-	// counts as wideRune. Outside of these bounds something was left out or added.
+	// The length of a rendering, divided by that of its quote, must be between minRatio and
+	// maxRatio: otherwise something was left out or added. A Chinese character counts as
+	// wideRune characters.
 	wideRune           = 3.0
 	minRatio, maxRatio = 0.5, 2.0
 
@@ -30,13 +31,13 @@ const (
 	maxShared = 2 // requirements of one dialect that may have the same quote
 )
 
-// sharedQuotes are the quotes of more than maxShared requirements, each with the reason why no
-// other quote fits.
+// sharedQuotes maps each quote that more than maxShared requirements of a dialect have to the
+// reason why no other quote fits.
 var sharedQuotes = map[string]string{}
 
-// TestQuotes checks that quotes are verbatim: the parts of a quote are in the lines that its
-// source names, in their order. The documents are not part of the project, so the test is
-// skipped where they are missing.
+// TestQuotes checks that quotes are verbatim: the parts of a quote occur, in order, in the lines
+// that the source of the requirement cites. The protocol documents are not part of the project. The
+// test is skipped if they are missing.
 func TestQuotes(t *testing.T) {
 	dir := os.Getenv("SEEDS")
 	if dir == "" {
@@ -87,8 +88,8 @@ func TestQuotesAreReadable(t *testing.T) {
 	}
 }
 
-// TestQuotesAreSpecific checks that a quote belongs to at most maxShared requirements of a
-// dialect: otherwise it does not show which of them is violated.
+// TestQuotesAreSpecific checks that at most maxShared requirements of a dialect have the same
+// quote: a quote that more of them have does not show which one is violated.
 func TestQuotesAreSpecific(t *testing.T) {
 	shared := map[string][]string{} // dialect and quote → ids
 	for d, r := range requirements(t) {
@@ -115,7 +116,7 @@ func TestQuotesAreSpecific(t *testing.T) {
 	}
 }
 
-// requirements yields all requirements of all dialects.
+// requirements returns an iterator over all requirements of all dialects, each with its dialect.
 func requirements(t *testing.T) func(yield func(*dialect.Dialect, spec.Requirement) bool) {
 	t.Helper()
 	all, err := dialect.All()
@@ -133,7 +134,8 @@ func requirements(t *testing.T) func(yield func(*dialect.Dialect, spec.Requireme
 	}
 }
 
-// flaws returns the problems of the texts of a requirement.
+// flaws returns descriptions of the defects in the texts of a requirement, or nil if there are
+// none.
 func flaws(r spec.Requirement) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if utf8.RuneCountInString(r.Quote) < minQuote {
@@ -178,10 +180,10 @@ func flaws(r spec.Requirement) (all []string) {
 }
 
 var (
-	// sentence matches a requirement in our own words.
+	// sentence matches a requirement in this project's own words.
 	sentence = regexp.MustCompile("^[A-Z`].{20,}[.]$")
 
-	// names matches what a rendering does not translate: code, numbers, names in capitals.
+	// names matches what a rendering must not translate: code, numbers and names in capitals.
 	names = regexp.MustCompile("`[^`]+`|[0-9][0-9,.]*[0-9]|[0-9]|[A-Z][A-Z_-]+")
 )
 
@@ -192,7 +194,8 @@ func cjk(r rune) bool {
 	return unicode.Is(unicode.Han, r) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }
 
-// width returns the length of a text in characters, where Chinese ones count as wideRune.
+// width returns the length of a text in characters, where each Chinese character counts as wideRune
+// characters.
 func width(s string) float64 {
 	w := 0.0
 	for _, r := range s {
@@ -205,8 +208,8 @@ func width(s string) float64 {
 	return w
 }
 
-// findQuote reports whether the parts of a quote are in a text, one after the other, and
-// returns the first part that is not.
+// findQuote reports whether the parts of a quote occur in a text, one after the other. If not, part
+// is the first part that is missing; otherwise it is "".
 func findQuote(quote, text string) (part string, ok bool) {
 	text = plain(text)
 	for part := range strings.SplitSeq(quote, elision) {
@@ -224,10 +227,13 @@ func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 var citation = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// gap separates cited lines that are not adjacent.
+// gap is inserted between cited lines that are not adjacent, so that no part of a quote matches
+// across them.
 const gap = " \x00 "
 
-// linesOf returns the lines that a source cites, "" if it cites none.
+// linesOf returns the text of the lines that a source cites, read from the documents in dir. It
+// returns "" if the source cites no lines. It returns an error if the document cannot be read or
+// does not have the lines.
 func linesOf(dir, source string) (string, error) {
 	m := citation.FindStringSubmatch(source)
 	if m == nil {
@@ -240,8 +246,9 @@ func linesOf(dir, source string) (string, error) {
 	return cut(strings.Split(string(data), "\n"), m[2])
 }
 
-// cut returns the lines of a list such as 3,5-7, which counts from 1. It skips lines that are
-// empty or have only the borders of a table.
+// cut returns the lines that a list such as "3,5-7" names; the first line is 1. It leaves out lines
+// that are empty or have only the borders of a table. It returns an error if the list is not
+// ascending or names lines that do not exist.
 func cut(lines []string, list string) (string, error) {
 	text, last := "", 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -265,10 +272,10 @@ func cut(lines []string, list string) (string, error) {
 	return text, nil
 }
 
-// written reports whether a line has text.
+// written reports whether a line has text, apart from the borders of a table.
 func written(line string) bool { return strings.Trim(line, "| \t\r") != "" }
 
-// TestQuoteFlaws tests the functions that the tests above use.
+// TestQuoteFlaws checks flaws, findQuote and cut, the functions on which the tests of quotes rely.
 func TestQuoteFlaws(t *testing.T) {
 	const file = "002_a.txt:1"
 	for _, c := range []struct{ quote, english, source, want string }{

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected files")
 
-// servers maps the recorded servers to their dialects. The content of their answers is not
-// judged, as the agents behind them did not follow the prompts exactly.
+// servers maps each recorded server, named by its folder, to its dialect. The content of the
+// answers is not judged because the agents behind these servers did not follow the prompts exactly.
 var servers = map[string]string{
 	"agentscope/1.1.5":                                           "agentscope@1.1",
 	"agentscope/1.1.5-text":                                      "agentscope@1.1",
@@ -32,7 +32,7 @@ var servers = map[string]string{
 }
 
 // TestRecordings compares the findings in recordings of released servers with
-// testdata/recordings.tsv. For each of them testdata/decisions.tsv has the decision whether
+// testdata/recordings.tsv. For each of these findings, testdata/decisions.tsv must state whether
 // the server or the recording is wrong.
 func TestRecordings(t *testing.T) {
 	var rows []string
@@ -62,7 +62,8 @@ func TestRecordings(t *testing.T) {
 	decided(t, rows)
 }
 
-// recorded returns the findings in all recordings of one server, a row for each check.
+// recorded returns the findings in all recordings of one server, as one row per recording,
+// requirement and check.
 func recorded(t *testing.T, folder string) (rows []string) {
 	d, err := dialect.Open(servers[folder])
 	if err != nil {
@@ -110,7 +111,8 @@ func recorded(t *testing.T, folder string) (rows []string) {
 	return rows
 }
 
-// decided checks that every finding has a decision, and every decision a finding.
+// decided checks that each of the findings in rows has a decision in testdata/decisions.tsv, and
+// that each decision is about one of these findings.
 func decided(t *testing.T, rows []string) {
 	data, err := os.ReadFile("testdata/decisions.tsv")
 	if err != nil {
@@ -142,7 +144,8 @@ func decided(t *testing.T, rows []string) {
 	}
 }
 
-// difference returns the lines that only one of two texts has.
+// difference returns the lines that only one of two texts has, marked with "-" for want and "+" for
+// got.
 func difference(want, got string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, of, not string }{{"-", want, got}, {"+", got, want}} {

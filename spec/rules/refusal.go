@@ -36,19 +36,19 @@ type exchange struct {
 // stream is a refusal.
 func (x exchange) isAccepted() bool { return x.status/100 == 2 && !x.refusedInBand }
 
-// isComplete reports whether the response is a success that was transferred completely. A body that
-// the client stopped reading counts as complete.
+// isComplete reports whether the server accepted the request and the transfer of the response was
+// not cut off. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether the transfer of the response failed before its terminal event and its
-// in-band terminator.
+// isCutOff reports whether the transfer of the response failed before the stream had a terminal
+// event or its in-band terminator.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
 	return x.status != 0 && !x.runEnded && !x.streamDone && failed
 }
 
-// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT",
-// or why there is none.
+// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT".
+// If there is no response, it returns the reason.
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:
@@ -66,16 +66,17 @@ func (x exchange) String() string {
 }
 
 // requiresCompleteBody reports whether the response must not be cut off: the request is a test
-// prompt that asks for no failure, its operation has a requirement, and the dialect has no terminal
-// event. In all other cases an agent may cut off the transfer to report a failure.
+// prompt that asks for no failure, its operation has a requirement and returns a stream, and the
+// dialect has no terminal event. In all other cases an agent may cut off the transfer to report a
+// failure.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is a refusal as d requires it: with its status, error
-// code, text and form.
+// satisfies reports whether the response is a refusal with the status, error code, text and form
+// that d requires. A refusal event satisfies d only if d allows one.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
@@ -117,8 +118,8 @@ func valueContains(v any, text string) bool {
 	return false
 }
 
-// matchesStatus reports whether a status is the one that want spells: a number such as "422", or a
-// class such as "4XX".
+// matchesStatus reports whether a status matches want, which is a number such as "422" or a class
+// such as "4XX".
 func matchesStatus(want string, status int) bool {
 	if class, ok := strings.CutSuffix(strings.ToUpper(want), "XX"); ok {
 		return class == strconv.Itoa(status/100)
@@ -126,8 +127,8 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-// DescribeRefusal returns a description of a required refusal, such as
-// "status 422 or 400, code BAD_INPUT".
+// DescribeRefusal returns a description of the refusal that d requires, such as "status 422 or 400,
+// code BAD_INPUT".
 func DescribeRefusal(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
@@ -151,9 +152,9 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	return strings.Join(want, ", ")
 }
 
-// eachExchange returns a watchFunc for w, which is called once per conversation. Of its results,
-// onExchange is called with each exchange when its body has ended, and onEnd at the end of the
-// conversation. Exchanges in which the client left before there was a response are left out.
+// eachExchange returns a watchFunc that calls w once per conversation. The function onExchange is
+// then called with each exchange when its body has ended, and onEnd at the end of the conversation.
+// Exchanges in which the client left before there was a response are left out.
 func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		onExchange, onEnd := w(p)
@@ -217,8 +218,8 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 	}),
 }
 
-// An operationState is what the requests to one operation have shown so far, and the judgements
-// that depend on it.
+// An operationState records what the requests to one operation have shown so far, and the
+// judgements that depend on later requests.
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
@@ -269,10 +270,10 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge at once, or later, or never. A refusal that satisfies its requirement
-// counts only once the operation has accepted a valid request, so judge is deferred until then. A
-// status that depends on the state of the server counts only for a thread for which a valid request
-// was accepted: for other threads judge is dropped.
+// judgeOrDefer calls judge at once, defers the call, or drops it. A refusal that satisfies its
+// requirement counts only once the operation has accepted a valid request, so judge is deferred
+// until then. A wrong response whose status depends on the state of the server counts only if a
+// valid request for the same thread was accepted, so otherwise judge is dropped.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -282,9 +283,9 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	}
 }
 
-// judgeCombined judges the response to a request with several violations: it must be the right
-// refusal for one of them. If it is not, the finding is about the violation for which the response
-// is least wrong.
+// judgeCombined judges the response to a request with several violations: the response must be the
+// right refusal for at least one of the violations. If it is not, the finding is about the
+// violation for which the response is least wrong.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -319,8 +320,8 @@ func joinViolations(violations []spec.Violation) string {
 	return strings.Join(texts, ", and ")
 }
 
-// describeRefusals returns a description of all refusals that are right for one of the violations,
-// joined by ", or ".
+// describeRefusals returns the descriptions of all refusals that the violations require, without
+// duplicates and joined by ", or ".
 func describeRefusals(violations []spec.Violation) string {
 	var all []string
 	for _, b := range violations {
@@ -333,9 +334,9 @@ func describeRefusals(violations []spec.Violation) string {
 	return strings.Join(all, ", or ")
 }
 
-// largeRequestBytes is the size of a request above which a missing response is not judged. A server
-// may respond and close the connection before it has read all of a large request; the client then
-// often loses the response.
+// largeRequestBytes is the size of a request, in bytes, above which a missing response is not
+// judged. A server may respond and close the connection before it has read all of a large request;
+// the client then often loses the response.
 const largeRequestBytes = 1 << 20
 
 // isRequestIndependentStatus reports whether a server may return a status before it has looked at
@@ -344,8 +345,8 @@ func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
-// refusedLastValid reports whether the last valid request to the operation before x was refused
-// although an earlier one was accepted. A refusal of x then proves nothing.
+// refusedLastValid reports whether the last valid request before x was refused although the
+// operation had accepted a valid request before. A refusal of x then proves nothing.
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status) &&

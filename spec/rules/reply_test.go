@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestMissingReply requires that the finding on a request without a response says why there is none.
+// TestMissingReply checks that the finding about a request that got no response states the reason.
 func TestMissingReply(t *testing.T) {
 	d, err := dialect.Open("runs@2026-04")
 	if err != nil {

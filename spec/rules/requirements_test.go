@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// verdictsByRequirement returns the verdicts on the requirements of a dialect for a transcript.
+// verdictsByRequirement evaluates the transcript text and returns the verdict on each requirement
+// of its dialect, by id.
 func verdictsByRequirement(t *testing.T, text string) map[string]spec.Verdict {
 	t.Helper()
 	tr, err := transcript.Parse("test.txtar", []byte(text))
@@ -42,7 +43,8 @@ const (
 	runsAsk       = "GET /runs/3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59/events?runId=r HTTP/1.1\nAccept: text/event-stream\n\n"
 )
 
-// A request to a server of agentscope-java@1.0 and parts of its response.
+// Parts of transcripts in the dialect agentscope-java@1.0: a request, and the beginning and the end
+// of its response.
 var (
 	javaAsk   = strings.Replace(processAsk, "STREAM", "", 1)
 	javaBegin = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" + javaRun("in_progress", "null") + javaRun("in_progress", "null")
@@ -59,11 +61,11 @@ func javaRun(status, completed string) string {
 		completed + `,"output":null,"usage":null,"session_id":"s"}` + "\n\n"
 }
 
-// A requirementTest is a transcript and the requirements that it violates, satisfies and does
-// not exercise.
+// A requirementTest is a transcript with the ids of the requirements that it violates, satisfies
+// and does not exercise.
 type requirementTest struct{ text, failed, passed, silent string }
 
-// TestRequirementVerdicts checks that evidence counts only for the requirement that it is about.
+// TestRequirementVerdicts checks that evidence counts only for the requirement to which it refers.
 func TestRequirementVerdicts(t *testing.T) {
 	agkit := func(answers ...string) string {
 		text := "x\n\ndialect: agkit@0.0.10\n"
@@ -126,14 +128,14 @@ func TestRequirementVerdicts(t *testing.T) {
 	}
 }
 
-// naming are the checks that set the requirement of each judgement themselves.
+// naming lists the checks that name the requirement of each of their judgements.
 var naming = []*spec.Check{
 	rules.OpensStream, rules.MatchesSchema, rules.ReplyAsPromised, rules.RefusesAsDocumented, rules.AcceptsAsDocumented,
 	rules.NeedsCredentials, rules.OwnerOnly, rules.RefusesExcessStreams,
 }
 
-// checkedTogether are the checks whose judgements are about several requirements at once, by
-// family and id, each with the reason.
+// checkedTogether maps each check whose judgements are about several requirements at once to the
+// reason. The keys are family and check id.
 var checkedTogether = map[string]string{
 	"agkit script.recall":             "the prompts make the history visible: the protocol and the convention require the same answer",
 	"agkit script.resume":             "the prompts make the payload of a resume visible: likewise",
@@ -144,8 +146,8 @@ var checkedTogether = map[string]string{
 	"runs resume.loses-nothing":       "the same is required after one interruption and after two",
 }
 
-// TestJudgementsNameTheirRequirement checks that a judgement of a check that serves several
-// requirements is about one of them, or that checkedTogether has the reason why not.
+// TestJudgementsNameTheirRequirement checks that each judgement of a check is about a single
+// requirement, even if the check serves several. The exceptions are listed in checkedTogether.
 func TestJudgementsNameTheirRequirement(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {

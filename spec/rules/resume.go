@@ -25,8 +25,8 @@ type observedStream struct {
 	ownCursors map[string]bool // the cursors of its run, shared with the run's other streams
 }
 
-// A streamFrame is what is kept of a frame: enough to compare it and to report it. Keeping whole
-// events of all streams would take too much memory.
+// A streamFrame holds what is kept of a frame: enough to compare the frame and to report it.
+// Keeping whole events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64
@@ -56,9 +56,10 @@ func (t *observedStream) indexOf(cursor string) int {
 	return -1
 }
 
-// eachResumedStream returns a watchFunc that calls judge at the end of a conversation. It calls it
-// for each run that was streamed from its start: with full, the longest of these streams, and t,
-// each other stream of the run in turn.
+// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with pairs
+// of streams of the same run. The argument full is the longest stream that was requested from the
+// start of the run (see longestStream), and t is each other stream of the run in turn. Runs without
+// such a full stream are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
@@ -114,8 +115,9 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// longestStream returns the longest stream that was requested from the start of a run, preferring
-// those with a terminal event. It returns nil if all streams were requested from a cursor.
+// longestStream returns the stream with the most frames among those that were requested from the
+// start of the run. A stream with a terminal event precedes all streams without one. longestStream
+// returns nil if all streams were requested from a cursor.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -129,8 +131,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index of the frame in full with which t has to start. It returns -1 if
-// full does not have the cursor from which t was requested.
+// startIndex returns the index of the frame of full with which t has to start: the frame after the
+// cursor from which t was requested, or 0 if t was requested without a cursor. It returns -1 if
+// full does not have the cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -141,8 +144,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart returns for a message whether the stream was requested without a cursor, or after
-// which one.
+// describeStart returns a description of the start of the stream, for a message: "requested without
+// a cursor" or the cursor after which the stream resumed.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -150,7 +153,7 @@ func (t *observedStream) describeStart() string {
 	return fmt.Sprintf("resumed after %q", t.request.Cursor)
 }
 
-// ResumeStartsAfterCursor judges whether a resumed stream has events from before its cursor.
+// ResumeStartsAfterCursor judges whether a resumed stream contains no event from before its cursor.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a resumed stream has no event from before the cursor",
@@ -169,7 +172,7 @@ var ResumeStartsAfterCursor = &spec.Check{
 	}),
 }
 
-// ResumeExcludesCursor judges whether a resumed stream repeats the event that its cursor names.
+// ResumeExcludesCursor judges whether a resumed stream omits the event of its cursor.
 var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a resumed stream does not repeat the event of the cursor",
@@ -184,8 +187,8 @@ var ResumeExcludesCursor = &spec.Check{
 	}),
 }
 
-// ResumeIsComplete judges whether a resumed stream has all events that the longest stream of the
-// run has after the cursor.
+// ResumeIsComplete judges whether a resumed stream has, in order, all events that follow the cursor
+// in the longest stream of the run.
 var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
 	Doc: `a resumed stream has all events after the cursor, in order
@@ -321,7 +324,8 @@ type threadCursors struct {
 	runs          map[string][]*observedStream // by run
 }
 
-// startStream returns a new stream for a request, or nil if it is invalid or names no run.
+// startStream returns a new stream for a request, and notes the exchange in which its run was first
+// requested. It returns nil if the request is invalid or names no run.
 func (t *threadCursors) startStream(e spec.Event) *observedStream {
 	if e.Run == "" || !e.Valid() {
 		return nil
@@ -333,14 +337,15 @@ func (t *threadCursors) startStream(e spec.Event) *observedStream {
 }
 
 // isFromEarlierRun reports whether the cursor of a request was issued in a stream of an earlier run
-// of the same thread, before the requested run was first requested.
+// of the same thread, before the run that the request names was first requested.
 func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
 	from, known := t.issuedBy[request.Cursor]
 	return known && from.Thread == request.Thread && from.Run != request.Run &&
 		from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
 }
 
-// addFrame adds a frame with a cursor to a stream, and the cursor to those that the server issued.
+// addFrame adds a frame with a cursor to the frames of a stream, and records that the server issued
+// the cursor.
 func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
 	if stream.ownCursors == nil {
 		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {
@@ -356,8 +361,8 @@ func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
 	stream.runEnded = stream.runEnded || isTerminal(e)
 }
 
-// commonPrefixLen returns how many frames at the start of t have the same cursors as the frames at
-// the start of full.
+// commonPrefixLen returns the number of frames at the start of t whose cursors are those of the
+// frames at the start of full.
 func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++

@@ -1,5 +1,5 @@
-// Package rules holds the checks of all protocols, each a [spec.Check]. It imports only
-// package spec, so no check can depend on the dialect that it is applied to.
+// Package rules holds the checks of all protocols, each a [spec.Check]. It imports only package
+// spec, so no check can depend on the dialect to which the check is applied.
 package rules
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// All lists every check, in the order of the documentation. A new check is written in the
-// file of its section, listed here, named by the requirements that it serves, and provoked
-// by a transcript in testdata for each of its messages.
+// All lists every check, in the order of the documentation. A new check must be in the list of its
+// file, which All includes. Its requirements must name it, and a transcript in testdata must
+// provoke each of its messages.
 var All = slices.Concat(
 	wireChecks, lifecycleChecks, messageChecks, contentChecks, toolChecks, sequenceChecks, echoChecks, refusalChecks,
 	accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks, historyPageChecks,
 	attachmentChecks, errorChecks, scriptChecks,
 )
 
-// ByID returns the check with the given id. The second result is false if there is none.
+// ByID returns the check with the given id and true, or nil and false if there is none.
 func ByID(id string) (*spec.Check, bool) {
 	i := slices.IndexFunc(All, func(c *spec.Check) bool { return c.ID == id })
 	if i < 0 {
@@ -32,23 +32,24 @@ func ByID(id string) (*spec.Check, bool) {
 // function that observes the events, as documented at [spec.Check].
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// An eventName is the name of an event for messages. It is a type of its own so that the text is
-// formatted only if the message is needed.
+// An eventName is the name of an event in the messages of findings. It has a type of its own so
+// that the name is formatted only if the message is needed.
 type eventName struct {
 	text   string // as returned by [spec.Event.DisplayName]
 	onWire bool
 }
 
-// displayName returns the name of e for messages.
+// displayName returns the name of e for the message of a finding.
 func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.WireName != ""} }
 
-// kindName returns the name on the wire of events of kind k in the response to a request. If they
-// have none, the name is words, such as "the start of the run".
+// kindName returns the name on the wire of events of kind k in the response to a request. If such
+// events have no name, kindName returns words, a description such as "the start of the run".
 func kindName(request spec.Event, k spec.Kind, words string) eventName {
 	return eventName{request.KindName(k, words), request.WireNames[k] != ""}
 }
 
-// String returns a name on the wire as `event "name"`, and any other description unchanged.
+// String returns the name for use in a sentence: event "NAME" if it is a name on the wire, and
+// otherwise the unchanged description.
 func (n eventName) String() string {
 	if n.onWire {
 		return "event " + n.quoted()
@@ -56,7 +57,7 @@ func (n eventName) String() string {
 	return n.text
 }
 
-// quoted returns a name on the wire in quotes, and any other description unchanged.
+// quoted returns a name on the wire in quotes, and a description unchanged.
 func (n eventName) quoted() string {
 	if n.onWire {
 		return strconv.Quote(n.text)
@@ -64,11 +65,11 @@ func (n eventName) quoted() string {
 	return n.text
 }
 
-// eachStream returns a watchFunc that applies w to each stream of a run on its own. It
-// selects streams that were requested from their start (without a cursor) by a request that
-// the server may accept; resumed streams and refusals have checks of their own. The function
-// that w returns sees the frames, comments, incomplete bytes and end of one stream, but not
-// an end that the client caused by leaving.
+// eachStream returns a watchFunc that applies w separately to each stream of a run that was
+// requested from its start (without a cursor) by a request that the server may accept. Resumed
+// streams and refusals have checks of their own. The function that w returns sees the frames, the
+// comments, an incomplete frame and the end of one stream. It does not see an end that the client
+// caused by leaving.
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
@@ -96,8 +97,8 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 // isCleanEnd reports whether an event is the end of a body that was transferred completely.
 func isCleanEnd(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
-// isBrokenTransfer reports whether an event is the end of a body that the server or the network cut
-// off.
+// isBrokenTransfer reports whether an event is the end of a body whose transfer the server or the
+// network cut off.
 func isBrokenTransfer(closed spec.Event) bool {
 	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
@@ -116,7 +117,8 @@ func isStateDependentStatus(status int) bool {
 // runKey returns a map key for the run that an event names, made of its thread id and run id.
 func runKey(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 
-// walkParts calls visit with an event and then with all of its parts, outermost first.
+// walkParts calls visit with e and then, recursively, with each of its parts. The parts are
+// completed by inheritContext.
 func walkParts(e spec.Event, visit func(spec.Event)) {
 	visit(e)
 	for _, part := range e.Parts {
@@ -124,8 +126,9 @@ func walkParts(e spec.Event, visit func(spec.Event)) {
 	}
 }
 
-// inheritContext returns the part of the event e with e's position, bytes and time, so that it can
-// serve as evidence. A part that names no message gets e's message.
+// inheritContext returns a copy of part, which is one of the parts of e, with the position, bytes
+// and time of e, so that the copy can serve as evidence. If part names no message, the copy has the
+// message id of e.
 func inheritContext(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message

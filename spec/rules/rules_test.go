@@ -17,9 +17,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// TestTranscripts checks that every transcript fails exactly the checks that it lists, that
-// every check passes in some transcript, and that every message of a check is provoked by one:
-// a message that nothing provokes is dead code.
+// TestTranscripts checks that every transcript fails exactly the checks that it lists, that every
+// check passes in some transcript, and that some transcript provokes every message of a check: a
+// message that nothing provokes is dead code.
 func TestTranscripts(t *testing.T) {
 	messages := map[string][]string{} // by check
 	passed := map[string]bool{}
@@ -63,7 +63,8 @@ func TestTranscripts(t *testing.T) {
 	t.Logf("%d messages in %d checks, %d transcripts", len(all), len(rules.All), len(files))
 }
 
-// evaluateFile evaluates one transcript as lint does and returns the checks that it lists.
+// evaluateFile returns the evaluation of a transcript, as lint makes it, and the ids of the checks
+// that the transcript lists as failing.
 func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 	tr, err := transcript.Open(file)
 	if err != nil {
@@ -79,7 +80,7 @@ func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 
 var verb = regexp.MustCompile(`%[a-z]`)
 
-// provoked reports whether any message has the given format.
+// provoked reports whether any of the messages was made from the given format.
 func provoked(format string, messages map[string][]string) bool {
 	pattern := verb.ReplaceAllString(regexp.QuoteMeta(format), "(?s:.*)")
 	re := regexp.MustCompile("^" + pattern + "$")
@@ -91,10 +92,12 @@ func provoked(format string, messages map[string][]string) bool {
 	return false
 }
 
-// A judgeMessage is the format of one call of Judge that can make a finding.
+// A judgeMessage is the format of one call of Judge that can make a finding, with its position in
+// the source.
 type judgeMessage struct{ position, format string }
 
-// judgeMessages returns the formats in the source of this package.
+// judgeMessages returns the formats of all calls of Judge in the source of this package that can
+// make a finding.
 func judgeMessages(t *testing.T) (all []judgeMessage) {
 	set := token.NewFileSet()
 	files, _ := filepath.Glob("*.go")

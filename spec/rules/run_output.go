@@ -42,8 +42,9 @@ and entries that are not messages of the answer, such as heartbeats.`,
 	}),
 }
 
-// compareMessageIDs returns the predicate of a message whose subject is "output": how the listed
-// message ids differ from the completed ones, by their order or by their number.
+// compareMessageIDs returns a text that says how the message ids that the output of a run lists
+// differ from those of the completed messages: in their order or in their number. The text is a
+// predicate for the subject "output". The two lists must not be equal.
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -64,8 +65,8 @@ func compareMessageIDs(listed, completed []string) string {
 	return text
 }
 
-// OutputMatches judges whether the messages that the event that ends a run lists equal the streamed
-// ones.
+// OutputMatches judges whether the messages in the output of a finished run equal those that were
+// streamed.
 var OutputMatches = &spec.Check{
 	ID: "run.output-matches",
 	Doc: `the messages in the output of a finished run equal the streamed ones
@@ -93,16 +94,16 @@ Members that only one of the two has are not compared.`,
 // without the limit, comparing many would take quadratic time.
 const maxCompletions = 4
 
-// A completedMessage is a message that was completed in a stream. It has those fields of an event
-// that are compared with the output of the run, because a run can have very many messages.
+// A completedMessage is a message that was completed in a stream. It has only those fields of an
+// event that are compared with the output of the run: a run can have very many messages.
 type completedMessage struct {
 	id, status, role string
 	kind             string // its type
 	parts            []spec.Event
 }
 
-// agreesWith reports whether the message has the same role, type and content parts as a listed
-// one. A member that only one of them has is ignored.
+// agreesWith reports whether the message has the same role, type and content parts as listed, an
+// entry of the output. A field that only one of the two has is ignored.
 func (c completedMessage) agreesWith(listed spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
 	if !either(c.role, listed.Role) || !either(c.kind, listed.Type) {
@@ -112,10 +113,11 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge for each run that finishes: with the event
-// that ends it, the messages that were completed in the stream, and the messages that the event
-// lists. If the end of a message names no role or type, its start provides them. Only the first end
-// of a run is judged.
+// eachRunSummary returns a watchFunc that calls judge for the first event with which a run
+// finishes. The argument end is that event, completed are the messages that were completed in the
+// stream, and listed are the entries in the output of the run. If the end of a message names no
+// role or type, the start of the message provides it. Runs with neither messages nor entries are
+// left out.
 func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
@@ -127,7 +129,8 @@ func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed []complet
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
 				start := opened[e.Message]
 				completed = append(completed, completedMessage{
-					id: e.Message, status: e.Status, role: cmp.Or(e.Role, start[0]), kind: cmp.Or(e.Type, start[1]), parts: e.Parts,
+					id: e.Message, status: e.Status, parts: e.Parts,
+					role: cmp.Or(e.Role, start[0]), kind: cmp.Or(e.Type, start[1]),
 				})
 			case isMessageStatus(e):
 				opened[e.Message] = [2]string{e.Role, e.Type}

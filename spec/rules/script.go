@@ -18,8 +18,9 @@ var scriptChecks = []*spec.Check{
 	ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
 }
 
-// scriptCheck returns a check of the runs that answer the test prompt conformance:NAME. It calls
-// judge with each such run and with the argument of the prompt, the text after the name.
+// scriptCheck returns a check of the runs that answer the test prompt conformance:NAME. The check
+// calls judge with each such run and with the argument of the prompt, which is the text after the
+// name.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -55,7 +56,7 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns how a run failed, as a clause to append to a description of the run. It
+// describeEnd returns how a run failed, as a clause that can follow a description of the run. It
 // returns "" if the run succeeded.
 func (a *assembledRun) describeEnd() string {
 	switch {
@@ -67,7 +68,7 @@ func (a *assembledRun) describeEnd() string {
 	return ""
 }
 
-// Checks of one test prompt each.
+// Checks that judge whether a scripted target does what a test prompt asks for, one per prompt.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
@@ -163,7 +164,8 @@ Not required of dialects in which a server may lose text at a failure.`,
 	}).Watch,
 }
 
-// judgeFailureText judges whether the error message of the run's failure contains words.
+// judgeFailureText judges whether the error message of the failure of the run contains words. It
+// must be called only if the run has a failure event.
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
 		p.Judge(f, false,
@@ -174,8 +176,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	}
 }
 
-// describeViolations returns a space and the messages of the violations in parentheses, or "" if
-// there are none.
+// describeViolations returns the messages of the violations in parentheses, preceded by a space. It
+// returns "" if there are no violations.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -183,7 +185,8 @@ func describeViolations(broken []spec.Violation) string {
 	return " (" + joinViolations(broken) + ")"
 }
 
-// describeError returns a space and the text of an error in parentheses, or "" for nil.
+// describeError returns the text of an error in parentheses, preceded by a space. It returns "" if
+// the error is nil.
 func describeError(err error) string {
 	if err == nil {
 		return ""
@@ -202,14 +205,15 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// judgeHasText judges whether a run succeeds with a text, whatever the text is.
+// judgeHasText judges whether a run succeeds with any text that is not empty.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
-// judgeToolCalls judges whether the run has n calls of the server's tool "lookup", each with a
-// result, and then a text. If args is not "", the arguments of each call must equal it as JSON.
+// judgeToolCalls judges whether the run has n tool calls, each with a result, and succeeds with a
+// text. If args is not "", each call must be of the tool "lookup" with arguments that equal args as
+// JSON.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	p.Judge(a.bodyEnd, len(a.toolCalls) == n,
 		"got %s%s; expected %s of lookup",
@@ -271,7 +275,7 @@ func (a *assembledRun) judgeClientCall(p *spec.Pass, args string) {
 }
 
 // toolResults returns the results of client tools that are new in the request of the run: those
-// after the last message of the history that the request repeats.
+// after the last message of the user or the assistant in the request.
 func (a *assembledRun) toolResults() (texts []string) {
 	for _, part := range a.request.Parts {
 		switch part.Kind {
@@ -317,7 +321,7 @@ var ScriptResume = &spec.Check{
 	}),
 }
 
-// quoteJSON returns s as a JSON string.
+// quoteJSON returns the JSON string whose value is s.
 func quoteJSON(s string) string {
 	text, _ := json.Marshal(s)
 	return string(text)
@@ -344,8 +348,8 @@ failed), of another user, or sent in place of input that the conversation was wa
 	}),
 }
 
-// ScriptIsolated judges whether a target that is asked to recall reveals a prompt of another
-// thread.
+// ScriptIsolated judges whether a target that is asked to recall in a new thread answers "nothing",
+// and so does not reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
 	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",
@@ -376,12 +380,13 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	}),
 }
 
-// stackTracePattern matches what a stack trace of Python, Java, JavaScript or Go contains.
+// stackTracePattern matches a line that is typical of the stack traces of Python, Java, JavaScript
+// or Go.
 var stackTracePattern = regexp.MustCompile(
 	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 
-// NoStackTrace judges whether error responses contain a stack trace, which reveals internals of the
-// server.
+// NoStackTrace judges whether error responses are free of stack traces, which would reveal
+// internals of the server.
 var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
 	Doc: "errors contain no stack trace",

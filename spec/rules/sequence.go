@@ -9,9 +9,9 @@ import (
 
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// eachSequenceNumber returns a watchFunc that calls judge with each numbered event e of a stream,
-// the numbered event before it, e's number n, and last, the number of the event before. For the
-// first numbered event, before is zero and last is -1.
+// eachSequenceNumber returns a watchFunc that calls judge with each frame e of a stream that has a
+// sequence number. The argument n is the number of e; before and last are the previous frame with a
+// number and that number. For the first such frame, before is the zero Event and last is -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -27,7 +27,7 @@ func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last i
 	})
 }
 
-// SequenceIncreases judges whether each sequence number is greater than the one before.
+// SequenceIncreases judges whether each sequence number is greater than the previous one.
 var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
@@ -39,7 +39,7 @@ var SequenceIncreases = &spec.Check{
 	}),
 }
 
-// SequenceDense judges whether sequence numbers are consecutive, from 0.
+// SequenceDense judges whether the sequence numbers of a stream are consecutive and start at 0.
 var SequenceDense = &spec.Check{
 	ID:    "sequence.dense",
 	Doc:   "the sequence numbers of a stream are 0, 1, 2 and so on without gaps",
@@ -64,8 +64,8 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// describeSequence describes the sequence number n of an event for a message, followed by that of
-// the event before it. Either may be "" for an event without a number.
+// describeSequence returns a description of the sequence number n of an event, and of the number of
+// the event before it, for a message. A number is "" if its event has none.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {
@@ -77,8 +77,8 @@ func describeSequence(n, before string) string {
 	return text
 }
 
-// SequenceNeverFalls judges whether sequence numbers never decrease, in dialects where a server may
-// send an event again.
+// SequenceNeverFalls judges whether sequence numbers never decrease, and repeat only if an event is
+// sent again unchanged.
 var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
@@ -91,7 +91,8 @@ var SequenceNeverFalls = &spec.Check{
 	}),
 }
 
-// CursorPresent judges whether the events of a stream have SSE ids, from which a client can resume.
+// CursorPresent judges whether a stream has SSE ids, from which a client can resume: at least one
+// event must have an id.
 var CursorPresent = &spec.Check{
 	ID:    "cursor.present",
 	Doc:   "events have an SSE id from which a client can resume",

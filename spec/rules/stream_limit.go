@@ -7,12 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// disconnectDelay is how long a server may take to notice that a client has left. Until then the
-// stream of that client may count towards the limit.
+// disconnectDelay is how long a server may take to notice that a client has left. Until then, the
+// stream of that client may count towards the limit on concurrent streams.
 const disconnectDelay = 5 * time.Second
 
-// timeTolerance is how inaccurate recorded times may be: recordings round to milliseconds. Times
-// that differ by less count as unordered.
+// timeTolerance is the possible error of recorded times, which are rounded to milliseconds. The
+// order of two times that differ by less is unknown.
 const timeTolerance = 5 * time.Millisecond
 
 // A streamRequest is one request of the primary user for a stream, with its response and the time
@@ -22,7 +22,7 @@ type streamRequest struct {
 	bodyEnd                     spec.Event
 	opened                      bool
 	hasActivity                 bool
-	firstActivity, lastActivity time.Duration // of the first and last event; a body end counts as well
+	firstActivity, lastActivity time.Duration // of the first event after the head, and of the end of the body
 }
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation, with
@@ -54,7 +54,8 @@ func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFu
 	}
 }
 
-// observe records one event of the response: whether a stream opened, and when it was active.
+// observe records one event of the response: whether a stream opened, and the times of its first
+// event and its end.
 func (l *streamRequest) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPResponse:
@@ -68,8 +69,8 @@ func (l *streamRequest) observe(e spec.Event) {
 	}
 }
 
-// respondedAt returns the latest time at which the server may have decided on its response: the
-// time of the first event of a stream, or of the end of the body if no stream was opened.
+// respondedAt returns the latest time at which the server may have decided how to respond: the time
+// of the first event of a stream, or of the end of the body if no stream was opened.
 func (l *streamRequest) respondedAt() time.Duration {
 	if l.opened {
 		return l.firstActivity
@@ -78,7 +79,7 @@ func (l *streamRequest) respondedAt() time.Duration {
 }
 
 // countCertainlyOpen returns the number of streams in all, other than l, that were certainly open
-// during the whole time from the request of l to its response.
+// during the whole time from the request for l to its response.
 func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.firstActivity+timeTolerance <= l.request.At
@@ -89,8 +90,8 @@ func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns the number of streams in all, other than l, that may have been open for
-// the server when l was requested.
+// countPossiblyOpen returns the number of streams in all, other than l, that the server may have
+// counted as open when l was requested.
 func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.request.At <= l.request.At
@@ -102,7 +103,8 @@ func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
 	return n
 }
 
-// RefusesExcessStreams judges whether a request for a stream above the user's limit is refused.
+// RefusesExcessStreams judges whether a request for one more stream than the user may have open is
+// refused.
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams",
 	Doc: `a request for a stream above the user's limit is refused as documented
@@ -128,7 +130,8 @@ does. A stream counts as open from its first event to its last.`,
 	}),
 }
 
-// ReleasesStreams judges whether a user can open a stream again after another one has closed.
+// ReleasesStreams judges whether a user at the stream limit can open a stream after another one has
+// closed.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `a user at the stream limit can open a stream after another has closed

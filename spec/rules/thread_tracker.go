@@ -39,8 +39,8 @@ func (a *assembledRun) failedWhileBusy() bool {
 	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
 }
 
-// wasCutOff reports whether the transfer of a run that was not asked to fail was cut off. Other
-// checks report that; what the run then lacks is only a consequence.
+// wasCutOff reports whether the transfer of the run was cut off although its prompt did not ask for
+// a failure. Other checks report that; anything that the run then lacks is only a consequence.
 func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
 // isToFail reports whether the prompt of a run asks for a failure.
@@ -79,13 +79,14 @@ type threadTracker struct {
 }
 
 // A userThread identifies a thread by its id and its user. The same id stands for different threads
-// of different users, whether the request names the user or its credentials do.
+// of different users. The user is known from the request itself or from its credentials.
 type userThread struct {
 	thread, user string
 	principal    spec.Principal
 }
 
-// A trackedThread is the state of one thread after the requests that were accepted.
+// A trackedThread is the state of one thread, as determined by the requests that the server
+// accepted.
 type trackedThread struct {
 	prompts     []userPrompt  // in order
 	lastRun     *assembledRun // of the last request
@@ -99,7 +100,8 @@ type userPrompt struct {
 	run  *assembledRun
 }
 
-// newThreadTracker returns a threadTracker without runs.
+// newThreadTracker returns a threadTracker without runs. The runs use keep to retain events (see
+// keeper).
 func newThreadTracker(keep func(spec.Event) *spec.Event) *threadTracker {
 	return &threadTracker{
 		keep: keep, threads: map[userThread]*trackedThread{}, possiblePrompts: map[string][]string{},
@@ -172,8 +174,8 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
-// newRun returns a new run for a request, with the prompts that came before it in its thread. It
-// does not add the run to the tracker.
+// newRun returns a new run for a request, with the prompts that preceded the request in its thread.
+// It does not add the run to the tracker.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
@@ -210,8 +212,8 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	return a
 }
 
-// isBusy reports whether a run may be active in a thread: for at least one user of the thread, the
-// end of the last run was not seen.
+// isBusy reports whether a run may be active in the thread with the given id: for at least one user
+// of the thread, the end of the last run was not seen. It returns false if thread is "".
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -221,10 +223,11 @@ func (t *threadTracker) isBusy(thread string) bool {
 	return false
 }
 
-// certainPrompts returns the prompts that the server has certainly stored in a thread before a
-// request, in order. It moves all others to the possible prompts: those of runs that were not seen
-// to succeed by then, of canceled runs, of requests in place of input that the thread waited for,
-// and of other users in a thread with the same id.
+// certainPrompts returns, in order, the prompts that the server has certainly stored in a thread
+// before a request. It removes the others from state and records them as possible prompts: those of
+// canceled runs, of runs that were not seen to succeed before the request, and of requests that
+// were sent in place of input for which the thread was waiting. The prompts of other users in a
+// thread with the same id are recorded as possible, too.
 func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
 		late := s.run.endedAt > request.At
@@ -247,15 +250,15 @@ func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event)
 	return certain
 }
 
-// addPossiblePrompt records that a prompt may have been stored in a thread.
+// addPossiblePrompt records that the server may have stored a prompt in a thread.
 func (t *threadTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
 	}
 }
 
-// observeResponse updates the tracker with the head of a response, from which it determines whether
-// the request was accepted and which run the response streams.
+// observeResponse updates the tracker with the head of a response. The head shows whether the
+// request was accepted and which run, if any, the response streams.
 func (t *threadTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()
@@ -284,8 +287,8 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 	}
 }
 
-// observeBodyEnd is called at the end of a body. It adds the streamed run to the finished runs, and
-// updates the state of the thread: its prompts and the input that it waits for.
+// observeBodyEnd updates the tracker with e, the end of a body. It adds the streamed run to the
+// finished runs, and updates the state of the thread: its prompts and the input for which it waits.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
@@ -326,14 +329,15 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	}
 }
 
-// hasOpenClientCall reports whether a run left a call of a client tool to the client.
+// hasOpenClientCall reports whether the run has a call of a client tool without a result, which is
+// left to the client.
 func (a *assembledRun) hasOpenClientCall() bool {
 	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
 		return !u.hasResult && offersTool(a.request, u.name)
 	})
 }
 
-// isCanceled reports whether a run was canceled.
+// isCanceled reports whether any accepted cancel request applies to the run a.
 func (t *threadTracker) isCanceled(a *assembledRun) bool {
 	for _, cancel := range t.cancels {
 		if (completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}).isCanceledBy(cancel) {

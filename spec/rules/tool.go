@@ -131,7 +131,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 	}),
 }
 
-// ToolIDsUnique judges whether the id of a tool call is used for another call.
+// ToolIDsUnique judges whether each tool call of a conversation has an id of its own.
 var ToolIDsUnique = &spec.Check{
 	ID:    "tool.ids-unique",
 	Doc:   "the id of a tool call is not used for another call of the conversation",
@@ -188,8 +188,8 @@ an earlier stream of the conversation.`,
 }
 
 // watchResultOrder returns a function that judges the order of calls and results in one stream. The
-// ids in earlier are the completed calls of the thread so far, to which it adds those of this
-// stream.
+// map earlier holds the ids of the completed calls of the thread so far. The returned function adds
+// the completed calls of this stream to it.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -233,8 +233,8 @@ type callState struct {
 	ended, hasResult bool
 }
 
-// A callTracker tracks the tool calls of one stream whose request offers client tools, to find the
-// calls that are left to the client.
+// A callTracker tracks the tool calls of one stream whose request offers client tools. It is used
+// to find the calls that are left to the client.
 type callTracker struct {
 	request         spec.Event
 	keep            func(spec.Event) *spec.Event
@@ -259,7 +259,8 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 // isClientTool reports whether the request offers the tool of a call.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// observe updates the state of the call that e belongs to, and adds a call that e starts.
+// observe updates the state of the call to which e belongs. If e starts a call, observe adds the
+// call.
 func (c *callTracker) observe(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
@@ -328,8 +329,8 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	}),
 }
 
-// ClientCallIsOffered judges whether each call that the server leaves to the client is of a tool
-// that the client offered.
+// ClientCallIsOffered judges whether each call without a result, which is left to the client, is of
+// a tool that the request offers.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
@@ -366,7 +367,7 @@ Further tool calls, their results and empty deltas may follow.`,
 	}),
 }
 
-// InterruptIsLast judges whether anything but the end of the run follows an interrupt.
+// InterruptIsLast judges whether only the end of the run follows an interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt

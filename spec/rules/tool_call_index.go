@@ -2,8 +2,8 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the tool call of a run that an event belongs to. All lookups take amortized
-// constant time because a stream may have very many calls.
+// A toolCallIndex finds the tool call of a run to which an event belongs. All lookups take
+// amortized constant time because a stream may have very many calls.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall
 	byPosition       map[contentKey]matchingToolCalls // by the position of the call
@@ -11,11 +11,12 @@ type toolCallIndex struct {
 	unanswered       matchingToolCalls                // in order; may contain calls that have a result by now
 }
 
-// matchingToolCalls lists the tool calls that an event may belong to, and separately those of them
-// that have no id.
+// matchingToolCalls lists the tool calls to which an event may belong: all of them, and separately
+// those that have no id.
 type matchingToolCalls struct{ all, withoutID []*assembledCall }
 
-// with returns c with the call u added to its lists.
+// with returns c with the call u added: to the list of all calls and, if u has no id, to the list
+// of calls without an id.
 func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
@@ -23,8 +24,8 @@ func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of candidates that e may belong to: all of them, or, if e
-// has a call id, only calls without an id, as those with another id are ruled out.
+// matching returns a pointer to the list of calls to which e may belong. If e has a call id, these
+// are only the calls without an id, because a call with another id is ruled out.
 func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
@@ -33,8 +34,8 @@ func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call of the list for which fits returns true, or nil if there is
-// none. It removes the calls before it from the list, because a call that does not fit now never
-// fits later.
+// none. It removes the calls before that one from the list, because a call that does not fit now
+// never fits later.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -48,8 +49,8 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 // positionOf returns the position of an event in its stream's content: its message id and index.
 func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
-// toolCallFor returns the tool call that e belongs to, found by its id or, where ids are missing,
-// by position or order. If the run does not have it yet, toolCallFor adds it.
+// toolCallFor returns the tool call to which e belongs, found by its id or, where ids are missing,
+// by position or order. If the run does not have that call yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -60,7 +61,7 @@ func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	return u
 }
 
-// find returns the call that e belongs to, or nil if the index does not have it.
+// find returns the call to which e belongs, or nil if the index does not have it.
 func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	if u := s.byID[e.Call]; u != nil && e.Call != "" {
 		return u
@@ -78,8 +79,8 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call in places at the position of e for which fits returns true, or nil
-// if there is none. An event that names no message has no position.
+// findAt returns the first call in places at the position of e for which fits returns true. It
+// returns nil if there is no such call, or if e has no position because it names no message.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]matchingToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
@@ -94,7 +95,7 @@ func (s *toolCallIndex) findAt(
 	return u
 }
 
-// add adds a new call to the index, by its id and its position.
+// add adds the new call u to the index, by its id, by its position, and to the unanswered calls.
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
@@ -108,7 +109,8 @@ func (s *toolCallIndex) add(u *assembledCall) {
 	s.unanswered = s.unanswered.with(u)
 }
 
-// addResult adds a call that got its result to the index, by the position of the result.
+// addResult adds the call u, whose result has arrived, to the index by the position of that result.
+// The index must already contain u.
 func (s *toolCallIndex) addResult(u *assembledCall) {
 	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
 }

@@ -63,7 +63,7 @@ type streamResponses struct{ streams, others []responsePair }
 type responsePair struct{ request, response spec.Event }
 
 // add judges the status and the content coding of a response, each for its own requirement. If the
-// status is 200, it keeps the response for judge.
+// status is 200, add also keeps the response, so that judge can judge its media type.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
@@ -84,9 +84,9 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 }
 
 // judge judges the media types of the collected responses. A response that is not a stream normally
-// violates the requirement on the media type. It violates the requirement on a default instead, if
-// its request relied on that default and the same operation returned a stream to a request that did
-// not.
+// violates the requirement on the media type. It violates the requirement on a default instead if
+// two conditions hold: its request relied on that default, and the same operation returned a stream
+// to a request that did not.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Promised.MediaType}, x.request.Omitted...) {
@@ -154,7 +154,7 @@ func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	return false
 }
 
-// FramesHaveDataOnly judges whether frames have SSE fields other than data.
+// FramesHaveDataOnly judges whether data is the only SSE field of each frame.
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
 	Doc: `frames have no SSE field other than data

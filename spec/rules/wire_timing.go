@@ -35,13 +35,13 @@ its run began may deliver the earlier deltas at once, and a canceled run may be 
 	}),
 }
 
-// minDeltaSpan is the shortest time between the first and the last delta that is judged. In less
-// time, a network may deliver a correct stream in one piece.
+// minDeltaSpan is the shortest requested time between the first and the last delta of a stream that
+// is judged. In less time, a network may deliver a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// scriptedDeltaSpan returns the time between the first and the last delta that a request asks a
-// scripted target for. The second result is false if the target is not scripted, if the prompt is
-// not conformance:slow, or if the time is shorter than minDeltaSpan.
+// scriptedDeltaSpan returns the time between the first and the last delta for which a request asks
+// a scripted target. The second result is false if the target is not scripted, if the prompt is not
+// conformance:slow, or if the time is shorter than minDeltaSpan.
 func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, interval, _ := strings.Cut(argument, " ")
