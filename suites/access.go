@@ -13,7 +13,7 @@ import (
 )
 
 // accessScenarios are the scenarios that test credentials, the ownership of threads, runs and
-// files, and the limit of streams that one user may have open.
+// files, and the limit on the number of streams that one user may have open.
 var accessScenarios = []Scenario{
 	{
 		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's (needs --header)",
@@ -32,9 +32,9 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests as
-// the user, and as each of the others, whom the server must refuse. It sends cancel requests during
-// the stream of a run, so that there is a run to cancel.
+// requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
+// both as the primary user and as each principal in others. The server must refuse the latter. The
+// cancel requests are sent while the stream of a run is open, so that there is a run to cancel.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -55,20 +55,21 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// templateCapabilities maps a template to the capability that a server needs for it. The requests
-// of a template are not sent to a server that lacks the capability.
+// templateCapabilities maps each template for stored data to the capability that the server needs
+// for it. The suite does not send the requests of a template to a server that lacks the capability.
 var templateCapabilities = map[string]string{
 	"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe",
 }
 
-// hasTemplate reports whether the dialect has a template.
+// hasTemplate reports whether the dialect has the template with the given name.
 func (t *Conversation) hasTemplate(template string) bool {
 	_, ok := t.dialect.TemplateOperation(template)
 	return ok
 }
 
-// sendAsEach sends the request of a template about the user's thread, once as each of the other
-// principals. Each request that starts a run gets a new run id.
+// sendAsEach sends the request of the template, filled from e, once as each principal in others. If
+// the request starts a run, it gets a new run id each time, which is then also that of the
+// conversation.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -78,8 +79,9 @@ func (t *Conversation) sendAsEach(others []spec.Principal, template string, e sp
 	}
 }
 
-// sendAs sends a request as a principal and reports whether the response is a success (2xx). It
-// closes the connection of a successful stream once the head has arrived: only the status matters.
+// sendAs sends request r as principal who and reports whether the response is a success (2xx). If
+// the response is a successful event stream, sendAs closes the connection as soon as the head has
+// arrived: only the status matters.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	r.Principal = who
 	return t.send(r, wire.StopWhen{Until: func(r spec.Response) bool {
@@ -87,9 +89,10 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	}})
 }
 
-// requestStoredAsOthers requests the history, uploads a file, has its URL signed and requests a
-// transcription, each as the user and then as each of the others. If one of the others is the other
-// user, that user also requests the history of the latest thread.
+// requestStoredAsOthers requests the history, uploads a file, requests a signed URL for the file
+// and requests a transcription, each first as the primary user and then as each principal in
+// others. If others contains the other user, that user also requests the history of their latest
+// thread.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
@@ -116,12 +119,13 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 const MaxStreamLimit = 256
 
 // disconnectTimeout is how long a server may take to notice that a client closed its streams. Until
-// then the server may still refuse new ones.
+// then, the server may still refuse to open new streams for that client.
 const disconnectTimeout = 6 * time.Second
 
-// runStreamLimit plays the stream-limit scenario: it opens as many streams as are allowed, requests
-// one more, which the server must refuse, and one after the others were closed. All streams are of
-// one run, so the limit is reached whether the server counts by user, thread or run.
+// runStreamLimit plays the stream-limit scenario. It opens as many streams as are allowed and
+// requests one more, which the server must refuse. After these streams were closed, it requests
+// another one. All streams belong to one run, so that the limit is reached whether the server
+// counts by user, thread or run.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
@@ -139,8 +143,8 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// openStreams is a set of streams of one run that the client keeps open until closeAt, in order to
-// reach the stream limit.
+// openStreams is a set of streams that all belong to one run. The client keeps the streams open
+// until closeAt, in order to reach the stream limit.
 type openStreams struct {
 	conversation *Conversation
 	request      spec.Request
@@ -149,11 +153,11 @@ type openStreams struct {
 }
 
 // settleDelay is how long the client waits before and after it requests the stream that exceeds the
-// limit, so that the others are certainly open meanwhile.
+// limit, so that all other streams are certainly open at that time.
 const settleDelay = 50 * time.Millisecond
 
-// tryOpen requests a stream, closes the connection after its first event and returns the status
-// code, 0 if there is no response.
+// tryOpen requests a stream and closes the connection after the first event. It returns the status
+// code of the response, or 0 if there is no response.
 func (h *openStreams) tryOpen() (status int) {
 	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
 		status = r.Status
@@ -162,9 +166,9 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open requests a stream and returns its status code as soon as it is known, 0 if there is no
-// response. It reads the stream in the background and closes the connection when the next bytes
-// arrive after closeAt.
+// open requests a stream and returns the status code of the response. It returns 0 if there is no
+// response, or if the status is 200 and the body is empty. It reads the stream in the background
+// and closes the connection when bytes arrive for the second time after closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
@@ -186,8 +190,9 @@ func (h *openStreams) open() int {
 	return <-status
 }
 
-// retryWhileFull calls open again while it returns the status 429 (too many streams), for at most
-// [disconnectTimeout]. It reports whether the last status was 200.
+// retryWhileFull calls open until it returns a status other than 429 (too many streams), but stops
+// after [disconnectTimeout]. It reports whether the last status was 200. It returns false if the
+// context of the conversation ends.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()
@@ -200,7 +205,8 @@ func (h *openStreams) retryWhileFull(open func() int) bool {
 	}
 }
 
-// sleep waits for d. It returns false, at once, if the context of the conversation ends before.
+// sleep waits for d and returns true. If the context of the conversation ends first, it returns
+// false at once.
 func (h *openStreams) sleep(d time.Duration) bool {
 	select {
 	case <-h.conversation.ctx.Done():

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A accessServer is a small server of runs that tells its users apart, or fails to in one way.
+// An accessServer is a small server of the runs protocol that distinguishes its users. The field
+// wrong names the one way in which it fails to do so; "" means that it is correct.
 type accessServer struct {
 	tokens     map[string]string // token → user; nil: nobody is asked
 	maxStreams int               // streams of a user
@@ -40,7 +41,8 @@ func (d *accessServer) refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, `{"status":%d,"detail":"refused","code":%q}`, status, code)
 }
 
-// who is the user, "" after a refusal.
+// who returns the name of the user who sent the request. If the user is unknown, it refuses the
+// request and returns "".
 func (d *accessServer) who(w http.ResponseWriter, r *http.Request) string {
 	if d.tokens == nil {
 		return "everybody"
@@ -145,7 +147,8 @@ func (d *accessServer) run(w http.ResponseWriter, r *http.Request, user, thread,
 	}
 }
 
-// enter counts a stream, unless there are too many.
+// enter counts one more open stream of the user and returns true. It returns false if the user
+// already has as many streams as allowed.
 func (d *accessServer) enter(user string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +197,7 @@ func (d *accessServer) tell(w http.ResponseWriter, r *http.Request, user string,
 	}
 }
 
-// script is what a run says, and how long after one another.
+// script returns the events of the run, and the time between two successive events.
 func (r *accessServerRun) script() (events []string, apart time.Duration) {
 	deltas := []string{"no", " idea"}
 	if words, ok := strings.CutPrefix(r.prompt, "conformance:text "); ok {

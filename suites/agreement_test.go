@@ -25,7 +25,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// folders are the recorded servers' and what they are judged as.
+// folders maps each folder of recordings of other servers to the dialect in which they are judged.
 var folders = map[string]string{
 	"agentscope/1.1.5": "agentscope@1.1", "agentscope/1.1.5-text": "agentscope@1.1", "agentscope/0.1.6": "agentscope@0.1",
 	"agentscope-java/1.0.0": "agentscope-java@1.0", "agentscope-java/1.0.0-unpaced": "agentscope-java@1.0",
@@ -33,7 +33,7 @@ var folders = map[string]string{
 	"agkit/cloudbase-agent-server-0.1.1+langgraph-adapter-0.1.1": "agkit@0.0.10",
 }
 
-// corpus is every conversation that the project has written down.
+// corpus returns all recorded conversations in the test data of the project.
 func corpus(t *testing.T) (all []*transcript.Transcript) {
 	const data = "../spec/rules/testdata"
 	files, _ := filepath.Glob(data + "/*.txtar")
@@ -56,8 +56,8 @@ func corpus(t *testing.T) (all []*transcript.Transcript) {
 	return all
 }
 
-// A recording and a live run of the same bytes give the same findings, about the
-// same events, at the same places.
+// TestDriversAgree checks that a recording and a live conversation with the same bytes lead to the
+// same verdicts and findings, at the same events and positions.
 func TestDriversAgree(t *testing.T) {
 	var replayed, findings atomic.Int64
 	var wait sync.WaitGroup
@@ -97,7 +97,7 @@ func TestDriversAgree(t *testing.T) {
 	}
 }
 
-// unplayable says why a conversation cannot be asked for again.
+// unplayable returns the reason why a recorded conversation cannot be replayed, or "" if it can.
 func unplayable(tr *transcript.Transcript) string {
 	for _, x := range tr.Trace.Exchanges {
 		switch {
@@ -129,7 +129,8 @@ func frames(body []byte) (n int) {
 
 var durations = regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`)
 
-// conclusions are everything that the rules say of a conversation.
+// conclusions returns the verdicts and findings of all checks for a conversation, one line each,
+// without durations.
 func conclusions(d *dialect.Dialect, trace spec.Trace) (all []string) {
 	h := spec.Run(d.Plan(rules.All), d.Events(trace), nil)
 	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
@@ -158,7 +159,8 @@ func difference(a, b []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// replay asks for a conversation again, of a server that answers as recorded.
+// replay sends the requests of a recorded conversation again, to a server that responds as
+// recorded, and returns the new recording.
 func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.Trace, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,7 +217,8 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 	return heard, nil
 }
 
-// meanwhile says that x was asked while something that was asked before was still told.
+// meanwhile reports whether x was requested while the response of an earlier exchange was still
+// arriving. before holds the earlier exchanges.
 func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	return slices.ContainsFunc(before, func(y spec.Exchange) bool {
 		reads := y.Response.Arrivals
@@ -223,8 +226,8 @@ func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	})
 }
 
-// An idleGuard makes the client leave an event stream that sends one endless event. Bodies that are
-// not event streams, or that have a content coding, are bounded only by the general limits.
+// idleGuard returns an idle timeout for the replay of tr that is longer than any pause in the
+// recording.
 func idleGuard(tr *transcript.Transcript) time.Duration {
 	longest := time.Duration(0)
 	for _, cues := range tr.Playback {
@@ -237,7 +240,8 @@ func idleGuard(tr *transcript.Transcript) time.Duration {
 	return longest + 1500*time.Millisecond
 }
 
-// answer says one recorded response.
+// answer reads a request from conn and sends the recorded response of exchange i, with its pauses
+// and its kind of end. It closes conn.
 func answer(conn net.Conn, tr *transcript.Transcript, i int) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
@@ -274,7 +278,9 @@ func answer(conn net.Conn, tr *transcript.Transcript, i int) {
 	}
 }
 
-// head says status line and fields, with a framing that can end as recorded.
+// head writes the status line and the header fields of x, with a framing that can end as recorded.
+// chunked and plain report whether the body must be sent in chunks or unchanged; both are false if
+// there is no body.
 func head(w io.Writer, x spec.Response, method string) (chunked, plain bool) {
 	proto := x.Proto
 	if !strings.HasPrefix(proto, "HTTP/1.") {

@@ -9,17 +9,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Values that the attachments scenario uses.
+// Constants of the attachments scenario: the id and the URL that the server must not accept, and a
+// limit on what the client fetches.
 const (
 	missingFileSuffix = "-conformance-nothing"                // makes the id of a file that does not exist
 	foreignURL        = "https://elsewhere.invalid/image.png" // of no server (RFC 2606, section 2)
 	maxFetchBytes     = 1 << 20                               // bytes of a file that are fetched
 )
 
-// runAttachments plays the attachments scenario: it uploads an image, fetches it, sends it in a
-// message, and does the same with a newly signed URL of it. Then it requests a signed URL of a file
-// that does not exist, and starts a run with an image of another server. Checks judge the
-// responses.
+// runAttachments plays the attachments scenario. It uploads an image, fetches the image and sends
+// it in a message. It requests a new signed URL for the image, and fetches and sends that as well.
+// Then it requests a signed URL for a file that does not exist, and starts a run with an image of
+// another server. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -39,8 +40,8 @@ func runAttachments(t *Conversation) {
 	t.StartRun("uploaded", image)
 }
 
-// fetch requests a signed URL without credentials, as a browser would. It requests nothing if the
-// URL is invalid or does not belong to the target's origin.
+// fetch requests link, a signed URL, without credentials, as a browser would. It requests nothing
+// if link is invalid or does not belong to the target's origin.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
@@ -59,7 +60,8 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether a has the scheme, host and port of b and contains no credentials.
+// isSameOrigin reports whether the URL a has the same scheme, host and port as the URL b, and a
+// contains no credentials.
 func isSameOrigin(a, b *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// hand holds a desk to what the documents say of uploads. Found is what is wrong, "?"
-// with what should be otherwise; silent is what was not judged. What the target is said
-// to lack is not tried.
+// hand tests the server d with the scenarios about files. found lists the violated requirements on
+// uploads, those below MUST with a question mark; silent lists the requirements on uploads that
+// were not judged. lacks are capabilities that the target is declared to lack, besides history.
 func hand(t *testing.T, d *uploadServer, name string, lacks ...string) (found, silent []string) {
 	t.Helper()
 	runs, err := dialect.Open(name)
@@ -64,13 +64,14 @@ func hand(t *testing.T, d *uploadServer, name string, lacks ...string) (found, s
 	return found, silent
 }
 
-// isUpload says whether a requirement is about uploads.
+// isUpload reports whether the requirement with the given id is about uploads.
 func isUpload(id string) bool {
 	return slices.ContainsFunc([]string{"runs.attachments.", "runs.transcribe.", "runs.create.binary-", "runs.errors.code-att", "runs.errors.code-audio", "runs.errors.malformed"},
 		func(area string) bool { return strings.HasPrefix(id, area) })
 }
 
-// A right server passes, however odd it is; each fault is found, and nothing else.
+// TestUploads checks that correct servers pass, including unusual ones, and that in each faulty
+// server exactly its own fault is found.
 func TestUploads(t *testing.T) {
 	for how, c := range map[string]struct{ found, silent string }{
 		"": {},
@@ -137,8 +138,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// Who asks for a link says nothing of the user, nor of whatever else the target was said
-// to need; and a link to another host, or port, is not asked for.
+// TestLinksAreAskedForByNobody checks that signed URLs are requested without credentials and
+// without other configured header fields, and that a URL of another host or port is not requested.
 func TestLinksAreAskedForByNobody(t *testing.T) {
 	runs, err := dialect.Open("runs")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// setText sets the message and the advice of the cause. parts are the results of all scenarios.
+// setText sets the message and the advice of the cause. parts are the results of all scenarios of
+// target t.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
 		c.Message, c.Advice = unplayedText(*c, t, parts)
@@ -30,8 +31,8 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges returns the number of exchanges in parts with the symptom and status of the cause,
-// 0 for [SymptomNotScripted], which is about the whole run.
+// countExchanges returns how many exchanges in parts have the same symptom and status as the cause.
+// It returns 0 for [SymptomNotScripted], which concerns the whole run.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -43,8 +44,9 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	return n
 }
 
-// unplayedText returns the message and the advice of a cause that kept scenarios from being played.
-// The message names these scenarios, unless no scenario at all could be played.
+// unplayedText returns the message and the advice for a cause that kept scenarios from being
+// played. The message names these scenarios, unless the cause is fatal. The advice is "" if there
+// is none.
 func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
@@ -74,8 +76,8 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 	return message, ""
 }
 
-// joinFirst joins at most limit of the names with commas. If there are more, it adds their number:
-// "a, b, … and 3 more".
+// joinFirst joins the first names, at most limit of them, with commas. If there are more names, it
+// appends how many were left out: "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -83,9 +85,10 @@ func joinFirst(names []string, limit int) string {
 	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// describeResponse describes a response for a message: its status line and, if the exchange has a
-// symptom, its content type or the beginning of its body, as in `404 Not Found, body:
-// '{"detail":"Not Found"}'`. If there was no response, it says why.
+// describeResponse describes the response of the exchange for a message, as in `404 Not Found,
+// body: '{"detail":"Not Found"}'`. It returns the status line and, if the exchange has a symptom
+// and the body is not empty, the content type or the beginning of the body. If there was no
+// response, it returns the reason.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -110,8 +113,8 @@ func (o exchangeSummary) describeResponse() string {
 	return s
 }
 
-// describeEnd returns why a response ended early: the text of its error after the first colon, or
-// all of the text if there is no colon.
+// describeEnd returns why the response ended early: the part of the error text after the first
+// colon, or the whole text if it has no colon. The response must have ended with an error.
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
 	if _, detail, ok := strings.Cut(why, ": "); ok {
@@ -120,8 +123,8 @@ func (o exchangeSummary) describeEnd() string {
 	return why
 }
 
-// notHTTPDetail says what the server sent instead of HTTP: "it sent", with a quotation of the first
-// bytes, or the text of the error if it has no quotation.
+// notHTTPDetail returns what the server sent instead of HTTP: "it sent" and a quotation of the
+// first bytes. If the error quotes no bytes, it returns the text of the error.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -130,14 +133,14 @@ func (o exchangeSummary) notHTTPDetail() string {
 	return detail
 }
 
-// statusLine returns a status with its reason phrase, such as "404 Not Found". The phrase is the
-// server's; the standard one if the server sent none.
+// statusLine returns a status code with its reason phrase, such as "404 Not Found". If reason is
+// "", it uses the standard phrase for the status.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
-// url returns the absolute URL of an exchange's request without credentials, or only its path and
-// query if the base URL of the target is not known.
+// url returns the absolute URL of the request in exchange o, without credentials. If the base URL
+// of the target is not known, it returns only the path and query.
 func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
 		return o.requestTarget
@@ -145,7 +148,7 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// message says in one line what was seen in the exchange that shows the cause.
+// message returns, as one line, what was seen in the exchange that shows the cause.
 func (c Cause) message(t Target) string {
 	o := c.exchange
 	switch c.Kind {
@@ -195,8 +198,8 @@ func (c Cause) message(t Target) string {
 	return c.streamMessage(t)
 }
 
-// notEventStreamMessage describes a successful response (2xx) whose media type is not that of an
-// event stream although its operation requires one.
+// notEventStreamMessage returns the message about a successful response (2xx) that is not an event
+// stream although the operation requires an event stream.
 func (o exchangeSummary) notEventStreamMessage() string {
 	status, body := statusLine(o.status, o.reason), "no body"
 	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
@@ -215,7 +218,8 @@ func (o exchangeSummary) notEventStreamMessage() string {
 }
 
 // isOneJSONValue reports whether a body is a single JSON value, rather than one JSON value per
-// line. A body that was cut at [maxBodyPrefix] bytes counts if its beginning is that of one value.
+// line. For a body that was cut at [maxBodyPrefix] bytes, it reports whether these bytes are the
+// beginning of a single value.
 func isOneJSONValue(body []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value json.RawMessage
@@ -225,7 +229,7 @@ func isOneJSONValue(body []byte) bool {
 	return !decoder.More()
 }
 
-// streamMessage says in one line what is wrong with an event stream that the server did open.
+// streamMessage returns, as one line, what is wrong with the event stream that shows the cause.
 func (c Cause) streamMessage(t Target) string {
 	o := c.exchange
 	stream := "the stream of " + o.operation
@@ -262,8 +266,8 @@ func (c Cause) streamMessage(t Target) string {
 	return c.Kind
 }
 
-// advice says what the user can do about a cause that an exchange shows, "" if there is nothing to
-// say.
+// advice returns what the user can do about a cause that an exchange shows, or "" if there is no
+// advice.
 func (c Cause) advice(t Target) string {
 	o := c.exchange
 	switch c.Kind {
@@ -313,8 +317,8 @@ func (c Cause) advice(t Target) string {
 	return c.streamAdvice(t)
 }
 
-// notEventStreamAdvice says what the user can do about a successful response (2xx) that should be
-// an event stream but has another media type.
+// notEventStreamAdvice returns what the user can do about a successful response (2xx) that should
+// be an event stream but has another media type.
 func notEventStreamAdvice(o exchangeSummary) string {
 	switch media := o.header.MediaType(); {
 	case media == "text/html":
@@ -325,8 +329,8 @@ func notEventStreamAdvice(o exchangeSummary) string {
 	return "send Content-Type: text/event-stream"
 }
 
-// streamAdvice says what the user can do about an event stream that was opened but is wrong, "" if
-// there is nothing to say.
+// streamAdvice returns what the user can do about an event stream that was opened but is wrong, or
+// "" if there is no advice.
 func (c Cause) streamAdvice(t Target) string {
 	switch c.Kind {
 	case SymptomNoData:
@@ -356,7 +360,8 @@ func (c Cause) streamAdvice(t Target) string {
 	return ""
 }
 
-// hostPort returns "host:port" of a URL. A URL without a port gets the default port of its scheme.
+// hostPort returns the host and the port of a URL as "host:port". If the URL has no port, it uses
+// the default port of the scheme.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -364,9 +369,9 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// similarDialect returns the name of the dialect, other than own, in which the largest share of a
-// stream's events is valid. It returns "" if that share is less than four in five for every
-// dialect.
+// similarDialect returns the name of the dialect, other than own, in which most of the events at
+// the beginning of the stream are valid. It returns "" if at most 79 % of these events are valid in
+// every other dialect.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -392,8 +397,9 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations lists how a run is started in the other families, one operation each: "runs
-// has POST /api/v1/agent/runs, …". Operations with the name of own's are left out.
+// otherPromptOperations lists operations that start runs in dialects other than own, at most one
+// for each family: "runs has POST /api/v1/agent/runs, …". It leaves out operations whose name is
+// the same in own. It returns "" if there are none.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -413,8 +419,9 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL to which the Location of a redirect leads. It returns "" if the
-// Location has no host or does not end with the path of the operation.
+// redirectBase returns the base URL to use instead of the one that led to a redirect: the Location
+// without the path of the operation. It returns "" if the Location is invalid, has no host or does
+// not end with that path.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Cause is one fact that kept a target from being tested, completely or in part.
+// A Cause is one reason why a target could not be tested, or could be tested only in part.
 type Cause struct {
 	Kind      string // one of the symptoms
 	Message   string // what was seen, in one line
@@ -25,22 +25,23 @@ type Cause struct {
 	exchange exchangeSummary
 }
 
-// A Diagnosis holds the causes of a run and which results of checks each of them explains.
+// A Diagnosis holds the causes found in the results of a run, and which check results each cause
+// explains.
 type Diagnosis struct {
 	Causes  []Cause        // the most severe first
 	causeOf map[[2]int]int // indexes of scenario result and check result → index of the cause
 }
 
-// CauseOf returns the index in Causes of the cause that explains one result of a check. part is the
-// index of the scenario's result, and result that of the check's result in it. ok is false if no
-// cause explains it.
+// CauseOf returns the index, in d.Causes, of the cause that explains a check result. part is the
+// index of the scenario result in the argument of [Diagnose], and result the index of the check
+// result in Evaluation.Results of that scenario. ok is false if no cause explains the check result.
 func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
-// Diagnose returns the causes that kept checks from being judged or made them fail. parts are the
-// evaluated results of all scenarios of target t.
+// Diagnose returns the causes that kept checks from judging the target, or that made checks fail.
+// parts are the evaluated results of all scenarios that were played against target t.
 func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	d := Diagnosis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
@@ -100,7 +101,8 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	return all
 }
 
-// classifyError returns the symptom for an error of [wire.Client], and its text for people.
+// classifyError returns the symptom for an error that kept a scenario from being played, and the
+// text of the error for reports. The symptom is [SymptomNotSent] if err is not a [wire.Error].
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
@@ -112,10 +114,10 @@ func classifyError(err error) (kind, why string) {
 	return SymptomUnreachable, w.Error()
 }
 
-// fatalCauses returns the one fatal cause of the exchanges, or nil. A cause is fatal if every valid
-// request of the primary user that starts a run shows a symptom, so that no run could be judged;
-// failing that, if every such request for a stream does. The cause is the most frequent of these
-// symptoms.
+// fatalCauses returns the one fatal cause that the exchanges show, or nil if there is none. It
+// looks at the primary user's valid requests that start runs, and then at those that only request
+// streams. If all requests of either group show a symptom, nothing could be judged: the cause is
+// the most frequent of these symptoms.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -143,16 +145,15 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	return nil
 }
 
-// newCause returns a cause of the given kind. Its evidence is exchange i of the scenario's result
-// p.
+// newCause returns a cause of the given kind, with exchange i of scenario result p as its evidence.
 func newCause(kind string, p ScenarioResult, i int) Cause {
 	o := p.summaries[i]
 	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
 }
 
-// firstOccurrence moves the evidence of a cause to the first exchange in parts with its symptom and
-// operation whose request is valid and the primary user's. ok is false, and the cause unchanged, if
-// there is no such exchange.
+// firstOccurrence returns c with other evidence: the first exchange in parts that has the same
+// symptom and operation, and a valid request of the primary user. If there is no such exchange, it
+// returns c unchanged and false.
 func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -165,8 +166,8 @@ func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	return c, false
 }
 
-// findSymptom returns a cause whose evidence is the first exchange in parts with the given symptom.
-// It returns false if no exchange has it.
+// findSymptom returns a cause of the given kind. Its evidence is the first exchange in parts that
+// has this symptom. If no exchange has the symptom, findSymptom returns false.
 func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -178,9 +179,10 @@ func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// findNotScripted returns the cause that the agent does not follow the test prompts or, if no
-// response has any text, that the server sends no text. It returns false if neither is so, or if
-// the target is not expected to follow the prompts.
+// findNotScripted returns a cause of kind [SymptomNotScripted] if the agent does not follow the
+// test prompts, or of kind [SymptomNoText] if no response has any text. It returns false if the
+// agent follows the prompts, if the target is not expected to follow them, or if no exchange shows
+// the cause.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") {
 		return Cause{}, false
@@ -207,9 +209,9 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	return Cause{}, false
 }
 
-// findEncoded returns the cause that the server sends streams with a content coding that was not
-// requested. It returns false if no stream has one. Such a stream is decoded and judged, but other
-// clients cannot read it.
+// findEncoded returns a cause of kind [SymptomContentCoding] if the server sends a stream with a
+// content coding that was not requested, and false otherwise. Such a stream is decoded and judged,
+// but other clients may be unable to read it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -221,8 +223,9 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	return Cause{}, false
 }
 
-// attribute sets, for each result of a check, the first cause that alone explains it, and for each
-// cause the number of checks it explains results of.
+// attribute records, for each check result in parts, the first cause that is sufficient to explain
+// the result. It also sets the Checks field of each cause to the number of checks with a result
+// that the cause explains.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -250,8 +253,8 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	}
 }
 
-// dropUnused removes the causes that explain no result. Fatal causes and unrequested content
-// codings stay, because they affect all clients.
+// dropUnused removes the causes that explain no check result, and adjusts the indexes in d.causeOf.
+// It keeps fatal causes and unrequested content codings, because they affect all clients.
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
@@ -287,7 +290,8 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	return c.Fatal || slices.ContainsFunc(p.summaries, c.matchesSymptom)
 }
 
-// matchesSymptom reports whether an exchange has the same symptom and status as the cause.
+// matchesSymptom reports whether exchange o has the same symptom and status as the cause. It
+// returns false if the evidence of the cause is not an exchange.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.status
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of the replays that tell intermittent findings from constant ones, so that a run with many
-// findings does not take much longer.
+// Limits on the replays that distinguish intermittent findings from constant ones. They keep a run
+// with many findings from taking much longer.
 const (
 	confirmReplays        = 2               // of each scenario
 	maxConfirmedScenarios = 6               // that are replayed
 	maxQuickDuration      = 2 * time.Second // of a scenario that is replayed
 )
 
-// confirmFindings replays scenarios that have findings, with new ids, and marks each finding that
-// does not occur in every replay with the number of plays in which it occurred. Verdicts do not
-// change: a violation that occurs once is a violation.
+// confirmFindings replays scenarios that have findings, with new ids. If a finding does not occur
+// in every replay, confirmFindings stores in it the number of plays and the number of those in
+// which it occurred. Verdicts do not change: a violation that occurs once is a violation.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -60,8 +60,9 @@ func findingKeys(p ScenarioResult) map[findingKey]bool {
 	return all
 }
 
-// markIntermittent marks the findings of p that occurred in fewer than all plays. seen counts the
-// replays in which each finding occurred; plays counts these replays and the original play.
+// markIntermittent sets Seen and Plays of the findings in p that did not occur in every play. seen
+// holds the number of replays in which each finding occurred; plays is the number of all plays,
+// including the original one.
 func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
@@ -73,8 +74,8 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	}
 }
 
-// isReplayable reports whether replaying a scenario can confirm its findings: it has some, it was
-// played completely, and its recording was kept completely.
+// isReplayable reports whether a replay can confirm the findings of a scenario: there are findings,
+// the scenario was played to its end, and its recording was not trimmed.
 func isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(findingKeys(p)) > 0
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A finding that does not come again is told as such, and its verdict stays.
+// TestConfirm checks that a finding which does not occur in every replay is marked as intermittent,
+// and that the verdict does not change.
 func TestConfirm(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

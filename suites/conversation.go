@@ -16,8 +16,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Conversation sends the requests of one scenario and records the exchanges. Once an error
-// occurred, a limit was exceeded or its context ended, its methods send nothing more.
+// A Conversation sends the requests of one scenario and records the exchanges. After an error,
+// after a response that exceeded a limit, or after the end of the context, its methods send nothing
+// more.
 type Conversation struct {
 	Thread string // id of the thread that requests belong to
 	Run    string // id of the run that was started last
@@ -37,8 +38,9 @@ type Conversation struct {
 	abortCause   error // why the client stopped sending requests, nil if it did not
 }
 
-// PromptEvent returns the user message that asks the agent to do what a scenario needs. args are
-// the arguments of the conformance prompt; the other prompt styles ignore them.
+// PromptEvent returns an event whose text is the prompt for a scenario: the user message that asks
+// the agent to do what the scenario needs. args are the arguments of the conformance prompt; the
+// other prompt styles ignore them.
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
@@ -50,14 +52,16 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	return t.send(t.BuildRequest(template, e), wire.StopWhen{})
 }
 
-// ReadStream requests the stream of the last run, starting after cursor ("": from the beginning).
-// It closes the connection after the given number of events; 0 means to read to the end.
+// ReadStream requests the stream of the last run from the given cursor, or from the beginning if
+// cursor is "". It closes the connection after the given number of events; 0 means to read to the
+// end.
 func (t *Conversation) ReadStream(cursor string, events int) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
 }
 
-// SendAndRead starts a run with the request of a template, filled from e, and reads the run's
-// stream. The stream is the response itself or that of a second request, depending on the dialect.
+// SendAndRead starts a run with the request of the template, filled from e. If the server accepts
+// the request, it reads the stream of the run. Depending on the dialect, the stream is the response
+// to the same request or to a second one.
 func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
@@ -71,8 +75,9 @@ func (t *Conversation) respondsWithStream(template string) bool {
 	return ok && o.IsStream
 }
 
-// BuildRequest returns the request of a template, filled from e, for the current thread and run. It
-// sends nothing. If the request cannot be built, the conversation fails.
+// BuildRequest returns the request of the template, filled from e, for the current run and, unless
+// e names another, the current thread. It does not send the request. If the request cannot be
+// built, the conversation fails and sends nothing more.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
@@ -120,8 +125,9 @@ func (t *Conversation) Cursors() (all []string) {
 // lastExchangeEvents returns the events of the last exchange.
 func (t *Conversation) lastExchangeEvents() iter.Seq[spec.Event] { return t.recentEvents(1) }
 
-// recentEvents returns the events of the last n exchanges. It returns none once a limit was
-// exceeded, because no more requests can depend on them.
+// recentEvents returns the events of the last n exchanges, or of all exchanges if there are fewer.
+// After a response that exceeded a limit, it returns no events, because no more requests are sent
+// that could depend on them.
 func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,14 +138,15 @@ func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send sends a request as the request's principal, reads the response until limit says to leave,
-// and records the exchange. It reports whether the response is a success (2xx).
+// send sends request r as its principal, reads the response until it ends or until limit makes the
+// client leave, and records the exchange. It reports whether the response is a success (2xx). It
+// sends nothing and returns false if the conversation has failed or was stopped.
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }
 
-// doExchange does what send does, but sends with the given client and puts target in place of the
-// request target on the wire. The recorded exchange has the original target.
+// doExchange is like [Conversation.send], but uses the given client and sends target in place of
+// r.Target. The recorded exchange contains r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	tracker := t.tracker(r)
 	t.mu.Lock()
@@ -195,9 +202,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost adds the size and the end of a response to the totals of its kind, which tracker
-// holds. It returns nil, or why no more requests of this kind are sent; the response is then to be
-// abandoned.
+// recordCost adds the size and the end of response r to the totals in tracker. It returns nil, or
+// the reason why no more requests for this kind of response are sent. In the latter case, the
+// caller must abandon the response.
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -210,9 +217,9 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 	return stopped
 }
 
-// abandon records cause as the reason why the client left a response before its end. If requests
-// for such responses are no longer sent because they cost too much, a body with a content coding is
-// dropped as well: decoding it could take as long as everything before.
+// abandon marks r as a response that the client left before its end, with cause as the reason. If
+// cause is an [overrunError], it also drops a body that has a content coding, because decoding that
+// body could take as long as all responses before.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
@@ -227,10 +234,11 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize returns the size of a response without its content coding, and waits for memory
-// to decode it in. If the decoded body exceeds a limit, that becomes the response's end; if it is
-// merely large, the conversation ends, because decoding it repeatedly would be expensive. stopped
-// is nil, or why no more requests of this kind are sent.
+// checkDecodedSize returns the size of response r without its content coding. It waits for memory
+// before it decodes the body. If the decoded body exceeds a limit, it sets r.End to that error. If
+// the decoded body is merely large, it stops the conversation, because decoding the body repeatedly
+// would be expensive. stopped is nil, or the reason why no more requests for this kind of response
+// are sent; size is then zero.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
@@ -269,11 +277,11 @@ type idleGuard struct {
 }
 
 // maxReadAhead is how many bytes after an event the client may already have read when
-// [idleGuard.shouldLeave] is called. They are not counted against the limit of one event.
+// [idleGuard.shouldLeave] is called. These bytes do not count toward the limit of one event.
 const maxReadAhead = 1 << 18
 
-// isStream reports whether the response is an event stream. The first call decides, from the
-// response's header.
+// isStream reports whether the response is an event stream. The first call determines this from the
+// header of r, and later calls return the same result.
 func (p *idleGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
 		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.Has("Content-Encoding")
@@ -281,8 +289,9 @@ func (p *idleGuard) isStream(r spec.Response) bool {
 	return p.stream
 }
 
-// shouldLeave reports whether the client leaves a response, of which r is what was read so far:
-// because one event is too large, or because next, the caller's own condition, says so.
+// shouldLeave reports whether the client should stop reading a response, because one event is too
+// large or because the caller's own condition, p.next, returns true. r is the part of the response
+// that was read so far.
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
@@ -291,9 +300,9 @@ func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	return p.tripped || p.next != nil && p.next(r)
 }
 
-// findDataLine sets dataLine to the offset of the last line that begins with "data". The same text
-// inside a line, as in a comment, does not count. Each call continues where the call before ended,
-// so that each byte is searched only once.
+// findDataLine sets dataLine to the offset of the last line in body that begins with "data". The
+// same text inside a line, as in a comment, does not count. Each call continues where the previous
+// one ended, so that each byte is searched only once.
 func (p *idleGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {
@@ -309,8 +318,9 @@ func (p *idleGuard) findDataLine(body []byte) {
 	p.scanned = max(p.scanned, len(body)-len(name)+1)
 }
 
-// finalTrace returns the recording of the conversation: its exchanges, without requests that got
-// neither a response nor an error, and what the checks have to know of the target.
+// finalTrace returns the recording of the conversation: the exchanges and the facts about the
+// target that the checks need. It leaves out requests that got neither a response nor an error. It
+// must not be called before all exchanges have ended.
 func (t *Conversation) finalTrace() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
@@ -322,9 +332,9 @@ func (t *Conversation) finalTrace() spec.Trace {
 	return truncateTimes(t.trace)
 }
 
-// DuringStream requests a stream and calls request while it is open: once frames data lines have
-// arrived, or at the end of the stream if it has fewer. It returns after the stream has ended and
-// request has returned.
+// DuringStream sends the given stream request and reads the response to its end. Meanwhile it calls
+// the function request once, as soon as the given number of data lines (the parameter frames) has
+// arrived or the response has ended. It returns after both the response and the call have ended.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
@@ -355,8 +365,8 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	<-over
 }
 
-// withNewIDs returns a copy of a request with new ids in place of the current thread and run ids,
-// so that the server takes it for another request.
+// withNewIDs returns a copy of request r in which new ids replace those of the current thread and
+// run, so that the server treats the copy as a different request. The conversation keeps its ids.
 func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	for _, old := range []string{t.Thread, t.Run} {
 		if old == "" {
@@ -369,7 +379,8 @@ func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	return r
 }
 
-// newID returns a new random UUID (version 4).
+// newID returns a random UUID (version 4) that depends on the seed of the conversation. It may be
+// called concurrently.
 func (t *Conversation) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

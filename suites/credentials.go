@@ -13,12 +13,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is the Authorization header that is sent if the dialect requires credentials
-// and the target has none configured. The scenarios about missing credentials are then not played.
+// defaultCredential is the value of the Authorization field that is sent if the dialect requires
+// credentials and none are configured for the target. The scenarios about missing credentials are
+// then not played.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether the header field with a name identifies the user: because it
-// is a known credential field, or because the other user's configured header has it too.
+// isCredentialHeader reports whether the header field with the given name identifies the user. It
+// does if it is known to contain credentials, or if a field of that name is configured for the
+// other user.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
@@ -74,8 +76,8 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return strings.Join(pairs, "; ")
 }
 
-// newClients returns an HTTP client for each principal. They share one memory limit. An error means
-// that the configuration of the target is invalid.
+// newClients returns an HTTP client for each principal. The clients share one memory limit. An
+// error means that the configuration of the target is invalid.
 func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg := t.wireConfig()
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
@@ -92,8 +94,8 @@ func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, er
 	return all, nil
 }
 
-// checkCredentials returns an error if the other user has credentials and the primary user has
-// none, or if both users have the same.
+// checkCredentials returns an error if credentials are configured for the other user but not for
+// the primary user, or if both users have the same credentials.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil
@@ -111,8 +113,8 @@ func (t *Target) checkCredentials() error {
 	return nil
 }
 
-// missingSetup says which setting of the target a scenario needs but does not have, "" if nothing
-// is missing. Only scenarios about access and the stream limit need settings.
+// missingSetup describes the setting that scenario s needs but the target does not have. It returns
+// "" if no setting is missing. Only scenarios about access and the stream limit need settings.
 func (t *Target) missingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():

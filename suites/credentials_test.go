@@ -29,8 +29,9 @@ func bearer(token string) spec.Header {
 	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
 }
 
-// knock holds a server to what the documents say of who may ask, and gives the verdicts of
-// the requirements about that, but for the silent ones.
+// knock tests a server with the scenarios about access. It returns one line for each verdict on a
+// requirement on access, except silent ones, and for each other verdict that is worse than passed,
+// except those on histories.
 func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 	t.Helper()
 	runs, err := dialect.Open("runs@2026-04")
@@ -72,7 +73,8 @@ func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 	return strings.Join(lines, "\n")
 }
 
-// sameAgain judges a conversation as it was written down.
+// sameAgain checks that a conversation leads to the same findings after it was written to a
+// transcript and read again.
 func sameAgain(t *testing.T, p suites.ScenarioResult) {
 	t.Helper()
 	if len(p.Trace.Exchanges) == 0 {
@@ -88,12 +90,12 @@ func sameAgain(t *testing.T, p suites.ScenarioResult) {
 	}
 }
 
-// about says whether a requirement is about who may ask.
+// about reports whether the requirement with the given id is about access.
 func about(id string) bool {
 	return strings.HasPrefix(id, "runs.auth.") || strings.Contains(id, ".limit-") || strings.HasSuffix(id, "sse-limit")
 }
 
-// right is what a right server without attachments gets.
+// right lists the verdicts on access for a correct server without attachments.
 const right = `runs.auth.bad-token passed
 runs.auth.cancel-401 passed
 runs.auth.cancel-403 passed
@@ -115,7 +117,8 @@ func allKnown(t *suites.Target) {
 	t.LackedCapabilities = []string{"attachments", "transcribe"}
 }
 
-// A right server passes; each fault is found, and nothing else.
+// TestWhoMayAsk checks that a correct server passes, and that in each faulty server exactly its own
+// fault is found.
 func TestWhoMayAsk(t *testing.T) {
 	for wrong, faults := range map[string]string{
 		"":                        "",
@@ -156,7 +159,8 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// Nothing of it stays silent on a server that has everything.
+// TestReferenceMayBeAsked checks that every requirement on access is judged, and passes, on the
+// reference.
 func TestReferenceMayBeAsked(t *testing.T) {
 	d, err := dialect.Open("runs@2026-04")
 	if err != nil {
@@ -172,8 +176,9 @@ func TestReferenceMayBeAsked(t *testing.T) {
 	}
 }
 
-// What nobody said is not judged: a server that asks for no credentials breaks nothing
-// when it is given none, or only a header that has nothing to do with them.
+// TestNobodySaidWho checks that requirements on access are not judged if the target's configuration
+// does not have the credentials for them. A server that requires no credentials then violates
+// nothing.
 func TestNobodySaidWho(t *testing.T) {
 	open := func() *accessServer {
 		d := newAccessServer("")
@@ -226,7 +231,7 @@ runs.auth.plain failed`},
 	}
 }
 
-// excerpt is a list of verdicts in one line, without the areas of the requirements.
+// excerpt returns a list of verdicts as one line, without the prefixes of the requirement ids.
 func excerpt(verdicts string) string {
 	for _, area := range []string{"runs.auth.", "runs.errors.", "runs.stream."} {
 		verdicts = strings.ReplaceAll(verdicts, area, "")
@@ -234,7 +239,8 @@ func excerpt(verdicts string) string {
 	return strings.ReplaceAll(verdicts, "\n", " ")
 }
 
-// What makes no sense is said before anything is sent.
+// TestUsersThatMakeNoSense checks that invalid credentials and stream limits in the configuration
+// are reported before anything is sent.
 func TestUsersThatMakeNoSense(t *testing.T) {
 	d, err := dialect.Open("runs")
 	if err != nil {

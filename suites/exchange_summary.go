@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The symptoms name what can be wrong with an exchange as a whole, so that little else about it can
-// be judged. They are the values of [Cause].Kind.
+// The symptoms are the values of [Cause].Kind. Each names what is wrong with an exchange or a whole
+// conversation, so that little else in it can be judged.
 const (
 	SymptomUnreachable    = "unreachable"   // no connection
 	SymptomInterrupted    = "interrupted"   // the run was cancelled
@@ -73,8 +73,9 @@ type exchangeSummary struct {
 	bodyPrefix   []byte // the first [maxBodyPrefix] bytes of a body with a symptom
 }
 
-// summarizeExchanges returns the events of a conversation unchanged. As they are consumed, it
-// appends one summary per exchange to list.
+// summarizeExchanges returns an iterator over the given events of conversation t, unchanged. While
+// the events are consumed, it appends one summary for each exchange to the slice that list points
+// to.
 func summarizeExchanges(
 	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,
 ) iter.Seq[spec.Event] {
@@ -100,8 +101,9 @@ func summarizeExchanges(
 	}
 }
 
-// newExchangeSummary returns the summary of an exchange that has just begun. e is the event of its
-// request; o is the request's operation, nil if the document has none.
+// newExchangeSummary returns the summary of an exchange that has just begun. e is the event of the
+// request. o is the operation of the request, or nil if the document has no such operation. t is
+// the recording of the conversation.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
@@ -149,8 +151,8 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	}
 }
 
-// classify sets the symptom of the exchange and what is reported of its response. It is called
-// once, after the last event of the exchange was added.
+// classify determines the symptom of the exchange and copies the facts about response r that a
+// [Diagnosis] needs. It must be called once, after the last event of the exchange was added.
 func (o *exchangeSummary) classify(r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
@@ -161,8 +163,8 @@ func (o *exchangeSummary) classify(r spec.Response) {
 	}
 }
 
-// headSymptom returns the symptom that the status of a response, or the lack of a response, shows,
-// "" if it shows none.
+// headSymptom returns the symptom that follows from the status of the response or from the lack of
+// a response. It returns "" if there is no such symptom.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -185,8 +187,8 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom that the body of a successful response (2xx) shows, "" if it
-// shows none.
+// bodySymptom returns the symptom that the body of a successful response (2xx) shows. It returns ""
+// if the body shows none, or if the response is not a success.
 func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
@@ -245,7 +247,7 @@ func hasData(body []byte) bool {
 	return false
 }
 
-// Limits of the text that a message quotes from a request or response.
+// Limits on the length of a text that a message quotes from a request or response.
 const (
 	maxExcerpt      = 160              // characters
 	maxExcerptBytes = 4*maxExcerpt + 4 // of a text that is kept for a quotation: more characters than are shown

@@ -18,8 +18,8 @@ import (
 
 // Declare declares the specs for one target in a Ginkgo suite: one It for each scenario and check,
 // labelled with the ids of the check and its requirements. All scenarios are played before the
-// first spec. base returns the base URL of the target; it is called when the specs run, so that the
-// suite can start the server before.
+// first spec. base returns the base URL of the target. It is called when the specs run, so that the
+// suite can start the server first.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
@@ -75,8 +75,8 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary returns the first finding of a result with its bytes and the violated requirement.
-// A result without findings is summarized by its note.
+// resultSummary returns a text with the first finding of result r, the bytes of its event and the
+// violated requirement. If r has no findings, it returns the note of r.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note

@@ -19,10 +19,10 @@ type silentTestingT struct{}
 // Fail does nothing, because RunSpecs returns whether the suite passed.
 func (silentTestingT) Fail() {}
 
-// RunGinkgo reports the results as a Ginkgo suite, with one It for each scenario and check. It
-// returns whether Ginkgo's result agrees with the verdicts: the suite must fail if and only if a
-// check failed. It can be called once per process and removes the process's handlers of SIGINT and
-// SIGTERM.
+// RunGinkgo reports the results as a Ginkgo suite, with one It for each scenario and check that was
+// exercised. It returns whether the outcome of the suite agrees with the verdicts: the suite must
+// fail if and only if a check failed. It can be called only once per process, and removes the
+// process's handlers of SIGINT and SIGTERM.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {

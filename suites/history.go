@@ -25,9 +25,9 @@ var historyScenarios = []Scenario{
 	},
 }
 
-// runHistory plays the history scenario: it requests the history of a thread before its first run,
-// during a run and after several runs, for single days, and that of another thread. Checks compare
-// the histories with the runs.
+// runHistory plays the history scenario. It requests the history of a thread before the first run,
+// during a run, after several runs and for single days, and then the history of another thread.
+// Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -66,20 +66,20 @@ func runLatest(t *Conversation) {
 	t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
 }
 
-// fetchHistory requests a history once, filled from e, and returns it. It returns the zero event if
-// the response contains no history.
+// fetchHistory sends one history request, filled from e, and returns the history in the response.
+// It returns the zero event if the response contains no history.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.send(t.BuildRequest("history", e), wire.StopWhen{})
 	return t.LastEvent(spec.History)
 }
 
-// historyTimeout is how long a server may take after the end of a run until the history contains
-// all of its messages.
+// historyTimeout is how long, after the end of a run, a server may take to add all messages of the
+// run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history repeatedly until isComplete accepts it or [historyTimeout] is
-// over, and returns the last response. It gives up at once on a failure other than 404. The result
-// is the zero event if there is no history.
+// pollHistory requests the history repeatedly until isComplete returns true or [historyTimeout] has
+// passed, and returns the last history. It stops at once if a response contains no history and its
+// status is not 404. The result is the zero event if the last response contains no history.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		late := time.Since(began) >= historyTimeout
@@ -92,9 +92,10 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// completeHistory requests the history of the thread until it contains all messages, and returns
-// it. If [historyTimeout] ends before, it returns the incomplete history; if the server has no
-// history, the zero event.
+// completeHistory requests the history of the current thread repeatedly until the history seems to
+// contain all messages, or is one page of several, and returns it. If [historyTimeout] passes
+// first, it returns the incomplete history. If the dialect or the target has no histories, it sends
+// nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.hasTemplate("history") || t.target.lacksCapability("history") {
 		return spec.Event{}
@@ -140,10 +141,11 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	return true
 }
 
-// withoutSpaces returns a text without its whitespace.
+// withoutSpaces returns s with all whitespace removed.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// sleep waits for d. It returns false, at once, if the context of the conversation ends before.
+// sleep waits for d and returns true. If the context of the conversation ends first, it returns
+// false at once.
 func (t *Conversation) sleep(d time.Duration) bool {
 	select {
 	case <-t.ctx.Done():

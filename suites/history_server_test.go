@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// An historyServer is a small server of runs that remembers what was said, written by nobody
-// who knows the reference: right, right in an odd way, or wrong in one way.
+// A historyServer is a small server of the runs protocol that keeps histories. It shares no code
+// with the reference. The field how names the one way in which it is unusual or faulty; "" means
+// that it is an ordinary correct server.
 type historyServer struct {
 	how string
 	old bool // of the answers: those of 2026-03
@@ -102,7 +103,8 @@ func (a *historyServer) post(w http.ResponseWriter, r *http.Request) {
 	say(w, 202, map[string]any{"taskId": "t", "threadId": in.ThreadID, "runId": in.RunID, "created": created})
 }
 
-// script is what a run says, and what is remembered of that.
+// script sets the events of run r according to its prompt, and the messages that the history will
+// contain.
 func (a *historyServer) script(r *historyServerRun) {
 	name, words, _ := strings.Cut(r.prompt, " ")
 	r.answers = []string{"no idea"}
@@ -161,13 +163,13 @@ func (a *historyServer) tell(w http.ResponseWriter, r *http.Request, id string) 
 	}
 }
 
-// A scrap is one message that is remembered.
+// A scrap is one message in a history.
 type scrap struct {
 	role, text string
 	at         time.Time
 }
 
-// scraps is what is remembered of a thread now.
+// scraps returns the messages that the history of thread t contains at this moment.
 func (a *historyServer) scraps(t *thread) (all []scrap) {
 	now := time.Now()
 	if a.is("has an older day", "denies the older day") {

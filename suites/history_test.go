@@ -55,7 +55,8 @@ func (a *historyServer) history(w http.ResponseWriter, r *http.Request) {
 	say(w, 200, page)
 }
 
-// zone is where the days of the archive begin, and where its clock stands.
+// zone returns the time zone in which the days of the server begin, and the time zone of the
+// timestamps that it sends.
 func (a *historyServer) zone() (day, clock *time.Location) {
 	if a.is("lives far east, and has its clock far west") {
 		return time.FixedZone("", 14*3600), time.FixedZone("", -12*3600)
@@ -63,7 +64,8 @@ func (a *historyServer) zone() (day, clock *time.Location) {
 	return time.UTC, time.UTC
 }
 
-// fill tells the newest day before one.
+// fill stores in page the messages of the latest day of thread t that is earlier than the day given
+// by before, or of the latest day of all if before is "".
 func (a *historyServer) fill(page map[string]any, t *thread, before string) {
 	all := a.scraps(t)
 	if a.is("mixes threads") {
@@ -130,8 +132,9 @@ func (a *historyServer) message(t *thread, i int, s scrap) map[string]any {
 	return m
 }
 
-// recall holds an archive to what the documents say of histories and of how runs are
-// accepted. Found is what is wrong, "?" with what should be otherwise.
+// recall tests the server a with the scenarios about histories. found lists the violated
+// requirements, those below MUST with a question mark. silent lists the requirements on histories,
+// and on how runs are accepted, that were not judged.
 func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 	name := "runs@2026-04"
 	if a.old {
@@ -179,14 +182,16 @@ func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 	return strings.Join(verdicts[spec.Failed], " "), ours
 }
 
-// What a right server leaves silent: it has no images, no suggestions, one day, a user
-// with conversations, and drawings of nothing.
+// The requirements that a correct server leaves silent, for the current and for the older version
+// of the dialect. They concern, for example, images and suggestions, which the server does not
+// have.
 const (
 	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.empty-user history.before-malformed"
 	unseenOld = "history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root history.user-image"
 )
 
-// A right server passes, however odd it is; each fault is found, and nothing else.
+// TestHistories checks that correct servers pass, including unusual ones, and that in each faulty
+// server exactly its own fault is found.
 func TestHistories(t *testing.T) {
 	var wait sync.WaitGroup
 	for how, c := range map[string]struct{ found, seen, silent string }{

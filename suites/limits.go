@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits bound the time and the size of responses. A response that exceeds a limit is a finding. A
-// field that is zero has its default.
+// Limits bound the time and the size of responses. A response that exceeds a limit leads to a
+// finding. A zero field stands for the default of that limit.
 type Limits struct {
 	IdleTimeout time.Duration // without a byte of the response; 15 s, but at most Target.Timeout
 	RunTimeout  time.Duration // of the whole run; 0: no limit
@@ -24,7 +24,7 @@ type Limits struct {
 	MaxEvents int
 }
 
-// The defaults of a [Target]: of its Timeout and its Limits.
+// The defaults of Target.Timeout and of the fields of [Limits].
 const (
 	DefaultTimeout     = 30 * time.Second // of one exchange
 	DefaultIdleTimeout = 15 * time.Second // without a byte of the response
@@ -32,8 +32,8 @@ const (
 	DefaultMaxEvents   = wire.DefaultMaxEvents
 )
 
-// withDefaults returns the limits with defaults in place of zero fields. timeout is the time limit
-// of one exchange, which the idle timeout must not exceed.
+// withDefaults returns a copy of the limits with defaults in place of zero fields. timeout is the
+// time limit of one exchange, which the default idle timeout does not exceed.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	if l.IdleTimeout == 0 {
 		l.IdleTimeout = min(DefaultIdleTimeout, timeout)
@@ -59,13 +59,15 @@ func (l Limits) validate() error {
 // in memory at once.
 const maxLargeConversations = 1
 
-// maxOverruns is after how many responses over a limit no more requests are sent for that kind of
-// response, streams or replies, unless at least as many kept within the limits.
+// maxOverruns is the number of responses over a limit after which no more requests are sent for the
+// same kind of response, streams or other replies. It has no effect as long as at least as many
+// responses of that kind have kept within the limits.
 const maxOverruns = 2
 
-// Limits of all streams together, and of all replies together. Once they are exceeded, no more
-// requests for that kind of response are sent: a server whose every response stays just below the
-// limits of one response would take too long to test.
+// Limits on all streams together, and on all other responses together, as multiples of the limits
+// on one response. Once they are exceeded, no more requests for that kind of response are sent: a
+// server whose every response stays just below the limits of one response would take too long to
+// test.
 const (
 	fullSizedStreams   = 2 // streams with as many events as one may have that are within them
 	fullSizedResponses = 4 // likewise, responses with as many bytes as one may have
@@ -113,8 +115,8 @@ func newBudget(l Limits) *budget {
 	return b
 }
 
-// An overrunError says why no more requests for one kind of response are sent: too many exceeded a
-// limit, or all together were too large.
+// An overrunError is the reason why no more requests for one kind of response are sent: too many
+// responses exceeded a limit, or all responses together were too large.
 type overrunError struct {
 	kind       string
 	last       error // how the last response that exceeded a limit ended; nil if none did
@@ -138,8 +140,9 @@ func (g overrunError) Error() string {
 		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record adds one response to the totals: end is how it ended, nil if regularly. If the responses
-// together have cost too much, no more requests for their kind are sent from now on.
+// record adds a response of the given size to the totals. end is the error with which the response
+// ended early, or nil. If the totals are now too large, or too many responses exceeded a limit, no
+// more requests for this kind of response are sent.
 func (e *limitTracker) record(end error, size responseTotals) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,22 +160,22 @@ func (e *limitTracker) record(end error, size responseTotals) {
 	}
 }
 
-// A largeEventError ends a stream with an event of more bytes than its value. The part that was
-// received is judged.
+// A largeEventError is the reason why the client left a stream: an event had more bytes than the
+// value of the error. The part of the stream that was received is judged.
 type largeEventError int
 
 func (e largeEventError) Error() string {
 	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 
-// isOverLimit reports whether end, the error with which a response ended, says that it exceeded a
-// limit of time or size.
+// isOverLimit reports whether a response exceeded a limit of time or size. end is the error with
+// which the response ended, or nil.
 func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns why no more requests for this kind of response are sent, nil as long as they
-// are.
+// stopCause returns the reason why no more requests for this kind of response are sent, or nil if
+// they may still be sent.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
 // withContext returns a context that ends with parent, or earlier if no more requests for this kind
@@ -191,7 +194,8 @@ func (e runTimeoutError) Error() string {
 	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
-// IsRunTimeout reports whether err says that the run reached [Limits.RunTimeout].
+// IsRunTimeout reports whether err means that the run was stopped because it reached
+// [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
 	_, ok := errors.AsType[runTimeoutError](err)
 	return ok

@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A target whose streams have very many events, or bytes, but each of them fewer than one may have,
-// is not asked for more of them in the end.
+// TestEventsOfAllStreams checks that no more streams are requested from a server whose streams
+// together have too many events or bytes, although each of them is within the limits.
 func TestEventsOfAllStreams(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const stream = "text/event-stream"
 
-// nulls are servers that speak no protocol of ours.
+// nulls are servers that implement none of the protocols, by a description of what they do.
 var nulls = map[string]http.HandlerFunc{
 	"500 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
 	"404 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
@@ -69,7 +69,8 @@ func echoFrame(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: %s\n\n", strings.ReplaceAll(string(body), "\n", ""))
 }
 
-// A server that answers everything alike, or not at all, passes nothing.
+// TestNullTargets checks that no check passes for a server that implements none of the protocols,
+// such as one that gives the same response to every request or no response at all.
 func TestNullTargets(t *testing.T) {
 	for name, handler := range nulls {
 		srv := httptest.NewServer(handler)
@@ -122,7 +123,7 @@ func TestNullTargets(t *testing.T) {
 	gate(t, "closed port", "http://"+closed.Addr().String())
 }
 
-// Nor does a server of another protocol.
+// TestOtherProtocols checks that no check passes for a server of another family.
 func TestOtherProtocols(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, err := dialect.Open(name)
@@ -147,7 +148,7 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// gate holds a null server to every dialect.
+// gate tests the server with the given base URL in every dialect, as one subtest each.
 func gate(t *testing.T, name, base string) {
 	for _, dialectName := range dialect.Names() {
 		t.Run(name+" as "+dialectName, func(t *testing.T) {
@@ -161,8 +162,8 @@ func gate(t *testing.T, name, base string) {
 	}
 }
 
-// nothing holds a server to a dialect: no check passes, no obligation holds, and
-// it does not take long to say so.
+// nothing tests a server in dialect d. It reports an error if a check passes, if there are
+// judgements but no violation of a MUST, or if the test takes more than 30 seconds.
 func nothing(t *testing.T, d *dialect.Dialect, base string) {
 	u, err := url.Parse(base + d.Base)
 	if err != nil {
@@ -202,7 +203,7 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 	}
 }
 
-// raw serves connections by hand.
+// raw starts a TCP server that calls serve for each connection, and returns its base URL.
 func raw(t *testing.T, serve func(net.Conn)) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// The reference is right in every dialect, told from an ordinary Go test.
+// TestReference checks with [suites.Test] that the reference conforms to every dialect.
 func TestReference(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// And inside somebody's ginkgo suite.
+// TestDeclare checks with [suites.Declare], in a Ginkgo suite, that the reference conforms to a
+// dialect.
 func TestDeclare(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	d, err := dialect.Open("agkit")

@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// runRefusals plays the refusals scenario: it sends invalid requests, with one fault or two, to
-// every operation whose refusals can be judged, each together with the same request without the
-// fault. Checks compare the responses with those that the document describes.
+// runRefusals plays the refusals scenario. To every operation whose refusals can be judged, it
+// sends valid requests, and the same requests with one or two faults. Checks compare the responses
+// with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -36,8 +36,9 @@ func runRefusals(t *Conversation) {
 	}
 }
 
-// isProbeable reports whether the refusals of an operation can be judged with a template: the
-// target has the operation, and the suite can send a valid request for it, to compare with.
+// isProbeable reports whether the refusals of operation o can be judged with requests of the
+// template. The target must support the operation, and the suite must be able to send a valid
+// request to it, for comparison.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && !t.target.lacksCapability(templateCapabilities[o.Templates()[0]]) {
 		return true
@@ -56,9 +57,9 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	return o.StartsRun
 }
 
-// probeRefusals sends a valid request and, if it is accepted, its invalid variants. It leaves out
-// variants that are in known and adds the others to known. Each invalid request follows the valid
-// request that it differs from.
+// probeRefusals sends the valid request r and, if the server accepts it, invalid variants of it. It
+// leaves out variants that are in known, and adds to known those that it sends. Each variant
+// follows the valid request from which it was made.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
@@ -74,14 +75,15 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// elicitingCapabilities maps a reply template to the capability with which a server provides what
+// elicitingCapabilities maps a reply template to the capability that a server needs to provide what
 // the reply refers to, such as the tool call for a tool result.
 var elicitingCapabilities = map[string]string{
 	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
 }
 
-// probeReply does what probeRefusals does for a template whose requests reply to something. Before
-// each request it makes the server send a new tool call or interrupt, or store a new file.
+// probeReply is like [Conversation.probeRefusals], for a template whose requests reply to something
+// that the server sent. Before each request, it makes the server send a new tool call or interrupt,
+// or store a new file.
 func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.newID()

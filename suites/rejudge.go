@@ -8,12 +8,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxDifferences is how many differences [Rejudge] returns at most.
+// MaxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, one
+// more line gives the number of the others.
 const MaxDifferences = 20
 
-// Rejudge evaluates the results of [Run] again and returns how the new evaluations differ. read
-// returns the stored recording of a result; its errors are returned. Since the same bytes must give
-// the same verdicts, any difference is a bug of streamassay.
+// Rejudge evaluates the stored recordings of the results of [Run] again. It returns the differences
+// between the old and the new evaluations, one line each, or nil if they agree. read returns the
+// stored recording of a result; if it fails, Rejudge returns the error. Since the same bytes must
+// lead to the same verdicts, any difference is a bug of streamassay.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {
@@ -89,16 +91,16 @@ func describeResult(r spec.Result) string {
 	return s
 }
 
-// maxComparedFindings is how many findings of a result are compared one by one. Of the others only
-// the number is compared.
+// maxComparedFindings is how many findings of a result are compared one by one. If a result has
+// more findings, only the number of the others is compared.
 const maxComparedFindings = 3
 
 // timeResolution is the unit to which times are truncated in a recording.
 const timeResolution = time.Microsecond
 
-// truncateTimes truncates the times of a trace to [timeResolution] and returns the trace, so that a
-// conversation and its recording get the same verdicts. It does not round, because rounding could
-// change the order of arrivals and requests.
+// truncateTimes truncates the times in t to [timeResolution], in place, and returns t. A
+// conversation and its recording then get the same verdicts. It does not round, because rounding
+// could change the order of arrivals and requests.
 func truncateTimes(t spec.Trace) spec.Trace {
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// fromBytes is a conversation as its file gives it back.
+// fromBytes returns the conversation of p after it was written to a transcript and read again.
 func fromBytes(p suites.ScenarioResult) (spec.Trace, error) {
 	t, err := transcript.Parse("part.txtar", transcript.Format(&transcript.Transcript{Trace: p.Trace}))
 	if err != nil {
@@ -26,8 +26,9 @@ func fromBytes(p suites.ScenarioResult) (spec.Trace, error) {
 	return t.Trace, nil
 }
 
-// What was recorded is judged again from its bytes, and gets the same verdicts, to the
-// last judgement. If the bytes are others, so are they: that is told.
+// TestAgain checks that [suites.Rejudge] finds no differences if the recordings are unchanged,
+// reports a difference if a recording was changed, and returns an error if a recording cannot be
+// read.
 func TestAgain(t *testing.T) {
 	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursorKinds is what a dialect must define for its streams to be resumable: frames with a cursor.
+// cursorKinds are the kinds that a dialect must have for its streams to be resumable: its frames
+// must have a cursor.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
 // resumeScenarios are the scenarios in which a client loses its connection and resumes the stream
@@ -43,17 +44,17 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects is how often the resume scenario loses the connection at most. It keeps the
-// scenario short if the server sends a run in very many events.
+// maxDisconnects limits how often the resume scenario loses the connection, and how often it then
+// resumes the last run. It keeps the scenario short if runs have very many events.
 const maxDisconnects = 32
 
-// quietTimeout is how long the client reads a stream that was resumed after its last event: a
-// server may keep it open without sending anything.
+// quietTimeout is how long the client reads a stream that was resumed after its last event. A
+// server may keep such a stream open without sending anything.
 const quietTimeout = 2 * time.Second
 
-// runResume plays the resume scenario. It starts one run for each event that a run has, loses the
+// runResume plays the resume scenario. For each event of a run, it starts a new run, loses the
 // connection after that event and resumes the stream. Then it resumes the last run after each of
-// its events. Checks compare the resumed streams with the complete one.
+// its events. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k))) {
@@ -177,9 +178,9 @@ func runTwoReaders(t *Conversation) {
 // a stream need not send events and need not end.
 const probeTimeout = 250 * time.Millisecond
 
-// runForeignCursors plays the foreign-cursors scenario: it requests the stream of a run from
-// cursors that are not the run's own: of another run, of another thread, not yet assigned, and
-// malformed. Checks judge the responses.
+// runForeignCursors plays the foreign-cursors scenario. It requests the stream of a run from
+// cursors that do not belong to the run: cursors of another run and of another thread, a cursor
+// that is not assigned yet, and malformed ones. Checks judge the responses.
 func runForeignCursors(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	before := t.Cursors()
@@ -208,8 +209,8 @@ func runForeignCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// laterCursor returns a cursor in the form of the given one that the server has not assigned yet:
-// its first digit below 9 is replaced by 9.
+// laterCursor returns a cursor that the server has probably not assigned yet: the given cursor with
+// 9 in place of its first digit below 9. If there is no such digit, it appends a 9.
 func laterCursor(cursor string) string {
 	out := []byte(cursor)
 	for i, c := range out {

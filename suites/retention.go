@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRetained is how many bytes of responses a conversation may have to be kept in full until the
-// end of the run. A larger one is evaluated as soon as it ends, and then trimmed.
+// maxRetained is the maximum size, in bytes of response bodies, of a conversation that is kept in
+// full until the end of the run. A larger conversation is evaluated as soon as it ends, and then
+// trimmed.
 const maxRetained = 1 << 20
 
 // The sizes, in bytes, to which the parts of a large conversation are cut when it is trimmed.
@@ -23,9 +24,10 @@ const (
 	maxRetainedRaw  = 3 << 10  // of the evidence of each finding
 )
 
-// finishConversation completes part with what an ended conversation recorded, and returns it. A
-// conversation with too many bytes to keep is evaluated now and trimmed. The memory of the
-// conversation's clients is released.
+// finishConversation stores the recording of the ended conversation conv in part and returns part.
+// If the recording is too large to keep, it evaluates the conversation and trims the result. It
+// also evaluates conversations that have content codings. Then it releases the memory of the
+// conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	n, coded := responseSize(part.Trace)
@@ -46,8 +48,8 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// releaseMemory gives the memory that the responses of the conversation occupy back to the memory
-// limiter.
+// releaseMemory returns to the memory limiter the memory that the responses of the conversation
+// occupy.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
@@ -64,8 +66,8 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult removes from the result of an evaluated conversation what would take too much memory:
-// all but the beginning of each body and of the bytes that each finding quotes.
+// trimResult removes from p what would take too much memory. It keeps the beginning of each body,
+// and of the bytes that each finding quotes. The conversation must have been evaluated before.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {
@@ -115,8 +117,8 @@ func truncateRaw(raw []byte) []byte {
 // judgeGrace is how long an evaluation may still take after the user cancelled the run.
 const judgeGrace = time.Second
 
-// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. If ctx ended
-// because of the run timeout, the new context goes on, so that what was recorded until then is
+// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. If ctx ends
+// because of the run timeout, the new context does not end, so that what was recorded until then is
 // evaluated. The caller must call stop.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

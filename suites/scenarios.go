@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Scenario is a sequence of requests that provokes certain checks. It works in every dialect
-// that has its templates and kinds, and it judges nothing.
+// A Scenario is a sequence of requests that provokes certain checks. It can be played in every
+// dialect that has the templates and the kinds of events that it needs. It judges nothing itself.
 type Scenario struct {
 	Name string
 	Doc  string // one line
@@ -43,7 +43,8 @@ func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 		!slices.ContainsFunc(s.Kinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }
 
-// capabilityName returns the name that a target claims or lacks the scenario by.
+// capabilityName returns the name of the capability that a target claims, or is declared to lack,
+// for this scenario: s.Capability or, if that is empty, s.Name.
 func (s Scenario) capabilityName() string {
 	if s.Capability != "" {
 		return s.Capability
@@ -51,8 +52,8 @@ func (s Scenario) capabilityName() string {
 	return s.Name
 }
 
-// naturalPrompts maps a scenario to the sentence that it sends to agents which do not know the
-// conformance prompts ([NaturalPrompts]).
+// naturalPrompts maps the name of a scenario to the sentence that the scenario sends to agents
+// which do not know the conformance prompts ([NaturalPrompts]).
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -72,7 +73,7 @@ var naturalPrompts = map[string]string{
 	"recall":      "What did I say before this?",
 }
 
-// promptTemplates are the templates that a scenario needs which only sends prompts.
+// promptTemplates are the templates needed by a scenario that only sends prompts.
 var promptTemplates = []string{"prompt"}
 
 // basicStreamChecks are the ids of the checks that judge the stream of any complete run.
@@ -81,9 +82,9 @@ var basicStreamChecks = []string{
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario that sends the test prompt of its own name, with the arguments
-// words, and reads the stream. doc describes the scenario; expectedChecks are the ids of the checks
-// that must judge something in it.
+// singlePrompt returns a scenario that sends the test prompt of its own name, with words as the
+// arguments, and reads the stream. doc describes the scenario; expectedChecks are the ids of the
+// checks that must judge something in it.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -91,10 +92,11 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
-// Scenarios are all scenarios, in the order in which they are played.
+// Scenarios are all scenarios, in the order of the results of [Run]. Generated sequences are not
+// among them.
 var Scenarios = slices.Concat(singleUserScenarios, resumeScenarios, historyScenarios, accessScenarios)
 
-// singleUserScenarios are the scenarios that need neither cursors, history nor a second user.
+// singleUserScenarios are the scenarios that need no cursors, no history and no second user.
 var singleUserScenarios = []Scenario{
 	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
 	singlePrompt("empty", "", "a reply without a message", "wire.opens-stream"),
@@ -210,8 +212,8 @@ var singleUserScenarios = []Scenario{
 	},
 }
 
-// isValid reports whether the request of a template, filled from e, is valid by the dialect's
-// document.
+// isValid reports whether the request of the template, filled from e, is valid according to the
+// dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
@@ -267,9 +269,9 @@ func runIdleLimit(t *Conversation) {
 // such as a tool call.
 var replyTemplates = []string{"tool-result", "resume", "sign", "uploaded"}
 
-// runAccepts plays the accepts scenario: it starts a run with each form of request that the
-// document allows, and leaves out each optional header once. Checks verify that the server accepts
-// all of these requests.
+// runAccepts plays the accepts scenario. It starts a run with each form of request that the
+// document allows. Then it sends, for each optional header field, a request without that field.
+// Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -299,9 +301,9 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// runTogether plays the together scenario: during the stream of one run, a second run of the thread
-// ends and a third is cancelled. Checks verify that the first run goes on. A target whose users may
-// have only one stream open is sent nothing.
+// runTogether plays the together scenario. During the stream of one run, a second run of the thread
+// ends and a third is cancelled. Checks verify that the first run goes on. If the target allows
+// only one open stream for each user, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

@@ -12,8 +12,10 @@ import (
 //go:embed provoked.tsv
 var provokedTable string
 
-// ScenariosFor returns the names of the scenarios that give a check something to judge, in dialects
-// that have the check: those that expect it, and those in which the reference provokes it.
+// ScenariosFor returns the names of the scenarios in which the check with the given id has
+// something to judge, in dialects that have the check. These are the scenarios that expect the
+// check, and those in which it judges something when they are played against the reference. It
+// returns nil if there are none.
 func ScenariosFor(check string) (names []string) {
 	for line := range strings.Lines(provokedTable) {
 		if id, list, _ := strings.Cut(strings.TrimSpace(line), "\t"); id == check {

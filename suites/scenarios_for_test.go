@@ -18,8 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests compare with")
 
-// What is said of how a check is provoked is so: in one of the scenarios at least the
-// reference gives it something to judge.
+// TestProvoked checks that, for each check, at least one of the scenarios returned by
+// [suites.ScenariosFor] gives the check something to judge on the reference. With -update, it
+// writes provoked.tsv instead.
 func TestProvoked(t *testing.T) {
 	judged := map[string][]string{}
 	for _, name := range dialect.Names() {

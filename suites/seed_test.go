@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// TestSeedAgain plays the same seed twice to a server that was not restarted: the second
-// run takes the same steps in conversations of its own, and finds nothing.
+// TestSeedAgain plays the same seed twice to a server that is not restarted. The second run must
+// take the same steps, with new thread ids, and have no findings.
 func TestSeedAgain(t *testing.T) {
 	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,9 @@ func TestSeedAgain(t *testing.T) {
 	}
 }
 
-// playAll plays a target, reports findings as errors, and returns what the scenarios did and
-// the request bodies that name a conversation.
+// playAll plays the scenarios and sequences of a target and reports findings as test errors. steps
+// holds the name and description of each scenario, and bodies the request bodies that contain a
+// thread id.
 func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
 	t.Helper()
 	parts, err := suites.Run(t.Context(), target, nil)
@@ -70,7 +71,8 @@ func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
 	return steps, bodies
 }
 
-// TestSaltAgain wants the same bytes from the same seed and salt.
+// TestSaltAgain checks that the same seed and salt lead to the same request bodies, and that
+// another salt leads to other bodies.
 func TestSaltAgain(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -96,8 +98,8 @@ func TestSaltAgain(t *testing.T) {
 	}
 }
 
-// TestMessageIDsDiffer wants the messages that a client sends to have ids of their own: a
-// server may know a message by its id, and take a second one of the same id for the first.
+// TestMessageIDsDiffer checks that all messages that the client sends have different ids. A server
+// may identify messages by their ids and take a second message with the same id for the first one.
 func TestMessageIDsDiffer(t *testing.T) {
 	d, err := dialect.Open("runs")
 	if err != nil {

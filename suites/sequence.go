@@ -15,10 +15,10 @@ type action struct {
 	choice   uint64 // selects among the forms of the action; 0 for the plainest
 }
 
-// maxActions is how many actions a sequence has at most.
+// maxActions is the maximum number of actions in a sequence.
 const maxActions = 12
 
-// threadCount is how many threads the actions of a sequence use.
+// threadCount is the number of threads that the actions of a sequence can use.
 const threadCount = 2
 
 // A sequencePlan is a sequence while it is being generated: the actions so far, and the runs, tool
@@ -50,8 +50,9 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add appends an action to the plan. It returns false, and does nothing, if the action is not
-// possible at this point, because nothing before it is what it refers to.
+// add appends action s to the plan and returns true. If s is not possible at this point, because
+// its type is not supported or no earlier action did what s refers to, add returns false and leaves
+// the plan unchanged.
 func (p *sequencePlan) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
@@ -64,8 +65,9 @@ func (p *sequencePlan) add(s action) bool {
 	return true
 }
 
-// generateActions returns a random sequence of 4 to [maxActions] actions. Each is possible at its
-// place: a cancel, for example, refers to a run that was started before.
+// generateActions returns a random sequence of 4 to [maxActions] actions, or fewer if no more
+// actions are possible. Each action is possible at its position: a cancel, for example, refers to a
+// run that an earlier action started.
 func (t *Target) generateActions(rng *rand.Rand) []action {
 	p := newSequencePlan(t)
 	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
@@ -106,7 +108,8 @@ func (t *Target) dropImpossible(actions []action) []action {
 	return p.actions
 }
 
-// describeActions describes a sequence for people: "1. send a message on thread 1, …; 2. …".
+// describeActions returns a description of a sequence for reports: "1. send a message on thread 1,
+// …; 2. …".
 func describeActions(actions []action) string {
 	var words []string
 	for _, s := range actions {
@@ -115,7 +118,8 @@ func describeActions(actions []action) string {
 	return strings.Join(words, "; ")
 }
 
-// String describes the action for people; see actionType.doc.
+// String returns a description of the action: the doc of its type with the subject filled in, or
+// only the name of the type if the type is unknown.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

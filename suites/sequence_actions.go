@@ -19,8 +19,8 @@ type actionType struct {
 	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
 }
 
-// inConversation returns the threads as possible subjects of an action. The first thread occurs
-// twice, so that most actions are on one thread.
+// inConversation returns the numbers of the threads, as possible subjects of an action. The first
+// thread occurs twice, so that most actions are on one thread.
 func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
 
 // withoutSubject returns a single placeholder, for types of actions that do not refer to a thread
@@ -45,13 +45,13 @@ func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 // addObservedRun records in the plan that action s starts a run and reads its stream.
 func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
-// markObserved records in the plan that action s reads the stream of the run that it refers to.
+// markObserved records in the plan that action s reads the stream of the run to which s refers.
 func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
 
 // addUpload records in the plan that action s uploads a file.
 func addUpload(p *sequencePlan, s action) { p.uploads = append(p.uploads, s.number) }
 
-// actionTypes are all types of actions that sequences are generated from.
+// actionTypes lists all types of actions from which sequences are generated.
 var actionTypes = slices.Concat(runActions, streamActions, storageActions, hostileActions)
 
 // runActions are the types of actions that start a run.

@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// amnesia forgets a conversation when a request in it is refused.
+// amnesia returns a faulty server: after it refuses a request, it has forgotten the conversation to
+// which the request belongs. The handler right is a correct server.
 func amnesia(right http.Handler) http.Handler {
 	var mu sync.Mutex
 	lost := map[string]int{}
@@ -44,7 +45,7 @@ func amnesia(right http.Handler) http.Handler {
 	})
 }
 
-// A watched notes the status of an answer.
+// A watched is a ResponseWriter that stores the status code of the response.
 type watched struct {
 	http.ResponseWriter
 	status int
@@ -57,7 +58,8 @@ func (w *watched) WriteHeader(status int) {
 
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// rewinds tells a run from its start whatever was heard of it, once it was canceled.
+// rewinds returns a faulty server: it ignores the cursor in requests for the stream of a run that
+// was cancelled. The handler right is a correct server.
 func rewinds(right http.Handler) http.Handler {
 	var mu sync.Mutex
 	canceled := map[string]bool{}
@@ -74,7 +76,8 @@ func rewinds(right http.Handler) http.Handler {
 	})
 }
 
-// eavesdropped tells nobody the last event of a run any more that somebody was kept from.
+// eavesdropped returns a faulty server: once it has refused another user's request about a run, it
+// leaves out the last event of the streams of that run. The handler right is a correct server.
 func eavesdropped(right http.Handler) http.Handler {
 	var mu sync.Mutex
 	touched := map[string]bool{}
@@ -104,7 +107,8 @@ func eavesdropped(right http.Handler) http.Handler {
 	})
 }
 
-// Sequences find what no scenario finds, and show it in as few steps as it takes.
+// TestSequencesFind checks that sequences find faults that no scenario finds, and that they are
+// shrunk to the smallest number of actions that shows the fault.
 func TestSequencesFind(t *testing.T) {
 	for _, c := range []struct {
 		name, dialect string
@@ -144,10 +148,11 @@ func TestSequencesFind(t *testing.T) {
 	}
 }
 
-// steps is how many a sequence has.
+// steps returns the number of actions in the sequence of p.
 func steps(p suites.ScenarioResult) int { return strings.Count(p.Scenario.Doc, ". ") }
 
-// A server that errs once is not tried for ever, and what it did is reported as it was.
+// TestSequencesBudget checks that a sequence whose finding does not occur again is tried only a
+// limited number of times, and that it is reported with all of its actions.
 func TestSequencesBudget(t *testing.T) {
 	d, err := dialect.Open("agentscope-java@1.0")
 	if err != nil {

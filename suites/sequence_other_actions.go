@@ -61,8 +61,8 @@ var storageActions = []actionType{
 	},
 }
 
-// hostileActions are the types of actions whose requests the server must refuse, without changing
-// anything.
+// hostileActions are the types of actions whose requests the server must refuse, without any effect
+// on its state.
 var hostileActions = []actionType{
 	{
 		name: "break", doc: "send an invalid request on thread %", weight: 4,
@@ -90,8 +90,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the templates whose requests refer to an existing run or its thread and that
-// the target supports.
+// runTemplates returns the templates that the target supports and whose requests refer to an
+// existing run or to the thread of that run.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && !a.target.lacksCapability(template) {
@@ -101,8 +101,9 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 	return all
 }
 
-// sendInvalid sends the request of a template with one fault. choice selects the fault among those
-// of [Target.collectFaults]; without any, nothing is sent.
+// sendInvalid sends an invalid variant of the request of the template, filled from e. choice
+// selects one of the faults that [Target.collectFaults] found for the template. If there are none,
+// nothing is sent.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -120,8 +121,9 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 const maxInvalidBody = 1 << 16
 
 // collectFaults determines, for each template, the names of the faults that its invalid requests
-// can have, and stores them in the target. It is called before any sequence is played, because it
-// takes long enough to disturb checks of time.
+// can have, and stores them in the target. It builds the requests in conversation conv, but sends
+// none. It must be called before any sequence is played, because it takes long enough to disturb
+// timing checks.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.newID()
@@ -139,9 +141,10 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends a request about the run of action s as principal who, whom the server must
-// refuse for reason why. The action's choice selects among the requests for which the document
-// describes that refusal; without any, nothing is sent.
+// sendAsIntruder sends a request that refers to the run of an earlier action, the subject of s. The
+// request is sent as the principal given by who, and the server must refuse it for the reason given
+// by why. s.choice selects one of the requests for which the document describes such a refusal. If
+// there are none, nothing is sent.
 func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A precondition reports whether the dialect and the target support a type of action. The methods
-// return stricter preconditions.
+// A precondition reports whether the dialect and the target support a type of action. Each method
+// returns a stricter precondition.
 type precondition func(t *Target) bool
 
 // hasTemplates returns the precondition that the dialect has all of the given templates.
@@ -30,8 +30,8 @@ func respondsWithStream(template string) precondition {
 	}
 }
 
-// hasReplyOfKind returns the precondition that the dialect has the template, that its request does
-// not start a run, and that the dialect has events of kind k.
+// hasReplyOfKind returns the precondition that the dialect has the template, that the request of
+// the template does not start a run, and that the dialect has events of kind k.
 func hasReplyOfKind(template string, k spec.Kind) precondition {
 	return func(t *Target) bool {
 		o, ok := t.Dialect.TemplateOperation(template)
@@ -56,8 +56,9 @@ func (o precondition) unlessLacking(capability string) precondition {
 	return func(t *Target) bool { return o(t) && !t.lacksCapability(capability) }
 }
 
-// andDenies returns the precondition that o holds and that refusals for reason why can be tested:
-// the document describes them, and the target has the settings and the capability that they need.
+// andDenies returns the precondition that o holds and that refusals for the given reason can be
+// tested: the document describes them, and the target has the settings and the capability that they
+// need.
 func (o precondition) andDenies(why spec.DenialReason) precondition {
 	return func(t *Target) bool {
 		s := Scenario{Denial: why}
@@ -115,8 +116,8 @@ func (a *sequencePlayer) play(actions []action) {
 	}
 }
 
-// selectRun makes the run that action n started the current run. It returns false if that action
-// did not start a run.
+// selectRun changes the current thread and run to those of the run that action n started. It
+// returns false, and changes nothing, if action n did not start a run.
 func (a *sequencePlayer) selectRun(n int) bool {
 	r, ok := a.runs[n]
 	if ok {
@@ -144,15 +145,15 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// dropPendingReplies removes the replies that the client still has to send on a thread. The
-// documents do not define what becomes of an open tool call or interrupt once the client sends
-// another message.
+// dropPendingReplies removes the replies that the client still has to send on a thread. It is
+// needed when the client sends another message, because the documents do not define what then
+// happens to an open tool call or interrupt.
 func (a *sequencePlayer) dropPendingReplies(thread string) {
 	maps.DeleteFunc(a.pendingReplies, func(n int, _ pendingReply) bool { return a.runs[n].thread == thread })
 }
 
-// addPendingReply stores a reply to what action s made the server send, for a later action to send.
-// It stores nothing if the last response was incomplete.
+// addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
+// send, so that a later action can send it. It stores nothing if the last response was incomplete.
 func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,9 +185,9 @@ func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	return all
 }
 
-// readRun reads the stream of the run that action s refers to, starting after cursor ("": from the
-// beginning). It closes the connection after the given number of events; 0 means to read to the
-// end. It does nothing if the run was not started.
+// readRun reads the stream of the run to which action s refers, from the given cursor, or from the
+// beginning if cursor is "". It closes the connection after the given number of events; 0 means to
+// read to the end. It does nothing if the run was not started.
 func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	if a.selectRun(s.subject) {
 		a.ReadStream(cursor, events)
@@ -195,19 +196,20 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 }
 
 // slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. That leaves
-// time to interfere with the run, but is too short for the checks of time to judge it, which would
-// fail on a busy machine.
+// time to interfere with the run, but the run is too short to be judged by timing checks, which
+// would fail on a busy machine.
 const slowPromptArgs = "10 10"
 
 // promptVariants are the test prompts that a sequence may send at any time, with their arguments.
-// The plainest comes first, because shrinking a sequence replaces the others by it.
+// The plainest one comes first, because shrinking a sequence replaces the others with it.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", "one"}, {"messages", ""}, {"tool", `{"city":"Paris"}`}, {"reasoning", "an answer"}, {"empty", ""},
 	{"contents", ""}, {"many", "20"}, {"error", "scripted failure"}, {"error-mid", "scripted failure"},
 }
 
-// sendPrompt starts a run with one of the [promptVariants] in one of the forms of request that the
-// document allows, as the action's choice selects, and reads the stream.
+// sendPrompt starts a run and reads its stream. The choice of the action selects one of the
+// [promptVariants] and one of the forms of request that the document allows. It sends nothing if
+// the target lacks the capabilities for all variants.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
 	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
@@ -232,7 +234,7 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
-// disconnect starts a run by a request whose response is the stream, and closes the connection
+// disconnect starts a run with a request whose response is the stream, and closes the connection
 // after one to five events.
 func (a *sequencePlayer) disconnect(s action) {
 	a.Thread, a.Run = a.threads[s.subject], a.newID()
@@ -253,15 +255,16 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 	return false
 }
 
-// runConcurrently starts a slow run on the first thread and, during its stream, reads that of a run
-// on the second thread.
+// runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
+// reads the stream of another run on the second thread.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", "meanwhile")
 	template := "listen"
 	if a.respondsWithStream("prompt") {
 		template = "prompt"
 	}
-	// begin starts a run on a thread, unless its stream does, and returns the request for the stream.
+	// begin returns the request for the stream of a run on thread i. It starts the run first,
+	// unless the stream request itself does.
 	begin := func(i int, e spec.Event) (stream spec.Request, ok bool) {
 		a.dropPendingReplies(a.threads[i])
 		if a.Thread = a.threads[i]; template == "prompt" {
@@ -281,8 +284,8 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply sends the tool result, or the answer to an interrupt, for what the action that s
-// refers to made the server send. It does nothing if that is no longer pending.
+// sendPendingReply sends the tool result, or the answer to an interrupt, for the earlier action to
+// which s refers, and reads the stream. It does nothing if that reply is no longer pending.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {
@@ -293,8 +296,8 @@ func (a *sequencePlayer) sendPendingReply(s action) {
 	a.startAndReadRun(action{number: s.number, subject: thread}, reply.template, reply.event)
 }
 
-// lastToolCall returns the id of the last tool call in the response of the last exchange, "" if
-// there is none.
+// lastToolCall returns the id of the last tool call in the response of the last exchange, or "" if
+// there is no tool call.
 func (a *sequencePlayer) lastToolCall() string {
 	if id := a.LastEvent(spec.ToolStart).Call; id != "" {
 		return id

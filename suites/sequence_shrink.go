@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Limits of the time that a run spends on shrinking sequences. Each try plays a shorter sequence as
-// one more conversation.
+// Limits on the effort that a run spends on shrinking sequences. Each try plays a simpler sequence
+// as a new conversation.
 const (
 	maxTries       = 60                // for one sequence
 	maxShrinkTries = 300               // for all together
@@ -28,8 +28,9 @@ type generatedSequence struct {
 	result  ScenarioResult
 }
 
-// selectedSequences generates as many sequences as the target asks for and returns those that Only
-// and Skip select, not yet played.
+// selectedSequences generates t.Sequences sequences and returns those that t.Only and t.Skip
+// select. The returned sequences are not yet played. If the dialect cannot send prompts, the result
+// is nil.
 func (t *Target) selectedSequences() (all []*generatedSequence) {
 	s := sequenceScenario("", nil)
 	if !s.AppliesTo(t.Dialect) {
@@ -48,7 +49,8 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios returns the selected sequences in the form of scenarios, in order to list them.
+// sequenceScenarios returns the selected sequences in the form of scenarios, so that they can be
+// listed.
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
 		all = append(all, o.result.Scenario)
@@ -59,15 +61,15 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 // SequenceName returns the scenario name of sequence n, counted from 1: "sequence-1".
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario returns a sequence in the form of a scenario with the given name. It expects no
-// checks, so the run does not fail if it provokes none.
+// sequenceScenario returns a sequence in the form of a scenario with the given name. The scenario
+// has no expected checks, so the run does not fail if the sequence exercises none.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays the sequences, calls played after each, and returns parts with their results
-// appended. A sequence with findings that no earlier result has is shrunk: its result is that of a
-// shorter sequence with the same findings.
+// playSequences plays the sequences and returns parts with the results of the sequences appended.
+// It calls played after each sequence. If a sequence has findings that no earlier result has,
+// playSequences replaces it with a shorter sequence that has the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -100,8 +102,9 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at once. It keeps within the target's
-// stream limit, as each sequence may have two streams open.
+// sequenceConcurrency returns how many sequences are played at once, at least 1. As each sequence
+// may have two streams open, the number is at most half of the target's stream limit, if that is
+// known.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -109,8 +112,9 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays the actions as one conversation and returns its result, named name. ids is the
-// seed of the thread and run ids.
+// playSequence plays the actions as one conversation and returns the result. name is the scenario
+// name in the result, and ids the seed of the thread and run ids. If the target is declared to lack
+// the capability, playSequence sends nothing.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -129,8 +133,8 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 // A findingID identifies a finding by the check and the violated requirement.
 type findingID struct{ check, requirement string }
 
-// findingIDs returns the ids of the findings of a conversation, each id once. If the conversation
-// was not evaluated yet, it evaluates it first.
+// findingIDs returns the ids of the findings in p, each id once. If p was not evaluated yet,
+// findingIDs evaluates it first and stores the evaluation in p.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	if len(p.Evaluation.Results) == 0 {
 		p.Evaluation = t.evaluate(p)
@@ -157,10 +161,10 @@ func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []find
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
 }
 
-// shrinkSequence replaces a sequence by a shorter one that still has all findings in fresh, and
-// returns how many sequences it played for that: at most tries, and none after until. It removes
-// halves, then quarters, down to single actions; then it gives the remaining actions their plainest
-// form. The sequence keeps the result of its last successful play.
+// shrinkSequence replaces a sequence with a shorter one that still has all findings in fresh,
+// together with the result of playing it. It removes halves, then quarters, down to single actions;
+// then it gives the remaining actions their plainest form. It plays at most tries sequences, and
+// starts none later than the deadline until. It returns how many it played.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
 ) (tried int) {
@@ -193,9 +197,10 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks calls try with the sequence without each chunk of size actions, the last chunk
-// first, because few actions refer to it. try reports whether the findings remain and then replaces
-// the sequence. removed reports whether that happened at least once.
+// removeChunks divides the sequence into chunks of size actions and calls try with the sequence
+// without one of the chunks, for each chunk in turn. The last chunk comes first, because few
+// actions refer to it. try reports whether the findings remain; if they do, it replaces the
+// sequence in o with the shorter one. removed reports whether that happened at least once.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))

@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// wander plays sequences against a handler, and gives the parts that are no scenario's.
+// wander plays generated sequences against a handler. It returns the results of all scenarios and
+// sequences, and separately those of the sequences. adjust may change the target before the run.
 func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suites.Target)) (all, sequences []suites.ScenarioResult) {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -42,7 +43,7 @@ func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suite
 	return parts, sequences
 }
 
-// upright is the reference with two users.
+// upright returns the reference with two users.
 func upright(t *testing.T, d *dialect.Dialect) http.Handler {
 	t.Helper()
 	return reference.New(d, reference.Scripted, reference.Config{Authenticator: twoUsers(t)})
@@ -59,7 +60,8 @@ func twoUsers(t *testing.T) *identity.StaticTokens {
 	return users
 }
 
-// complaints are the findings of a part, by check and requirement.
+// complaints returns the findings in p, sorted, each as the id of the check and the id of the
+// violated requirement, without repetitions.
 func complaints(p suites.ScenarioResult) (all []string) {
 	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
@@ -70,7 +72,7 @@ func complaints(p suites.ScenarioResult) (all []string) {
 	return slices.Compact(all)
 }
 
-// The reference and the mock keep what they are held to, whatever comes after what.
+// TestSequencesReference checks that sequences find no fault in the reference and in the mock.
 func TestSequencesReference(t *testing.T) {
 	servers := map[string]func(*testing.T, *dialect.Dialect) http.Handler{"reference": upright, "mock": mocked}
 	for _, name := range dialect.Names() {
@@ -91,7 +93,7 @@ func TestSequencesReference(t *testing.T) {
 	}
 }
 
-// mocked is the mock with two users.
+// mocked returns the mock with two users.
 func mocked(t *testing.T, d *dialect.Dialect) http.Handler {
 	t.Helper()
 	m, err := mockserver.New(mockserver.Config{Dialects: []*dialect.Dialect{d}, Server: reference.Config{Authenticator: twoUsers(t)}})
@@ -106,7 +108,8 @@ func mocked(t *testing.T, d *dialect.Dialect) http.Handler {
 	return m
 }
 
-// faultless wants parts in which much was judged, and nothing found.
+// faultless reports a test error if any result has a verdict worse than passed, or if less was
+// judged than expected.
 func faultless(t *testing.T, played []suites.ScenarioResult) {
 	t.Helper()
 	judged, exchanges := 0, 0
@@ -127,8 +130,9 @@ func faultless(t *testing.T, played []suites.ScenarioResult) {
 	}
 }
 
-// The same seed asks the same in the same order; another asks something else. Which
-// others are played does not matter.
+// TestSequencesSeed checks that the same seed leads to the same requests in the same order and
+// another seed to other requests. The requests of a sequence must not depend on which other
+// sequences are played.
 func TestSequencesSeed(t *testing.T) {
 	d, err := dialect.Open("agentscope@1.1")
 	if err != nil {
@@ -160,7 +164,8 @@ func TestSequencesSeed(t *testing.T) {
 	}
 }
 
-// Every round does the same, and calls it by other names: else no two could be compared.
+// TestSequencesRounds checks that every round of a run plays the same actions with different ids,
+// so that the results of the rounds can be compared.
 func TestSequencesRounds(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -190,7 +195,8 @@ func TestSequencesRounds(t *testing.T) {
 	}
 }
 
-// What a target lacks is not asked for, nor what is not selected.
+// TestSequencesRespect checks that sequences contain no actions for capabilities that the target
+// lacks, and that sequences which are not selected are not played.
 func TestSequencesRespect(t *testing.T) {
 	d, err := dialect.Open("runs")
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// TestSoak plays sequences to the reference, and to the mock in another legal spelling for
-// each seed, twice without a restart. SOAK_SEEDS says how many seeds, with 20 sequences each.
+// TestSoak plays sequences to the reference, and to the mock with another legal variation for each
+// seed, each twice without a restart. The environment variable SOAK_SEEDS sets the number of seeds,
+// with 20 sequences each; without it, TestSoak plays three sequences of one seed.
 func TestSoak(t *testing.T) {
 	seeds, sequences := uint64(1), 3
 	if text := os.Getenv("SOAK_SEEDS"); text != "" {
@@ -46,7 +47,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// varied returns the mock with two users and streams spelled by a seed.
+// varied returns the mock with two users and the variations that seed selects.
 func varied(t *testing.T, d *dialect.Dialect, seed uint64) http.Handler {
 	t.Helper()
 	m, err := mockserver.New(mockserver.Config{
@@ -63,7 +64,7 @@ func varied(t *testing.T, d *dialect.Dialect, seed uint64) http.Handler {
 	return m
 }
 
-// soak plays the sequences of one seed twice and reports findings as errors.
+// soak plays the sequences of one seed twice and reports findings as test errors.
 func soak(t *testing.T, d *dialect.Dialect, h http.Handler, seed uint64, sequences int) {
 	t.Helper()
 	srv := httptest.NewServer(h)

@@ -1,7 +1,7 @@
 // Package suites tests a server: it plays the scenarios and generated sequences of a dialect,
-// records the conversations and evaluates them with the checks of package rules. [Run] is the
-// entry, [Test] and [Declare] are it for Go tests and Ginkgo suites. Reports are written by
-// package reports.
+// records the conversations and evaluates them with the checks of package rules. The entry point is
+// [Run], or [Test] in a Go test and [Declare] in a Ginkgo suite. Package reports writes the
+// reports.
 package suites
 
 import (
@@ -33,7 +33,7 @@ const (
 )
 
 // A Target describes a server under test and how to test it. Dialect and Base are required; the
-// zero value of any other field is its default.
+// zero value of any other field selects its default.
 type Target struct {
 	Dialect     *dialect.Dialect
 	Base        *url.URL    // the complete prefix of the document's paths
@@ -92,8 +92,9 @@ type ProgressFunc func(scenario string, played, of int)
 
 // Run plays the selected scenarios of the target's dialect, and the generated sequences, and
 // returns their evaluated results in the order of [Scenarios], sequences last. It calls progress,
-// which may be nil, after each. An error means that the target is invalid; failures of the server
-// or the network are in the results. If ctx ends, the remaining scenarios are not played.
+// which may be nil, after each scenario and sequence. An error means that the target is invalid;
+// failures of the server or the network are in the results. If ctx ends, the remaining scenarios
+// are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -165,8 +166,8 @@ func concurrentOrder(list []Scenario) (order []int) {
 	return order
 }
 
-// Check sets the defaults of a target's fields and returns an error if any field is invalid. It
-// sends nothing.
+// Check sets fields of the target that are zero to their defaults, and returns an error if any
+// field is invalid. It sends nothing.
 func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
@@ -223,7 +224,7 @@ func (t *Target) Check() error {
 	return err
 }
 
-// ScenarioNames returns the names of all [Scenarios], in their order.
+// ScenarioNames returns the names of all [Scenarios], in the same order.
 func ScenarioNames() (all []string) {
 	for _, s := range Scenarios {
 		all = append(all, s.Name)
@@ -241,8 +242,9 @@ func Capabilities() []string {
 	return slices.Compact(all)
 }
 
-// describeCapabilities lists the valid names for an error about the unknown name: those that can be
-// claimed if name is in ClaimedCapabilities, otherwise those that can be lacked.
+// describeCapabilities lists the valid names for an error message about name, an unknown
+// capability. If name is in t.ClaimedCapabilities, it lists the capabilities that can be claimed,
+// and otherwise those that can be lacked.
 func (t *Target) describeCapabilities(name string) string {
 	known := Capabilities()
 	if slices.Contains(t.ClaimedCapabilities, name) {
@@ -272,8 +274,8 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// isScenarioSelected reports whether Only and Skip select a scenario by its name, or any check or
-// requirement that is judged in it.
+// isScenarioSelected reports whether t.Only and t.Skip select scenario s, either by its name or
+// because they select a check or requirement that is judged in it.
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -281,8 +283,8 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the obligations of the dialect that are to be judged in a scenario, by Only and
-// Skip.
+// plan returns the plan for scenario s: the obligations of the dialect that t.Only and t.Skip
+// select.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
@@ -303,8 +305,9 @@ func (t *Target) isSkipped(o spec.Obligation) bool {
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt for a scenario: the target's own if it has one, a sentence if the
-// style is [NaturalPrompts], or else the conformance prompt, with words as its arguments.
+// promptText returns the prompt for a scenario. It is the entry in t.PromptOverrides if there is
+// one, a plain sentence if the style is [NaturalPrompts], and otherwise the conformance prompt with
+// words as its arguments.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -326,8 +329,9 @@ func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
 
-// newConversation returns a conversation on a new thread, whose ids depend on seed. It sends
-// nothing. It returns an error if a configured header is invalid.
+// newConversation returns a conversation on a new thread, without sending anything. All ids in the
+// conversation depend on seed. An error means that a header field in the target's configuration is
+// invalid.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
 	conv.Thread = conv.newID()
@@ -336,9 +340,9 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays one scenario and returns its recorded conversation. If the target lacks the
-// capability or a setting, the conversation is empty. The same seed gives the same requests, as
-// long as the server gives the same responses.
+// playScenario plays scenario s and returns its recorded conversation. If the target lacks the
+// capability or a setting that s needs, the conversation is empty. The same seed leads to the same
+// requests, as long as the server gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if t.lacksCapability(s.capabilityName()) || t.missingSetup(s) != "" {
@@ -354,8 +358,8 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts. Unless the target's
-// configuration says so, it asks the agent for a random word; the reply must be exactly that word.
+// detectScripted reports whether the agent follows the test prompts. If the target's configuration
+// does not specify this, it asks the agent for a random word; the reply must be exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -379,8 +383,8 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether Only and Skip leave at least one check, or a generated sequence,
-// to run.
+// HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
+// scenario, or a generated sequence.
 func (t *Target) HasObligations() bool {
 	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0

@@ -10,10 +10,11 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// requireText adds a finding to p, the result of scenario text, if the reply to its prompt has no
-// text. The finding cites a requirement on text: that of the dialect's text event, that of the
-// status code if there was no stream, or the convention of the test prompts. It returns false if
-// text is missing but no check of these requirements is selected, so that the finding had no place.
+// requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
+// has no text and no other finding explains that. The finding cites the requirement on the status
+// code if there was no stream, that on text events, or the convention of the test prompts,
+// whichever a selected check judges. requireText returns false if it should have added a finding
+// but no such check is selected, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := t.findMissingText(p.Trace)
 	textRequirement := t.Dialect.TextRequirement()
@@ -53,8 +54,8 @@ func describeMissingText(evidence spec.Event) string {
 		evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
-// requirementLevel returns the level of the dialect's requirement with an id. An unknown id has the
-// level MAY, which cannot be violated.
+// requirementLevel returns the level of the dialect's requirement with the given id. If the id is
+// unknown, it returns MAY, which cannot be violated.
 func (t *Target) requirementLevel(id string) spec.Level {
 	for _, r := range t.Dialect.Requirements {
 		if r.ID == id {
@@ -65,7 +66,7 @@ func (t *Target) requirementLevel(id string) spec.Level {
 }
 
 // textConvention returns the id of the convention that a scripted agent replies with the requested
-// text, "" if the catalogue of the dialect does not contain it.
+// text. It returns "" if the catalogue of the dialect does not contain such a convention.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -77,7 +78,7 @@ func (t *Target) textConvention() string {
 
 // findMissingText looks for text in a conversation. ok is true if there is none; last is then the
 // event to cite in a finding: the end of the last stream or, without a stream, the last response.
-// foreign reports whether the dialect does not know some frame, so that it might be the text.
+// foreign reports whether a frame is unknown to the dialect and might therefore contain the text.
 func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
 	var request spec.Event

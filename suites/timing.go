@@ -7,20 +7,21 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// timingChecks maps a scenario to the check in it that may fail merely because the machine is busy:
-// a client that reads late receives at once what the server sent over time.
+// timingChecks maps the name of a scenario to the check that may fail in it merely because the
+// machine is busy. A client that reads late receives at once what the server sent over time.
 var timingChecks = map[string]*spec.Check{"slow": rules.DeltasArriveIncrementally}
 
-// maxTimingRetries is how often a scenario is replayed before a failed check of time is reported.
+// maxTimingRetries is the maximum number of times that a scenario is replayed before its failed
+// timing check is reported.
 const maxTimingRetries = 4
 
 // seedStride is the difference between the id seeds of two plays of one scenario. It exceeds the
 // number of scenarios, so that no two plays share ids.
 const seedStride = 1 << 16
 
-// retryTiming replays each scenario whose check of time did not pass, up to [maxTimingRetries]
-// times and one scenario at a time, and replaces its result in parts. So only a check that fails in
-// all attempts is reported.
+// retryTiming replays each scenario whose timing check did not pass, up to [maxTimingRetries] times
+// and one scenario at a time, and replaces its result in parts. A timing check is therefore
+// reported only if it fails in all attempts.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	for i := range parts {
 		check, timed := timingChecks[parts[i].Scenario.Name]
@@ -30,9 +31,10 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// failsTiming reports whether a check of time fails in a scenario. A complete exchange that gave
-// the check nothing to judge counts as a failure: all deltas had arrived before the client read the
-// first.
+// failsTiming reports whether the given timing check fails in the conversation of p. It also
+// returns true if the check had nothing to judge although an exchange is complete: all deltas had
+// then arrived before the client read the first. It returns false if the conversation cannot be
+// judged.
 func (t *Target) failsTiming(p ScenarioResult, check *spec.Check) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

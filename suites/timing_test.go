@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// What comes at once though it was produced over time is held against a target that does
-// it always, and not against one that a busy machine has made late once.
+// TestLate checks that a server which always sends at once what its agent produces over time gets a
+// finding, and that a server which does so only once, as on a busy machine, gets none.
 func TestLate(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

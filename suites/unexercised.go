@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// explainUnexercised explains why a check fails that had nothing to judge in scenario p: what the
-// target promised, what was requested and how the server responded.
+// explainUnexercised returns the explanation for the failure of a check that had nothing to judge
+// in scenario result p: what the target promised, what was requested and how the server responded.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
@@ -28,9 +28,9 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// describeDialogue says what was requested in a scenario and how the server responded. It shows the
-// first valid exchange with a symptom; without one, the first exchange whose reply has text;
-// without any text, the first exchange.
+// describeDialogue returns a description of one exchange of a scenario: what was requested and how
+// the server responded. It chooses the first valid exchange that has a symptom, otherwise the first
+// exchange whose reply has text, otherwise the first exchange.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -57,7 +57,7 @@ func describeDialogue(p ScenarioResult) string {
 	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
 }
 
-// firstPrompt returns the text of the first prompt in a scenario, "" if no request has one.
+// firstPrompt returns the text of the first prompt in a scenario, or "" if no request has a prompt.
 func firstPrompt(p ScenarioResult) string {
 	for _, o := range p.summaries {
 		if o.prompt != "" {
@@ -67,8 +67,8 @@ func firstPrompt(p ScenarioResult) string {
 	return ""
 }
 
-// describeRequest names the request of an exchange by its prompt, or by its operation if it has no
-// prompt.
+// describeRequest returns a description of the request for a message: its prompt or, if it has no
+// prompt, its operation.
 func (o exchangeSummary) describeRequest() string {
 	if o.prompt == "" {
 		return o.operation + " was sent"
@@ -76,9 +76,10 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability that a target seems to lack. ok is true if that would
-// explain all findings of result r: each of them is about a response that means that the server
-// does not have the operation (404, 405, 410 or 501).
+// MissingCapability returns the capability that the target seems to lack. ok reports whether that
+// would explain all findings of r, the result of a check in scenario result p. It does if each
+// finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
+// have the operation.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -15,8 +15,9 @@ import (
 	"sync"
 )
 
-// A uploadServer is a small server that takes uploads, written by nobody who knows the
-// reference: right, right in an odd way, or wrong in one way.
+// An uploadServer is a small server that accepts uploads. It shares no code with the reference. The
+// field how names the one way in which it is unusual or faulty; "" means that it is an ordinary
+// correct server.
 type uploadServer struct {
 	*accessServer
 	how string
@@ -64,7 +65,8 @@ func (d *uploadServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// file is a file of a form, and its media type; ok is false after a refusal.
+// file returns the name, media type and bytes of the file in the given form field. If there is no
+// such file, it refuses the request, and ok is false.
 func (d *uploadServer) file(w http.ResponseWriter, r *http.Request, field string) (name, media string, data []byte, ok bool) {
 	media, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if media != "multipart/form-data" && d.is("takes JSON") {
@@ -87,7 +89,8 @@ func (d *uploadServer) file(w http.ResponseWriter, r *http.Request, field string
 	return head.Filename, head.Header.Get("Content-Type"), data, true
 }
 
-// fits says whether a file is of a family, in one of the ways that servers tell.
+// fits reports whether a file belongs to the given family of media types, judged by its media type,
+// name or first bytes (magic), depending on d.how.
 func (d *uploadServer) fits(name, media string, data []byte, family string, magic ...string) bool {
 	switch {
 	case d.is("takes every type"):
@@ -259,7 +262,8 @@ func (d *uploadServer) transcribe(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// blocks says whether the blocks of a run are right; if not, it has been refused.
+// blocks reports whether the content blocks in the body of a run request are valid. If they are
+// not, it refuses the request.
 func (d *uploadServer) blocks(w http.ResponseWriter, body []byte) bool {
 	var in struct {
 		ThreadID string

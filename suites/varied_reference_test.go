@@ -18,9 +18,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// An agent that says the same otherwise each time is as right: it cuts what it says
-// elsewhere, calls things by other names, pauses, mixes its calls, gives other results,
-// and says something before it calls or answers.
+// TestReferenceVaried checks that the reference conforms to every dialect with an agent that varies
+// its output: where deltas are cut, ids, pauses, the order of tool calls, tool results, and text or
+// reasoning before calls and replies.
 func TestReferenceVaried(t *testing.T) {
 	seeds, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32)
 	if err != nil {
@@ -47,13 +47,14 @@ func TestReferenceVaried(t *testing.T) {
 	}
 }
 
-// agents are the scenarios in which it matters what the agent says.
+// agents are the scenarios whose results depend on the output of the agent.
 var agents = []string{
 	"text", "messages", "contents", "reasoning", "tool", "tools", "client-tool", "interrupt", "recall", "many", "error", "error-mid",
 	"two-runs", "resume", "resume-alone", "two-readers", "history",
 }
 
-// loose is the scripted agent, with its luck from a seed.
+// loose returns the scripted agent with output that varies at random, by seed. reasons reports
+// whether the dialect has events for reasoning.
 func loose(seed uint64, reasons bool) reference.Agent {
 	return func(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -84,7 +85,8 @@ type loosened struct {
 	results []spec.Event      // of calls, one after the other
 }
 
-// hear takes in one event of the scripted agent.
+// hear processes one event of the scripted agent: it sends the event in varied form, or keeps it
+// for later.
 func (l *loosened) hear(e spec.Event) {
 	e.Message, e.Call, e.ID = l.name(e.Message), l.name(e.Call), l.name(e.ID)
 	switch e.Kind {
@@ -115,7 +117,7 @@ func (l *loosened) hear(e spec.Event) {
 	}
 }
 
-// name is another name for a thing, the same whenever it is named.
+// name returns a varied form of an id. The same id always gets the same form, and "" remains "".
 func (l *loosened) name(id string) string {
 	if id == "" {
 		return ""
@@ -134,7 +136,7 @@ func (l *loosened) name(id string) string {
 	return id
 }
 
-// call collects the events of calls, to be mixed once all are there.
+// call stores an event of a tool call, to be sent by mix once the events of all calls are there.
 func (l *loosened) call(e spec.Event) {
 	l.flush()
 	i := slices.IndexFunc(l.calls, func(c []spec.Event) bool { return c[0].Call == e.Call })
@@ -144,7 +146,8 @@ func (l *loosened) call(e spec.Event) {
 	l.calls[i] = append(l.calls[i], e)
 }
 
-// mix tells the calls that were collected, each in its own order.
+// mix sends the stored events of tool calls. The calls may be interleaved, but the events of each
+// call keep their order. It may send a message first.
 func (l *loosened) mix() {
 	if len(l.calls) == 0 {
 		return
@@ -176,7 +179,7 @@ func (l *loosened) mix() {
 	l.flush()
 }
 
-// tell tells the results that were collected, in any order.
+// tell sends the stored tool results in random order.
 func (l *loosened) tell() {
 	l.luck.Shuffle(len(l.results), func(i, k int) { l.results[i], l.results[k] = l.results[k], l.results[i] })
 	for _, e := range l.results {
@@ -185,7 +188,7 @@ func (l *loosened) tell() {
 	l.results = nil
 }
 
-// think reasons, once, before something is said.
+// think may send some reasoning before a message, at most once in a turn.
 func (l *loosened) think() {
 	if l.reasons && l.luck.IntN(3) == 0 {
 		id := l.name(fmt.Sprint("thought ", l.luck.Uint64()))
@@ -197,7 +200,7 @@ func (l *loosened) think() {
 	l.reasons = false
 }
 
-// hold keeps a piece of text, and says some of what it has.
+// hold stores the text of a delta, and at random sends a part of the stored text.
 func (l *loosened) hold(e spec.Event) {
 	key := e.Message + e.Call
 	if l.held[key] == "" {
@@ -211,7 +214,7 @@ func (l *loosened) hold(e spec.Event) {
 	}
 }
 
-// some says a piece of what is held, of whichever it is.
+// some sends a part of the stored text of a message or call that is chosen at random.
 func (l *loosened) some() {
 	if len(l.order) == 0 {
 		return
@@ -231,14 +234,14 @@ func (l *loosened) some() {
 	l.say(e)
 }
 
-// flush says all that is held.
+// flush sends all stored text.
 func (l *loosened) flush() {
 	for len(l.order) > 0 {
 		l.some()
 	}
 }
 
-// say says an event, and now and then waits a little.
+// say sends an event, and sometimes waits for up to 3 ms afterwards.
 func (l *loosened) say(e spec.Event) {
 	if l.over = l.over || !l.yield(e); l.over || l.luck.IntN(12) > 0 {
 		return

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// evaluateAll evaluates the recorded conversations that were not evaluated before, and then adjusts
-// the verdicts of all by what the whole run shows: whether any exchange was complete, and which
-// promises the target broke. It modifies and returns parts.
+// evaluateAll evaluates the recorded conversations that were not evaluated before. It then adjusts
+// all verdicts to what the whole run shows: whether any exchange was complete, and which promises
+// the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	all := make([]spec.Evaluation, len(parts))
 	for i, p := range parts {
@@ -60,15 +60,16 @@ func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
 	return h
 }
 
-// decode returns the events of a recorded conversation, in the words of no dialect.
+// decode returns an iterator over the events of a recorded conversation. Each use of the iterator
+// decodes the recording again.
 func (t *Target) decode(trace spec.Trace) iter.Seq[spec.Event] {
 	info := dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}
 	return t.Dialect.DecodeExchanges(trace.All(), info, t.maxEventBytes())
 }
 
 // evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries. If
-// ctx ends first, it returns at once: complete is false, and nothing in the evaluation is judged. A
-// panic of a check is raised again in the caller.
+// ctx ends first, it returns at once: complete is false, and nothing in the evaluation is judged.
+// If a check panics, evaluate panics with the same value.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {
@@ -102,8 +103,8 @@ func (p *ScenarioResult) evaluate(
 }
 
 // EvaluateTrace evaluates recording t of scenario s with all checks of dialect d. info is what is
-// known of the recorded server, and maxEvent the largest size of one event in bytes. complete is
-// false if ctx ended before all events were judged.
+// known about the recorded server, and maxEvent is the maximum size of one event in bytes. complete
+// is false if ctx ended before all events were judged.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetInfo, maxEvent int,
 ) (p ScenarioResult, complete bool) {
@@ -138,9 +139,10 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes the verdict of result r in scenario p for reasons that its conversation
-// does not show: capabilities that the server lacks, missing settings, errors and broken promises.
-// promised tells whether the target promises what the scenario tests ([Target.isPromised]).
+// adjustVerdict changes the verdict of r, a result in scenario result p, for reasons that the
+// conversation does not show: capabilities that the server lacks, missing settings, errors and
+// broken promises. promised tells whether the target promises what the scenario tests
+// ([Target.isPromised]).
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -163,8 +165,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	}
 }
 
-// requiresScripted reports whether the check with an id judges only the replies of agents that
-// follow the test prompts.
+// requiresScripted reports whether the check with the given id judges only the replies of agents
+// that follow the test prompts.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

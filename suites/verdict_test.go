@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// played is what a target was heard to do; verdicts are the worst ones on requirements.
+// played runs the suite against target at the given base URL and returns the results. verdicts maps
+// each requirement id to the worst verdict on the requirement.
 func played(t *testing.T, target suites.Target, base string) (parts []suites.ScenarioResult, verdicts map[string]spec.Verdict) {
 	t.Helper()
 	u, err := url.Parse(base + target.Dialect.Base)
@@ -40,12 +41,12 @@ func played(t *testing.T, target suites.Target, base string) (parts []suites.Sce
 	return parts, verdicts
 }
 
-// unscripted is an agent that says the same to everything.
+// unscripted returns an agent that replies to every prompt with the same events.
 func unscripted(said ...spec.Event) reference.Agent {
 	return func(context.Context, reference.Turn) iter.Seq[spec.Event] { return slices.Values(said) }
 }
 
-// calling is what an agent says that calls its tool.
+// calling holds the events of an agent that calls its tool and sends no text.
 var calling = []spec.Event{
 	{Kind: spec.ToolStart, Message: "m1", Call: "call-1", Name: "lookup"}, {Kind: spec.ToolDelta, Call: "call-1", Text: "{}"},
 	{Kind: spec.ToolEnd, Call: "call-1"}, {Kind: spec.ToolResult, Message: "m2", Call: "call-1", Name: "lookup", Text: "found"},
@@ -55,8 +56,8 @@ func message(text string) []spec.Event {
 	return []spec.Event{{Kind: spec.MessageStart, Message: "m"}, {Kind: spec.MessageDelta, Message: "m", Text: text}, {Kind: spec.MessageEnd, Message: "m"}}
 }
 
-// A target whose answer to a plain prompt has no text breaks the requirement of the text,
-// whatever else it says; any text at all will do.
+// TestTextIsPromised checks that a target whose reply to a plain prompt has no text violates the
+// requirement on text, even if the reply has other content. Any text must be accepted.
 func TestTextIsPromised(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, err := dialect.Open(name)
@@ -94,7 +95,8 @@ func TestTextIsPromised(t *testing.T) {
 	}
 }
 
-// What does not speak HTTP was not measured: nothing is broken, and nothing holds.
+// TestNotHTTPIsNotMeasured checks that nothing is judged, and no requirement is violated, if the
+// server does not speak HTTP.
 func TestNotHTTPIsNotMeasured(t *testing.T) {
 	banner := raw(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n")
@@ -119,8 +121,9 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 	}
 }
 
-// Plain words promise nothing of what is said, and a target that is not scripted nothing of
-// what only a scripted one can be asked for.
+// TestPromises checks that a claimed capability does not promise scripted replies if natural
+// prompts are sent, or if the target is declared to lack "scripted". It also checks that invalid
+// names of lacked capabilities are rejected.
 func TestPromises(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

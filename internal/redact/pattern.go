@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A secretPattern is one of the spellings of a secret that are searched for in text whose escapes
-// were undone.
+// A secretPattern is one spelling of a secret, such as its hexadecimal digits. It is searched for
+// in a text and in the results of undoing the escapes of that text.
 type secretPattern struct {
 	text   []byte
 	base64 bool // also search across line breaks
@@ -16,12 +16,12 @@ type secretPattern struct {
 	extendBefore, extendAfter bool
 }
 
-// minFoldedHex is the minimum length of a hexadecimal secret that is also searched for in upper and
-// lower case. Shorter ones would match too much by chance.
+// minFoldedHex is the minimum length, in characters, of a hexadecimal secret that is also searched
+// for in upper and lower case. Shorter secrets would match too much by chance.
 const minFoldedHex = 8
 
-// secretPatterns returns all spellings of the secret s to search for: as it is, in hexadecimal, in
-// other encodings, and within Base64.
+// secretPatterns returns the spellings in which the secret s is searched for: s itself, its
+// hexadecimal digits, its forms in other encodings, and its forms within Base64 text.
 func secretPatterns(s string) (all []secretPattern) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
@@ -47,12 +47,12 @@ func secretPatterns(s string) (all []secretPattern) {
 	return append(all, base64Patterns(s)...)
 }
 
-// replacementChar stands for an invalid byte in decoded UTF-8.
+// replacementChar is U+FFFD, with which decoders of UTF-8 replace invalid bytes.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns patterns that find s within Base64 text. s can begin at three positions of
-// a group of Base64 characters, and there are two alphabets; each pattern has the characters that
-// depend only on s.
+// base64Patterns returns patterns that find s within Base64 text: for each of the three positions
+// at which s can begin within a group of bytes, and for each of the two alphabets. A pattern
+// consists of the Base64 characters that depend only on s.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
@@ -80,8 +80,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// asLatin1 returns the bytes of s, read as ISO 8859-1, in UTF-8: the spelling of s by a program
-// that mistakes its encoding.
+// asLatin1 decodes the bytes of s as ISO 8859-1 and returns the result in UTF-8. This is the
+// spelling of s by a program that mistakes UTF-8 for ISO 8859-1.
 func asLatin1(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -91,7 +91,7 @@ func asLatin1(s string) string {
 }
 
 // widen returns x, the range of text in which the pattern was found, extended by the adjacent
-// characters that also contain bits of the secret.
+// Base64 characters that also contain bits of the secret, if there are any.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--
@@ -102,7 +102,7 @@ func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	return x
 }
 
-// isBase64Byte reports whether b is a character of a Base64 alphabet.
+// isBase64Byte reports whether b is a character of the standard or the URL-safe Base64 alphabet.
 func isBase64Byte(b byte) bool {
 	return 'a' <= b|0x20 && b|0x20 <= 'z' || '0' <= b && b <= '9' || strings.IndexByte("+/-_", b) >= 0
 }

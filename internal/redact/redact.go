@@ -13,26 +13,28 @@ import (
 	"strings"
 )
 
-// Placeholder is the text that replaces a secret.
+// Placeholder is the text that replaces a secret. A [Redactor] uses "***" instead if Placeholder
+// contains one of its secrets.
 const Placeholder = "REDACTED"
 
-// MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values occur by
-// chance in every text.
+// MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values occur in
+// texts by chance.
 const MinSecret = 4
 
-// MinDetectedSecret is the minimum length, in bytes, of values that are removed only because
-// of the names of their fields in recorded traffic.
+// MinDetectedSecret is the minimum length, in bytes, of a value in recorded traffic that is removed
+// only because the name of its field marks it as a secret.
 const MinDetectedSecret = 6
 
 // minFragment is the minimum number of bytes at the edge of a text that are recognised as a part of
-// a secret. Fewer would match too much by chance.
+// a secret. Fewer bytes would match too much by chance.
 const minFragment = 4
 
-// jsonLiterals are never treated as secrets, since removing them would break all JSON.
+// jsonLiterals lists words that are never treated as secrets, whether in upper or lower case:
+// "none", and the literals of JSON, since removing those would break all JSON.
 var jsonLiterals = []string{"true", "false", "null", "none"}
 
-// A Redactor removes a set of secrets. It is safe for concurrent use. A nil Redactor removes
-// nothing.
+// A Redactor removes a set of secrets from texts. It is safe for concurrent use. A nil Redactor
+// removes nothing.
 type Redactor struct {
 	placeholder string
 	numberDigit byte // replaces the digits of a secret within a JSON number
@@ -71,8 +73,8 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with [Placeholder] in place of each secret. Within a JSON number, only the
-// digits change.
+// String returns s with [Placeholder] in place of each secret. A secret that consists of digits of
+// a JSON number is replaced by as many other digits.
 func (r *Redactor) String(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -80,9 +82,9 @@ func (r *Redactor) String(s string) string {
 	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
 }
 
-// Fragment is like [Redactor.String], for a part of a longer text. It also removes what may be a
-// part of a secret that was cut: its last bytes at the beginning of s, or its first bytes at the
-// end of s.
+// Fragment is like [Redactor.String], for a text s that was cut out of a longer one. It also
+// removes what may be a part of a secret: the last bytes of a secret at the beginning of s, and the
+// first bytes of a secret at the end of s.
 func (r *Redactor) Fragment(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -93,8 +95,9 @@ func (r *Redactor) Fragment(s string) string {
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like [Redactor.String], for a text in which values were shortened. It also removes
-// parts of secrets before and after each [Ellipsis].
+// Shortened is like [Redactor.String], for a text in which values were shortened. If s contains an
+// [Ellipsis], Shortened also removes parts of secrets directly before and after each one, and at
+// both ends of s.
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -110,8 +113,9 @@ func (r *Redactor) Shortened(s string) string {
 	return strings.Join(pieces, Ellipsis)
 }
 
-// Bytes returns data with secrets overwritten in place, so that offsets and lines do not
-// change. It returns data itself if there are no secrets, and a copy otherwise.
+// Bytes returns data with each secret overwritten by as many other bytes, so that offsets and lines
+// do not change. It does not modify data: it returns data itself if there are no secrets in it, and
+// a modified copy otherwise.
 func (r *Redactor) Bytes(data []byte) []byte {
 	if r == nil {
 		return data
@@ -125,8 +129,8 @@ func (r *Redactor) Bytes(data []byte) []byte {
 	return data
 }
 
-// Mask overwrites secrets in data, in place. It also overwrites parts of secrets at the beginning
-// and the end of data.
+// Mask overwrites the secrets in data, in place and without changing its length. It also overwrites
+// what may be parts of secrets at the beginning and the end of data.
 func (r *Redactor) Mask(data []byte) {
 	if r != nil {
 		r.maskRanges(data, r.secretRanges(data, true))
@@ -138,7 +142,9 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns s with a placeholder for each of the ranges spans.
+// replaceRanges returns s with the placeholder in place of each of the ranges spans, which must be
+// in order and without overlaps. Digits of a JSON number are replaced by other digits. If the
+// result contains a secret again, that one is overwritten too.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
@@ -165,7 +171,8 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 }
 
 // maskRanges overwrites the ranges spans of data, in place and without changing its length. The new
-// bytes form neither a secret nor syntax of JSON, SSE or HTML. Line ends are kept.
+// bytes are asterisks, the placeholder or digits, which are not syntax of JSON, SSE or HTML. Line
+// ends are kept.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
@@ -185,7 +192,8 @@ func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	}
 }
 
-// inNumber reports whether the range x of s consists of digits that belong to a JSON number.
+// inNumber reports whether the range x of s consists of digits that, judging by the characters
+// around them, belong to a JSON number.
 func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {

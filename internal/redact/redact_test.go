@@ -147,7 +147,7 @@ func fromHex(s string) (string, error) {
 	return string(b), err
 }
 
-// alphabets are the characters that secrets consist of.
+// alphabets lists the sets of characters from which the tests make random secrets.
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_",
 	"0123456789abcdef",
@@ -165,8 +165,8 @@ func randomOf(rnd *rand.Rand, alphabet string, n int) string {
 	return b.String()
 }
 
-// A secret is removed from every text that contains it, in any form and any context, and the
-// rest of the text is kept.
+// TestForms checks that a secret is removed from every text that contains it, in any form and any
+// context, and that the rest of the text is kept.
 func TestForms(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -217,7 +217,7 @@ func checkForm(t *testing.T, f form, secret, before, after string) {
 	}
 }
 
-// Two forms, one within the other.
+// TestFormsInForms checks that a secret is removed if it was encoded twice, in any two forms.
 func TestFormsInForms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	for _, outer := range forms {
@@ -237,7 +237,8 @@ func TestFormsInForms(t *testing.T) {
 	}
 }
 
-// A text without the secret does not change.
+// TestFalseAlarms checks that a text without the secret does not change, and that values which are
+// too short or are literals of JSON are not searched for.
 func TestFalseAlarms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	for round := range 15 {
@@ -265,7 +266,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// Redacted JSON stays valid and keeps its size, wherever the secret is.
+// TestJSONStaysJSON checks that redacted JSON is valid JSON without the secret, wherever in it the
+// secret was.
 func TestJSONStaysJSON(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for round := range 500 {
@@ -292,7 +294,8 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// A secret of which only the beginning is shown is removed, and the rest is kept.
+// TestCut checks that Shortened removes the part of a secret that a shortened value shows, and
+// keeps the rest of the text.
 func TestCut(t *testing.T) {
 	secret := strings.Repeat("s3cr3t/", 20)
 	r := redact.New(secret)
@@ -313,7 +316,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Parts of a secret that was cut in two are removed.
+// TestPart checks that Fragment removes the parts of a secret that was cut in two.
 func TestPart(t *testing.T) {
 	const secret = "s3cr3t/of-ours+1"
 	r := redact.New(secret)
@@ -357,7 +360,7 @@ func contains(all []string, s string) bool {
 	return false
 }
 
-// A secret that resembles the placeholder is replaced by another one.
+// TestMark checks that secrets which resemble the placeholder are removed too.
 func TestMark(t *testing.T) {
 	for _, secret := range []string{"REDACTED", "REDA", "ACTED", "xREDAC", "99999999"} {
 		for _, text := range []string{secret, "a " + secret + " b", "x" + "99999999" + secret} {
@@ -368,7 +371,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// The worst text does not take much longer than one without escapes.
+// TestHostileTexts redacts long texts for which the search takes particularly long, such as escapes
+// of escapes. It checks that the search ends.
 func TestHostileTexts(t *testing.T) {
 	r := redact.New(strings.Repeat(`\`, 200), strings.Repeat("%", 100), strings.Repeat("&", 100), "aaaaaaaaaaaaaaaaaaaaaaaa")
 	for _, s := range []string{strings.Repeat(`\`, 1<<15), strings.Repeat("%25", 1<<14), strings.Repeat("&amp;", 1<<13), strings.Repeat("a", 1<<16)} {

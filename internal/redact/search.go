@@ -9,8 +9,9 @@ import (
 // A byteRange is the part of a text from one offset up to, but not including, another.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x extended to whole backslash escapes: by the backslash before its first
-// byte, and by the byte after its last backslash. Half an escape would break the text.
+// includeEscapes returns the range x of data, extended so that it contains no half of a backslash
+// escape, which would break the text. It adds the backslash before x if that escapes the first byte
+// of x, and the byte after x if the last backslash of x escapes that byte.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -21,7 +22,8 @@ func includeEscapes(data []byte, x byteRange) byteRange {
 	return x
 }
 
-// countBackslashes returns the number of successive backslashes just before the offset end.
+// countBackslashes returns the number of successive backslashes in data directly before the offset
+// end.
 func countBackslashes(data []byte, end int) (n int) {
 	for n < end && data[end-1-n] == '\\' {
 		n++
@@ -29,9 +31,9 @@ func countBackslashes(data []byte, end int) (n int) {
 	return n
 }
 
-// Parameters of the search: minWindow is how many bytes are searched at a time, and
-// maxSpellingFactor how many times longer than a secret its escaped form can be (text within text
-// within text).
+// Parameters of the search. minWindow is the minimum number of bytes that are searched at a time.
+// maxSpellingFactor is the maximum length of an escaped spelling of a secret, in multiples of the
+// length of the unescaped one; it is large because text can be escaped several times.
 const (
 	minWindow         = 16 << 10
 	maxSpellingFactor = 128
@@ -62,8 +64,9 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	}
 }
 
-// splitPoint returns an offset at which data can be split for the search: a little before at and
-// not within an escape. If it finds none, it returns at.
+// splitPoint returns an offset at which data can be split for the search without dividing an
+// escape: the last such offset that is not greater than the parameter at, or at itself if there is
+// none within 4096 bytes.
 func splitPoint(data []byte, at int) int {
 	const escape, far = 12, 4096
 	for p := at; p > at-far; p-- {
@@ -74,8 +77,8 @@ func splitPoint(data []byte, at int) int {
 	return at
 }
 
-// mergeRanges returns the union of ranges as ranges without overlaps, in order. It reuses the
-// memory of all.
+// mergeRanges returns the union of the ranges in all as ranges in order and without overlaps. The
+// result reuses the memory of all, which is overwritten.
 func mergeRanges(all []byteRange) []byteRange {
 	if len(all) < 2 {
 		return all
@@ -100,16 +103,17 @@ type searcher struct {
 	found, all     []byteRange // in the current view, and in the whole text
 }
 
-// The maximum number of layers of escapes to undo, as each layer multiplies the work: maxMixed if
-// only one of several kinds of escapes is undone at a time, maxLayers if all kinds are.
+// Limits for the number of layers of escapes to undo, as each layer multiplies the work. maxLayers
+// applies if all escapes of each layer are undone. maxMixed applies if there is a layer of which
+// only the escapes of one kind are undone, although it has escapes of several kinds.
 const (
 	maxMixed  = 2
 	maxLayers = 4
 )
 
-// searchView finds secrets in a view, and in the views that result from undoing its escapes. layer
-// is how many layers of escapes were undone to get the view. chain is whether all escapes of each
-// of these layers were undone, and not only those of one kind.
+// searchView adds to s.found the ranges of the secrets in a view, and in the views that result from
+// undoing its escapes. layer is the number of layers of escapes that were undone to get the view.
+// chain is whether all escapes of each of these layers were undone, and not only those of one kind.
 func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	s.searchText(v)
 	if layer == maxLayers || !chain && layer == maxMixed {
@@ -132,7 +136,8 @@ func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	}
 }
 
-// searchText finds secrets in the text of a view, without undoing further escapes.
+// searchText adds to s.found the ranges of the secrets in the text of a view, without undoing
+// further escapes. At the edges of the text, parts of secrets count if s.atStart or s.atEnd is set.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {
@@ -156,7 +161,8 @@ func (s *searcher) searchText(v *unescapedView) {
 	}
 }
 
-// hasBrokenBase64 reports whether a line that may be Base64 continues in the next one.
+// hasBrokenBase64 reports whether the text may contain Base64 that is broken into lines: whether
+// there are line ends with Base64 characters directly before and after them.
 func (v *unescapedView) hasBrokenBase64() bool {
 	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
 		before := i

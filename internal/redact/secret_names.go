@@ -34,14 +34,14 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of secret and of harmless fields, indexed by their length, which makes a lookup fast.
+// The names of secret and of harmless fields, grouped by length for a fast lookup.
 var (
 	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
 	harmlessByLength = groupByLength(harmlessHeaders)
 )
 
-// groupByLength returns the names of all lists, grouped by their length: element n has those of n
-// bytes.
+// groupByLength returns the names in all lists, grouped by length: element n of the result holds
+// the names that have n bytes.
 func groupByLength(lists ...[]string) (byLength [][]string) {
 	for _, name := range slices.Concat(lists...) {
 		for len(byLength) <= len(name) {
@@ -52,21 +52,22 @@ func groupByLength(lists ...[]string) (byLength [][]string) {
 	return byLength
 }
 
-// containsName reports whether a list made by groupByLength contains a name, in any case.
+// containsName reports whether a list made by groupByLength contains the given name, in upper or
+// lower case.
 func containsName(byLength [][]string, name string) bool {
 	return len(name) < len(byLength) &&
 		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// IsHarmless reports whether a header field is known not to hold a secret. The name may be in any
-// case.
+// IsHarmless reports whether a header field with the given name, in upper or lower case, is known
+// not to hold a secret.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
 	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
-// IsCredential reports whether the value of a header field or query parameter is a secret, judging
-// by its name in any case.
+// IsCredential reports whether the name of a header field or query parameter, in upper or lower
+// case, indicates that its value is a secret.
 func IsCredential(name string) bool {
 	if containsName(secretsByLength, name) {
 		return true
@@ -79,14 +80,15 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// IdentifiesUser reports whether a header field is one with which the sender of a request
-// authenticates itself.
+// IdentifiesUser reports whether a header field with the given name, in upper or lower case, is one
+// with which the sender of a request authenticates itself.
 func IdentifiesUser(name string) bool {
 	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// SecretValues returns the secrets in the value of a header field: the whole value, the token
-// after a scheme, the password of Basic credentials, and the values of cookies.
+// SecretValues returns the secrets in the value of the header field with the given name: the whole
+// value and, where it has them, the token after a scheme, the user and password of Basic
+// credentials, and the values of cookies. It returns an empty list for an empty value.
 func SecretValues(name, value string) []string {
 	value = strings.TrimSpace(value)
 	all := []string{value}
@@ -143,7 +145,7 @@ func RedactTarget(target string, secret func(name string) bool) string {
 }
 
 // SecretParameters returns the values of those query parameters of a target for whose names secret
-// returns true: each as it is written and decoded.
+// returns true. It returns each value twice: as written and decoded. Empty values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {
@@ -155,7 +157,7 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
-// unescape returns s decoded as part of a query, or s itself if it is malformed.
+// unescape returns s decoded as a part of a query, or s unchanged if it is malformed.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

@@ -11,15 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// An unescapedView is a part of a text with some of its escapes undone. Byte i of text comes
-// from the bytes from[i] up to to[i] of the original; if both are nil, from byte i.
+// An unescapedView is a part of a text with some of its escapes undone. Byte i of the field text
+// stands for the bytes of the original from offset from[i] up to, but not including, to[i]. If from
+// and to are nil, no escapes were undone and offsets in text are those in the original.
 type unescapedView struct {
 	text     []byte
 	from, to []int32
 }
 
-// sourceRange returns the range of the original text that the range x of the view comes from. x
-// must not be empty.
+// sourceRange returns the range of the original text for which the range x of the view stands. The
+// range x must not be empty.
 func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	if v.from == nil {
 		return x
@@ -27,8 +28,8 @@ func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// appendFrom appends the bytes from one offset to another of another view, unchanged, with where
-// they come from.
+// appendFrom appends other.text[from:to] to the text of v without undoing further escapes, together
+// with the ranges of the original text for which these bytes stand.
 func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
@@ -52,13 +53,13 @@ const (
 	escapes     = backslashes | percents | entities
 )
 
-// escapeStarts holds the bytes with which the escapes of a kind begin.
+// escapeStarts maps each kind to the bytes with which escapes of that kind begin.
 var escapeStarts = map[escapeKind]string{
 	backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n",
 }
 
-// nextEscape returns the first position, not before from, at which an escape of the kind may begin.
-// It returns the length of the text if there is none.
+// nextEscape searches text, starting at the offset from, for the first byte with which an escape of
+// the kind may begin. It returns the offset of that byte, or the length of text if there is none.
 func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
 	if set := escapeStarts[k]; len(set) == 1 {
@@ -72,11 +73,12 @@ func (k escapeKind) nextEscape(text []byte, from int) int {
 	return from + i
 }
 
-// viewPool holds views that are not in use. They are reused because bodies are large and the search
-// of each needs several views.
+// viewPool holds views that are not in use. Views are reused because the search of a body, which
+// may be large, needs several of them.
 var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
-// release returns the view to the pool, to be reused. The caller must not use it afterwards.
+// release makes the view available for reuse, unless it is too large to be kept. The caller must
+// not use the view afterwards.
 func (v *unescapedView) release() {
 	const maxIdle = 4 << 20
 	if cap(v.text) <= maxIdle {
@@ -117,8 +119,9 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode appends to dst what the escape at the beginning of s stands for. n is the length of the
-// escape, or 0 if s does not begin with an escape of the kind.
+// decode appends to dst the characters that the escape at the beginning of s stands for, and
+// returns the result as plain. n is the length of the escape, or 0 if s does not begin with an
+// escape of the kind. s must not be empty.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -144,7 +147,8 @@ func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	return nil, 0
 }
 
-// shortEscapes lists letters that follow a backslash, each before the character it stands for.
+// shortEscapes lists pairs of characters: a letter that may follow a backslash, and the character
+// that the backslash and the letter stand for.
 const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
 // decodeBackslash implements decode for an escape that begins with a backslash.
@@ -194,8 +198,8 @@ func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 	return utf8.AppendRune(dst, rune(code)), n
 }
 
-// decodeByte implements decode for an escape that stands for one byte: a prefix of after bytes,
-// then a number of the given number of digits in the given base.
+// decodeByte implements decode for an escape that stands for one byte. The value of the byte begins
+// at s[after] and has the given number of digits in the given base.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {
@@ -204,9 +208,9 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	return append(dst, byte(code)), n
 }
 
-// parseDigits returns the number that s has after a prefix of after bytes, with exactly the given
-// number of digits in the given base. n is the length of prefix and number, or 0 if there are other
-// characters.
+// parseDigits returns the number that begins at s[after] and has exactly the given number of digits
+// in the given base. n is the offset of the end of the number, or 0 if s has other characters in
+// its place.
 func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// clone returns a copy that shares no memory.
+// clone returns a copy of an item that shares no memory with it.
 func clone(item sse.Item) sse.Item {
 	item.Raw, item.Data, item.Fields = bytes.Clone(item.Raw), bytes.Clone(item.Data), slices.Clone(item.Fields)
 	item.Event, item.ID, item.LastEventID = strings.Clone(item.Event), strings.Clone(item.ID), strings.Clone(item.LastEventID)
@@ -18,7 +18,7 @@ func clone(item sse.Item) sse.Item {
 	return item
 }
 
-// everything is the whole corpus as one body, with its items.
+// everything returns the whole corpus, in all renderings, as one body.
 func everything() []byte {
 	var body []byte
 	for _, s := range corpus() {
@@ -86,7 +86,8 @@ func TestInputIsReused(t *testing.T) {
 	}
 }
 
-// TestRoomIsNotShared checks that appending to the bytes of an item overwrites nothing else.
+// TestRoomIsNotShared checks that appending to the bytes of an item overwrites neither other items
+// nor the input.
 func TestRoomIsNotShared(t *testing.T) {
 	body := everything()
 	untouched := bytes.Clone(body)
@@ -109,7 +110,8 @@ func TestRoomIsNotShared(t *testing.T) {
 	}
 }
 
-// TestBreakingOff checks that the next Feed continues after an iteration that was stopped.
+// TestBreakingOff checks that, after an iteration was stopped, the iteration of the next Feed
+// continues with the next item.
 func TestBreakingOff(t *testing.T) {
 	body := everything()
 	whole, _ := decode(0, body)

@@ -18,7 +18,7 @@ type Frame struct {
 	Data     []byte // one data field per line; if nil there is none, and clients dispatch no event
 }
 
-// ErrFrame means that a frame has a value that the format cannot represent.
+// ErrFrame means that a frame has a value that the event stream format cannot represent.
 var ErrFrame = errors.New("invalid frame")
 
 // Append appends the encoding of a frame to dst and returns the result. Lines of data may end with
@@ -56,8 +56,9 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return dst, nil
 }
 
-// Write encodes a frame and writes it to w with one call of w.Write. If the frame cannot be
-// encoded, it writes nothing and returns an error that wraps [ErrFrame].
+// Write encodes a frame and writes it to w with one call of w.Write. It does not call w.Write for a
+// frame that encodes to nothing. If the frame cannot be encoded, Write returns an error that wraps
+// [ErrFrame]. If writing to w fails, it returns an error that wraps the error from w.
 func Write(w io.Writer, f Frame) error {
 	text, err := Append(nil, f)
 	if err != nil || len(text) == 0 {
@@ -69,14 +70,15 @@ func Write(w io.Writer, f Frame) error {
 	return nil
 }
 
-// AppendComment appends text to dst as a comment, with one comment line per line of text, and a
-// blank line. To put a comment within a frame use [Frame.Comments], as the blank line would end the
-// frame.
+// AppendComment appends text to dst as a comment and returns the result: one comment line for each
+// line of text, followed by a blank line. To put a comment within a frame use [Frame.Comments], as
+// the blank line would end the frame.
 func AppendComment(dst []byte, text string) []byte {
 	return append(appendLines(dst, ":", []byte(text)), '\n')
 }
 
-// appendLines appends each line of text to dst, with the prefix before it and LF after it.
+// appendLines appends each line of text to dst, with the prefix before it and LF after it, and
+// returns the result. An empty text is one empty line.
 func appendLines(dst []byte, prefix string, text []byte) []byte {
 	for more := true; more; {
 		var line []byte
@@ -86,9 +88,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine splits text after its first line. line is that line without its end, and rest is the text
-// after it. more reports whether the line had an end, so that rest is a line too, even if it is
-// empty.
+// cutLine splits text after its first line. line is that line without its line end, and rest is the
+// text after the line end. more reports whether there was a line end; then rest is a further line,
+// even if it is empty.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := bytes.IndexAny(text, "\r\n")
 	if i < 0 {

@@ -73,7 +73,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWriteFails checks that the writer's error is returned.
+// TestWriteFails checks that Write returns the error of the writer, wrapped.
 func TestWriteFails(t *testing.T) {
 	broken := errors.New("broken")
 	if err := sse.Write(&writer{err: broken}, sse.Frame{Data: []byte("a")}); !errors.Is(err, broken) {
@@ -81,7 +81,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// A writer counts its calls.
+// A writer is a buffer that counts the calls of Write. If err is not nil, Write returns err and
+// writes nothing.
 type writer struct {
 	bytes.Buffer
 	calls int

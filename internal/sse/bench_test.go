@@ -9,10 +9,11 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// delta is the most frequent event of agents.
+// delta is a frame with a piece of an answer, the most frequent kind of frame of agents.
 const delta = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_0123456789","delta":" word"}` + "\n\n"
 
-// shapes are streams of about 1 MiB with different properties.
+// shapes lists frames with different properties. The benchmark repeats each to a stream of about 1
+// MiB.
 var shapes = []struct{ name, event string }{
 	{"one data line", delta},
 	{"id event data", "id: 17\nevent: message\n" + delta},
@@ -23,7 +24,8 @@ var shapes = []struct{ name, event string }{
 	{"64 KiB in one line", "data: " + strings.Repeat("x", 64<<10) + "\n\n"},
 }
 
-// BenchmarkDecoder decodes 1 MiB, at once and in pieces of the size that a connection returns.
+// BenchmarkDecoder decodes streams of 1 MiB: at once, and in pieces of the sizes that a connection
+// returns.
 func BenchmarkDecoder(b *testing.B) {
 	for _, shape := range shapes {
 		n := max(1, 1<<20/len(shape.event))
@@ -52,7 +54,7 @@ func BenchmarkDecoder(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend encodes the most frequent event of agents.
+// BenchmarkAppend encodes the most frequent kind of frame of agents.
 func BenchmarkAppend(b *testing.B) {
 	frame := sse.Frame{Data: bytes.TrimSpace([]byte(strings.TrimPrefix(delta, "data: ")))}
 	b.SetBytes(int64(len(delta)))
@@ -66,8 +68,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// TestAllocations limits the allocations of the common case: an event with one data line costs
-// nothing if it lies in one piece, and a copy if it does not.
+// TestAllocations limits the allocations for an event with one data line, which is the common case.
+// An event that lies in one piece needs none, and an event that does not needs those for a copy.
 func TestAllocations(t *testing.T) {
 	const events = 1000
 	body := []byte(strings.Repeat(delta, events))

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A block collects the field lines of an event since the last blank line. The position of its data
-// is relative to the first byte of the block, since the block may move in memory until it ends.
+// A block collects the field lines of an event since the last blank line. Positions in it are
+// relative to the first byte of the block, since the block may move in memory until it ends.
 type block struct {
 	isOpen bool
 	item   Item // the item so far
@@ -102,7 +102,8 @@ func (b *block) addData(value []byte, at int) {
 	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
-// end ends the block and returns it as an item. raw holds the bytes of the block.
+// end ends the block and returns it as an item, whose LastEventID and End the caller sets. raw
+// holds the bytes of the block; the item shares its memory.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw

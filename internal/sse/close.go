@@ -3,9 +3,10 @@ package sse
 import "unicode/utf8"
 
 // Close ends the stream. If the stream ended within an item, Close returns that incomplete item and
-// true: the standard discards it, but it is evidence for a judge. An unterminated last line counts
-// as a line of the item; an id in the item does not become the last event ID. Complete items that
-// were not consumed are dropped.
+// true: the standard discards it, but it is evidence for a judge. Otherwise, and after an error, it
+// returns a zero Item and false. An unterminated last line counts as a line of the incomplete item;
+// an id in that item does not become the last event ID. Complete items that were not consumed are
+// dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
 	if d.paused {
 		d.decodeLines(func(Item) bool { return true })
@@ -17,7 +18,8 @@ func (d *Decoder) Close() (rest Item, ok bool) {
 	return rest, ok
 }
 
-// incompleteItem returns the bytes of the window that do not form a complete item as an item.
+// incompleteItem returns, as an Item, the bytes at the end of the window that belong to no complete
+// item.
 func (d *Decoder) incompleteItem() (item Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]
 	comment := len(tail) > 0 && tail[0] == ':'
@@ -41,8 +43,8 @@ func (d *Decoder) incompleteItem() (item Item) {
 	return item
 }
 
-// trimPartialRune returns text without an incomplete character at its end. The stream was cut off
-// there, so the character does not count as invalid UTF-8.
+// trimPartialRune returns text without the incomplete UTF-8 sequence at its end, if there is one.
+// Such a sequence does not count as invalid UTF-8, as the stream was cut off there.
 func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {

@@ -10,11 +10,11 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// Streams of up to this many bytes are cut in two places, in all ways.
+// shortStream is the maximum length, in bytes, of the streams that are cut in two places at once.
 const shortStream = 40
 
 // TestStandard decodes every stream of the corpus with every line end, with and without a byte
-// order mark, cut in every place. The items are always those of the corpus.
+// order mark, cut in every place. It checks that the items are always those of the corpus.
 func TestStandard(t *testing.T) {
 	if n := len(corpus()); n < 40 {
 		t.Fatalf("the corpus has only %d streams", n)
@@ -39,7 +39,8 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// check decodes one stream with all cuts, and counts them.
+// check decodes the rendering with all cuts and checks the items. It returns the number of cuts
+// that it tried. After the first failure it tries no further ones.
 func (r rendering) check(t testing.TB) (cases int) {
 	before := bytes.Clone(r.body)
 	try := func(pieces ...[]byte) bool {
@@ -73,8 +74,8 @@ func show(items []sse.Item) string {
 	return b.String()
 }
 
-// TestPromptness checks that an item is yielded with the byte that completes it, so that events
-// can be timed.
+// TestPromptness checks that an item is yielded as soon as the byte that completes it was fed, so
+// that the times of events can be measured.
 func TestPromptness(t *testing.T) {
 	for _, s := range corpus() {
 		for _, r := range s.renderings() {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TestNothingIsCopied checks that a large piece is not copied: items within it alias it, even if
-// the event before them began in an earlier piece.
+// TestNothingIsCopied checks that a large piece is not copied, apart from its beginning: the items
+// within the piece alias it, even if the event before them began in an earlier piece.
 func TestNothingIsCopied(t *testing.T) {
 	body := []byte(strings.Repeat("data: one\n\n:two\n\nid: 3\ndata: three\n\n", 1000))
 	for _, first := range []int{0, 1, 5, 11, 14, 40, 500} {

@@ -2,9 +2,9 @@ package sse_test
 
 import "github.com/streamassay/streamassay/internal/sse"
 
-// Streams that end before an event does. The standard drops what is left; here it
-// is told as incomplete, and its id changes nothing. A last line without its end is
-// read as though it had one.
+// endStreams lists streams that end before an event is complete. The standard drops the rest of
+// such a stream. The decoder returns it as an incomplete item, whose id does not become the last
+// event ID. A last line without a line end is read as though it had one.
 var endStreams = []stream{
 	{name: "the end before the blank line", lines: []string{"data: a"},
 		want: []want{{from: 1, to: 1, data: "a", fields: "data", incomplete: true}}},
@@ -51,8 +51,9 @@ var endStreams = []stream{
 		want: []want{{from: 1, to: 1, data: "a", fields: "data"}}},
 }
 
-// What the bytes are. There may be one byte order mark, at the start of the stream;
-// any other is a character like others. Bytes that are not UTF-8 are kept.
+// byteStreams lists streams with byte order marks and with bytes that are not UTF-8. One byte order
+// mark at the start of the stream is ignored; any other is an ordinary character. Bytes that are
+// not UTF-8 are kept.
 var byteStreams = []stream{
 	{name: "a second BOM belongs to the name", bom: onlyWith, lines: []string{mark + "data: a", "", "data: b", ""},
 		want: []want{

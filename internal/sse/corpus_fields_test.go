@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// What a data field says. The standard takes off one space after the colon, nothing
-// else, and adds a LF for each field, the last of which goes when it dispatches.
+// dataStreams lists streams with various data fields. The standard removes one space after the
+// colon and nothing else. It appends LF to the value of each data field, and removes the last LF
+// when it dispatches the event.
 var dataStreams = []stream{
 	{name: "one data line", lines: []string{"data: a", ""},
 		want: []want{{from: 1, to: 1, data: "a", fields: "data"}}},
@@ -54,8 +55,8 @@ var dataStreams = []stream{
 		want: []want{{from: 1, to: 120, data: strings.Repeat("y\n", 119) + "y", fields: strings.Repeat("data,", 119) + "data"}}},
 }
 
-// Names of fields. They are compared byte for byte; what the standard does not name
-// is ignored, so that a block of nothing else is not dispatched.
+// fieldStreams lists streams with various names of fields. Names are compared byte for byte. Fields
+// that the standard does not name are ignored, so that a block of such fields is not dispatched.
 var fieldStreams = []stream{
 	{name: "an event name", lines: []string{"event: add", "data: a", ""},
 		want: []want{{from: 1, to: 2, event: "add", data: "a", fields: "event,data"}}},

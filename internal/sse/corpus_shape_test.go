@@ -2,9 +2,9 @@ package sse_test
 
 import "github.com/streamassay/streamassay/internal/sse"
 
-// Ids and retry. An id becomes the last event ID when its block ends, with data or
-// without, and stays until another one comes; an empty one resets it; one with NUL
-// is ignored. The standard takes a retry only if it is ASCII digits.
+// idStreams lists streams with id and retry fields. An id becomes the last event ID when its block
+// ends, with or without data, and stays until another one comes. An empty id resets it; an id with
+// NUL is ignored. The standard takes a retry only if it consists of ASCII digits.
 var idStreams = []stream{
 	{name: "an id", lines: []string{"id: 1", "data: a", ""},
 		want: []want{{from: 1, to: 2, id: "1", hasID: true, last: "1", data: "a", fields: "id,data"}}},
@@ -64,7 +64,8 @@ var idStreams = []stream{
 		want: []want{{from: 1, to: 2, retry: "99999999999999999999", data: "a", fields: "retry,data"}}},
 }
 
-// Blank lines and comments. A comment ends nothing, wherever it stands.
+// shapeStreams lists streams with blank lines and comments in various places. A comment does not
+// end a block, wherever it stands.
 var shapeStreams = []stream{
 	{name: "two events", lines: []string{"data: a", "", "data: b", ""},
 		want: []want{{from: 1, to: 1, data: "a", fields: "data"}, {from: 3, to: 3, data: "b", fields: "data"}}},

@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A stream is one case of the corpus: its lines without their ends, which the tests
-// vary, and the items that WHATWG HTML 9.2.6 makes of them, written by hand.
+// A stream is one case of the corpus: lines without line ends, to which the tests add various line
+// ends, and the items that WHATWG HTML section 9.2.6 requires for these lines. The items were
+// written by hand.
 type stream struct {
 	name  string
 	lines []string // each ends with a line end
@@ -17,7 +18,7 @@ type stream struct {
 	want  []want
 }
 
-// marking says with which byte order marks a stream makes sense.
+// A marking states whether the renderings of a stream have a byte order mark.
 type marking int
 
 const (
@@ -26,8 +27,8 @@ const (
 	onlyWithout
 )
 
-// A want is one item. Where its bytes stand follows from the numbers of its lines,
-// from 1; a tail counts as a line.
+// A want is one expected item. The positions of its bytes follow from the numbers of its lines,
+// which start at 1; a tail counts as a line.
 type want struct {
 	kind       sse.ItemKind
 	from, to   int
@@ -43,19 +44,21 @@ type want struct {
 	invalid    bool
 }
 
-// A rendering is a stream with line ends: its bytes, and what must come of them.
+// A rendering is a stream with certain line ends, with or without a byte order mark: its bytes, and
+// the items that are expected of a decoder.
 type rendering struct {
 	name  string
 	body  []byte
 	items []sse.Item
 }
 
-// A span is where a line stands: its text, up to end, and its line end, up to next.
-// Who reads it knows that it is complete at done.
+// A span holds the offsets of one line of a rendering. The text of the line ends before end, and
+// its line end before next. A decoder knows at the offset done that the line is complete.
 type span struct{ begin, end, done, next int }
 
-// terminators gives the end of each line. The standard has three; "mixed" streams
-// use all of them, beginning with each in turn.
+// terminators lists the sequences of line ends with which streams are rendered; each sequence is
+// repeated. The standard has three line ends. The "mixed" sequences have all of them and begin with
+// a different one each.
 var terminators = []struct {
 	name string
 	ends []string
@@ -70,7 +73,8 @@ var terminators = []struct {
 
 const mark = "\xef\xbb\xbf"
 
-// renderings are all forms of a stream.
+// renderings returns the stream with all sequences of line ends, each with and without a byte order
+// mark as far as the marking of the stream permits.
 func (s stream) renderings() []rendering {
 	var all []rendering
 	for _, t := range terminators {
@@ -109,7 +113,7 @@ func (s stream) render(name string, ends []string, prefix string) rendering {
 	return r
 }
 
-// item is what is wanted, at the place where its lines stand.
+// item returns the expected item. body is the rendering, and spans are those of its lines.
 func (w want) item(body []byte, spans []span) sse.Item {
 	item := sse.Item{
 		Kind: w.kind, Event: w.event, ID: w.id, HasID: w.hasID, LastEventID: w.last, Retry: w.retry,
@@ -133,7 +137,7 @@ func (w want) item(body []byte, spans []span) sse.Item {
 	return item
 }
 
-// same says whether two items say the same. It is here in full, as a comparison by
+// same reports whether two items are equal. It compares field by field, as a comparison by
 // reflection would take most of the time of all tests together.
 func same(a, b sse.Item) bool {
 	return a.Kind == b.Kind && a.Event == b.Event && string(a.Data) == string(b.Data) &&
@@ -143,7 +147,8 @@ func same(a, b sse.Item) bool {
 		a.End == b.End && a.Incomplete == b.Incomplete && a.InvalidUTF8 == b.InvalidUTF8
 }
 
-// decode reads a stream that comes in pieces.
+// decode decodes a stream that comes in pieces. It returns all items, including an incomplete one
+// at the end, and the error of the decoder.
 func decode(limit int, pieces ...[]byte) ([]sse.Item, error) {
 	d := sse.NewDecoder(limit)
 	var items []sse.Item
@@ -158,10 +163,10 @@ func decode(limit int, pieces ...[]byte) ([]sse.Item, error) {
 	return items, d.Err()
 }
 
-// bytewise is each byte of body as a piece of its own.
+// bytewise returns each byte of body as a piece of its own.
 func bytewise(body []byte) [][]byte { return slices.Collect(slices.Chunk(body, 1)) }
 
-// corpus is all streams.
+// corpus returns all streams of the corpus.
 func corpus() []stream {
 	return slices.Concat(dataStreams, fieldStreams, idStreams, shapeStreams, endStreams, byteStreams)
 }

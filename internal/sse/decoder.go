@@ -23,9 +23,10 @@ const byteOrderMark = "\ufeff"
 // pieces.
 const minJoinBytes = 512
 
-// A Decoder decodes one stream. Between pieces it holds only the current event, and thus a
-// small multiple of the limit: about twice for long lines, about twenty times for many very
-// short lines, whose names are kept in Fields. It must not be used concurrently.
+// A Decoder decodes one stream. Between pieces it holds only the event that is not complete yet.
+// For that it needs memory of about twice the limit if lines are long, and of about twenty times
+// the limit if there are many very short lines, whose names are kept in Fields. A Decoder must not
+// be used concurrently.
 type Decoder struct {
 	limit int // bytes of one event
 
@@ -50,8 +51,8 @@ type Decoder struct {
 	block block // the current block
 }
 
-// NewDecoder returns a decoder that allows at most limit bytes for an event (from its first
-// line to the end of its last) and for a comment. 0 means [DefaultMaxEvent].
+// NewDecoder returns a decoder that allows at most limit bytes for a comment and for an event, from
+// its first line to the end of its last. If limit is 0 or negative, [DefaultMaxEvent] applies.
 func NewDecoder(limit int) *Decoder {
 	if limit <= 0 {
 		limit = DefaultMaxEvent
@@ -59,13 +60,15 @@ func NewDecoder(limit int) *Decoder {
 	return &Decoder{limit: limit}
 }
 
-// Err returns nil, or an error that wraps [ErrTooLarge] if an event exceeded the limit. The error
-// states the limit and the lines.
+// Err returns an error that wraps [ErrTooLarge] if an event or comment exceeded the limit, and nil
+// otherwise. The error states the limit, the line in which the event began and the line in which it
+// exceeded the limit.
 func (d *Decoder) Err() error { return d.err }
 
 // Items returns an iterator over the items of a complete body: all complete items, and then the
-// incomplete item at the end of the body, if there is one. If an event exceeds the limit, the last
-// pair is a zero Item with the error. Only the data of events with several data lines is copied.
+// incomplete item at the end of the body, if there is one. limit is as in [NewDecoder]. If an item
+// exceeds it, the last pair is a zero Item with an error that wraps [ErrTooLarge]. The Raw and Data
+// of items alias body, except the Data of events with several data lines.
 func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		d := NewDecoder(limit)
@@ -84,8 +87,8 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 
 // Feed returns an iterator over the items that the next piece p of the stream completes, each as
 // soon as it is known to be complete. How the stream is divided into pieces does not affect the
-// items. An item that lies entirely in p aliases p; others alias memory that the decoder does not
-// write again. p may be reused when its items are no longer needed.
+// items. An item that lies entirely in p may alias p; other items alias memory that the decoder
+// does not write again. The caller may reuse p when the items of p are no longer needed.
 //
 // The bytes are decoded during the iteration, which may be done only once. If it is stopped early,
 // the iterator of the next call of Feed, even with nil, continues with the items that are left.
@@ -108,9 +111,9 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	}
 }
 
-// decodeHeld is called when the window holds an incomplete item that continues in p. It appends to
-// the window only as much of p as may end the item, so that a large p is not copied as a whole, and
-// decodes it. rest is the part of p that is not decoded yet. more is false if decoding has to stop.
+// decodeHeld decodes the incomplete item in the window together with its continuation in p, and the
+// items after it. It appends only a part of p to the window, so that a large p is not copied as a
+// whole. rest is the part of p that is not decoded yet. more is false if decoding has to stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
@@ -133,8 +136,8 @@ func (d *Decoder) pendingStart() int {
 	return d.start
 }
 
-// discard removes the first n bytes of the window, which belong to complete items, and adapts all
-// positions.
+// discard removes the first n bytes of the window, which belong to complete items, and adapts the
+// positions to the shorter window. It leaves nextLF, which decodeLines determines anew.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -163,7 +166,8 @@ func (d *Decoder) retain(p []byte) {
 }
 
 // decodeLines decodes the complete lines of the window and calls yield with the items that they
-// complete. It returns false if an item exceeds the limit or yield returned false.
+// complete. It returns false if an item exceeds the limit or yield returned false, and true
+// otherwise.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // the window may have grown
 	if !d.skipByteOrderMark() {
@@ -194,8 +198,8 @@ func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	}
 }
 
-// skipByteOrderMark skips a byte order mark at the start of the stream, if there is one. It returns
-// false if it needs more bytes to know.
+// skipByteOrderMark skips a byte order mark at the start of the stream, if there is one, and
+// returns true. It returns false if the window is too short to tell whether there is one.
 func (d *Decoder) skipByteOrderMark() bool {
 	if d.bomChecked {
 		return true
@@ -231,9 +235,8 @@ func (d *Decoder) lineEnd() int {
 	return -1
 }
 
-// checkLimit reports whether the current item, including the current line up to end, is within the
-// limit. An end of -1 is the end of the window. If the item is not within the limit, checkLimit
-// sets d.err.
+// checkLimit reports whether the current item is within the limit, and sets d.err if it is not. The
+// item includes the current line up to the position end; -1 stands for the end of the window.
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -249,8 +252,8 @@ func (d *Decoder) checkLimit(end int) bool {
 	return false
 }
 
-// decodeLine decodes the line of the window from at to end, and calls yield with the item that it
-// completes, if any. It returns the result of yield, or true if it did not call it.
+// decodeLine decodes the line d.buf[at:end] of the window, and calls yield with the item that the
+// line completes, if any. It returns the result of yield, or true if it did not call yield.
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
@@ -275,7 +278,7 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block, whose last line ends at the position end of the window, and
+// endBlock ends the current block, whose bytes in the window end before the position end, and
 // returns it as an item. An id of the block becomes the last event ID.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])

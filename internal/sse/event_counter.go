@@ -11,8 +11,9 @@ type EventCounter struct {
 	afterCR      bool // the last byte was a CR
 }
 
-// Add counts the events and comments that the next piece of the stream completes. It stops when c.N
-// exceeds limit, and returns the number of bytes of the piece up to there.
+// Add counts the events and comments that the next piece of the stream completes. It stops as soon
+// as c.N exceeds limit. It returns the number of bytes that it examined, which is len(piece) unless
+// it stopped.
 func (c *EventCounter) Add(piece []byte, limit int) int {
 	for i, b := range piece {
 		switch {

@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// The counter counts the events and comments of a stream in any pieces.
+// TestCount checks that the counter counts the events and comments of a stream, in pieces of any
+// size.
 func TestCount(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                                       0,
@@ -32,7 +33,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// The counter stops right after the first event that exceeds the limit.
+// TestCountStops checks that the counter stops right after the first event that exceeds the limit.
 func TestCountStops(t *testing.T) {
 	text := []byte("data: 1\n\ndata: 2\n\ndata: 3\n\n")
 	var c sse.EventCounter

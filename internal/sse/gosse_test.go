@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A departure is a stream of the corpus for which go-sse 0.11.0 does not dispatch what the
-// standard requires.
+// A departure describes what go-sse 0.11.0 dispatches for a stream of the corpus for which it does
+// not dispatch what the standard requires.
 type departure struct {
 	told  []string // what it dispatches: event, data and last event ID, or an error
 	bom   marking  // in which forms
@@ -30,7 +30,8 @@ const (
 	lateMark    = "the standard takes a byte order mark off only at the very start; go-sse skips blank lines before it looks for one"
 )
 
-// departures is the complete list: go-sse agrees with the standard on all other streams.
+// departures holds all departures by the name of the stream. On all other streams of the corpus,
+// go-sse agrees with the standard.
 var departures = map[string]departure{
 	"an event name without data goes with its block": {
 		told: []string{`"a" "" ""`, `"" "y" ""`}, cause: withoutData},
@@ -113,8 +114,8 @@ func TestAgainstGoSSE(t *testing.T) {
 	t.Logf("%d streams read %d times, %d of %d streams depart (in %d forms)", len(corpus()), forms, len(departures), len(corpus()), different)
 }
 
-// TestGoSSELimit shows that go-sse limits events to 64 KiB, which the standard does not and which
-// is too small for an event with a file.
+// TestGoSSELimit shows that go-sse limits events to 64 KiB. The standard has no such limit, and an
+// event with a file may be larger.
 func TestGoSSELimit(t *testing.T) {
 	body := "data: " + strings.Repeat("x", 64<<10) + "\n\n"
 	told := readGoSSE(strings.NewReader(body))
@@ -127,7 +128,8 @@ func TestGoSSELimit(t *testing.T) {
 	}
 }
 
-// dispatched returns the items that a client would see: complete events.
+// dispatched returns those of the items that a client would see, which are the complete events: the
+// event name, data and last event ID of each, as text.
 func dispatched(items []sse.Item) []string {
 	var told []string
 	for _, item := range items {

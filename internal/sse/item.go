@@ -14,13 +14,14 @@ const (
 )
 
 // An Item is one element of a stream: a block of fields up to its blank line, or a comment
-// line. A comment does not end the block that contains it and precedes that block: items are
-// in the order of their completion. Blank lines that end no block are not items.
+// line. A comment within a block does not end the block. Its item precedes that of the block,
+// because items are in the order of their completion. Blank lines that end no block are not
+// items.
 //
-// An item is complete as soon as its blank line, or comment line, ends: with LF, or with CR
-// even if an LF follows that belongs to the same line end. Waiting for that LF would delay
-// live events. End is therefore after an LF, but after the CR of CR LF, however the stream
-// was cut into pieces.
+// A block is complete as soon as its blank line ends, and a comment as soon as its line ends.
+// If that line ends with CR LF, the item is complete after the CR, because waiting for the LF
+// would delay live events. End is then the offset after the CR, however the stream was cut
+// into pieces.
 //
 // Items share memory with the decoder and with what was fed; they must not be modified.
 type Item struct {
@@ -38,8 +39,8 @@ type Item struct {
 	// Raw holds the lines as received, comments included, without the blank line of a
 	// block and without the line end of a comment.
 	Raw         []byte
-	Line        int  // number of the first line, from 1
-	Offset      int  // offset of the first byte, from 0; a byte order mark counts
+	Line        int  // number of the first line, starting at 1
+	Offset      int  // offset of the first byte, starting at 0; a byte order mark counts
 	End         int  // offset after the byte that completed the item
 	Incomplete  bool // the stream ended before the item did
 	InvalidUTF8 bool // a line is not UTF-8 (not counting comments in a block); Data keeps the bytes

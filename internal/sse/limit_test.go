@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TestLimit decodes events and comments with a limit of 10 bytes. An event counts from its first
-// byte to the end of its last line, including comments and line ends. Cuts change neither the
+// TestLimit decodes events and comments with a limit of 10 bytes. An event is measured from its
+// first byte to the end of its last line, including comments and line ends. Cuts change neither the
 // items before the error nor the error.
 func TestLimit(t *testing.T) {
 	const limit = 10
@@ -79,7 +79,8 @@ func TestNothingAfterTheLimit(t *testing.T) {
 	}
 }
 
-// TestDefaultLimit checks that 0 and less mean the default, which an event may reach.
+// TestDefaultLimit checks that a limit of 0 or less is the default limit, and that an item may have
+// exactly that size.
 func TestDefaultLimit(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		body := append(bytes.Repeat([]byte("x"), sse.DefaultMaxEvent), '\n', '\n')
@@ -93,9 +94,9 @@ func TestDefaultLimit(t *testing.T) {
 	}
 }
 
-// TestEndlessLine feeds events of 1 GB in pieces of 64 KiB: all memory allocated is a small
-// multiple of the limit of 1 MiB. Many short lines need more than a long one, since their names
-// are kept.
+// TestEndlessLine feeds events of 1 GiB in pieces of 64 KiB, and checks that all memory allocated
+// is a small multiple of the limit of 1 MiB. Many short lines need more than a long one, since
+// their names are kept.
 func TestEndlessLine(t *testing.T) {
 	const limit, piece, total = 1 << 20, 64 << 10, 1 << 30
 	tests := []struct {
@@ -135,7 +136,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// TestEndlessStream decodes 64 MiB of small events in constant memory.
+// TestEndlessStream checks that decoding 64 MiB of small events does not need more and more memory.
 func TestEndlessStream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 64 MiB")

@@ -20,7 +20,7 @@ type model struct {
 // seen is an event as a client sees it.
 type seen struct{ event, data, lastID string }
 
-// interpret interprets a complete stream.
+// interpret returns a model that has processed the complete stream body.
 func interpret(body []byte) *model {
 	m := &model{}
 	text := strings.TrimPrefix(string(body), "\ufeff")
@@ -42,7 +42,7 @@ func interpret(body []byte) *model {
 	return m
 }
 
-// process is "process the field".
+// process implements the step "process the field" of the standard.
 func (m *model) process(name, value string) {
 	switch name {
 	case "event":
@@ -56,7 +56,7 @@ func (m *model) process(name, value string) {
 	}
 }
 
-// dispatch is "dispatch the event".
+// dispatch implements the step "dispatch the event" of the standard.
 func (m *model) dispatch() {
 	m.lastID = m.idBuffer
 	if m.data != "" {
@@ -65,13 +65,14 @@ func (m *model) dispatch() {
 	m.data, m.event = "", ""
 }
 
-// A failer is a test of package testing or of rapid.
+// A failer is a test that can fail: a *testing.T or a *rapid.T.
 type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// agree compares decoded items with the model and checks invariants: items lie where they claim,
-// in order, and there are only line ends between them.
+// agree fails the test unless the items decoded from body agree with the model. It also checks that
+// each item lies where it claims, that items are in order, and that there are only line ends
+// between them.
 func agree(t failer, body []byte, items []sse.Item) {
 	m := interpret(body)
 	var events []seen

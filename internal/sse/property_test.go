@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// aStream draws a stream of syntactically relevant elements in any order.
+// aStream returns a generator of streams that consist of syntactically relevant elements in any
+// order.
 func aStream() *rapid.Generator[[]byte] {
 	token := rapid.SampledFrom([]string{
 		"\n", "\n", "\r", "\r", "\r\n", "\r\n", "\n\n", "data", "data:", "data: ", "data: a", "event: e", "event", "id: 1",
@@ -24,7 +25,7 @@ func aStream() *rapid.Generator[[]byte] {
 	})
 }
 
-// cut draws a way to cut body into pieces, some of which may be empty.
+// cut returns body, cut into pieces in a way that it draws from t. Some pieces may be empty.
 func cut(t *rapid.T, body []byte) [][]byte {
 	at := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(t, "cuts")
 	slices.Sort(at)
@@ -71,7 +72,8 @@ func TestCutsChangeNothing(t *testing.T) {
 	})
 }
 
-// text draws text with characters that matter to the format.
+// text returns a generator of texts with characters that matter to the format. The parameter with
+// lists further elements of the texts.
 func text(with ...string) *rapid.Generator[string] {
 	parts := append([]string{"a", "", " ", ":", "data: ", "é", "{}", mark, "\xff", "\t", "\u2028", "0"}, with...)
 	return rapid.Custom(func(t *rapid.T) string {
@@ -79,12 +81,12 @@ func text(with ...string) *rapid.Generator[string] {
 	})
 }
 
-// oneLF returns text with the line ends that a decoder returns.
+// oneLF returns text with every line end replaced by LF, as in the data that a decoder returns.
 func oneLF(text []byte) string {
 	return strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\r", "\n")
 }
 
-// TestWhatIsWrittenIsRead encodes frames and comments and decodes the same.
+// TestWhatIsWrittenIsRead checks that frames and comments are the same after encoding and decoding.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		var body []byte
@@ -136,7 +138,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestAppendRefuses checks that frames which would not be decoded alike are rejected.
+// TestAppendRefuses checks that Append rejects frames that a decoder would not decode to the same
+// values.
 func TestAppendRefuses(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		bad := text().Draw(t, "before") + rapid.SampledFrom([]string{"\n", "\r", "\x00", "\r\n"}).Draw(t, "bad") + text().Draw(t, "after")

@@ -17,8 +17,9 @@ import (
 // errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
-// connect opens a connection to the target for one exchange, with TLS if the base URL demands it.
-// Its errors are of type *Error: nothing was sent to the target yet, so they say nothing about it.
+// connect opens a connection to the target for one exchange, with TLS if the scheme of the base URL
+// is https. Its errors are of type *Error. They are not evidence about the target, because no
+// request was sent to it yet.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
@@ -114,8 +115,9 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError returns the error of package spec for a read or write that failed because of the
-// server: whether the connection was reset or closed too early, or is not HTTP.
+// peerError returns the error of package spec for err, the error of a read or write that failed
+// because of the server. It distinguishes a connection that was reset, one that was closed too
+// early, a response that exceeded a limit, and one that is not HTTP.
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
@@ -144,7 +146,7 @@ func isErrno(err error, any ...syscall.Errno) bool {
 	return false
 }
 
-// isReset reports whether the peer reset the connection.
+// isReset reports whether err means that the peer reset the connection.
 func isReset(err error) bool {
 	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, wsaConnReset)
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// secure runs a TLS server, with or without HTTP/2.
+// secure starts a TLS server that supports HTTP/2 if protocols is "h2", and only HTTP/1.1
+// otherwise. It returns the server and a Config for clients that trust its certificate.
 func secure(t *testing.T, protocols string, handle http.HandlerFunc) (*httptest.Server, Config) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handle)
@@ -43,7 +44,8 @@ func closedPort(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// fails sends a request and expects an *Error with the URL and the given text.
+// fails sends a request and expects an *Error that names the base URL and contains all of the given
+// texts. It returns that error.
 func fails(t *testing.T, cfg Config, says ...string) error {
 	t.Helper()
 	c := dial(t, cfg)

@@ -9,13 +9,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine is the maximum size in bytes of the line before a chunk, which states its size and
-// may have extensions.
+// maxSizeLine is the maximum size, in bytes, of the line before a chunk. The line contains the size
+// of the chunk and may contain extensions.
 const maxSizeLine = 4 << 10
 
-// bodyReader determines how the end of a body is marked (RFC 9112 section 6.3), records it in
-// resp, and returns a reader of the body without its framing. The reader returns io.EOF only
-// at the marked end of the body.
+// bodyReader determines how the end of a body is marked (RFC 9112 section 6.3), stores the result
+// in resp.Framing, and returns a reader of the body without its framing. The reader returns io.EOF
+// only at the marked end of the body. An error means that Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -121,8 +121,8 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// nextChunk reads up to the data of the next chunk and sets c.left to its size. After the last
-// chunk it reads the trailer as well and sets c.ended.
+// nextChunk reads up to the data of the next chunk and sets c.left to the size of that chunk. After
+// the last chunk, it reads the trailer as well and sets c.ended.
 func (c *chunkedReader) nextChunk() error {
 	budget := newByteBudget(maxSizeLine, "a line before a chunk")
 	if c.inChunk {

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// For any bytes from a server, the head is bounded, errors are one of the four documented ones,
-// and no more of a body is recorded than was sent.
+// FuzzAnswer checks that, for any bytes from a server, every error is one of the known ones, no
+// header field contains a line end, and the body has no more bytes than were sent.
 func FuzzAnswer(f *testing.F) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nX-Trailer: 1\r\n\r\n",

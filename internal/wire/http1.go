@@ -81,8 +81,9 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return h.recordBody(body, in.lastArrival)
 }
 
-// recordHead waits for the first byte of a response, and then reads its head into h.resp within the
-// idle timeout.
+// recordHead waits for the first byte of a response, and then reads the head of the response into
+// h.resp. The head must be complete within the idle timeout after its first byte. An error is the
+// reason why the head is incomplete or invalid.
 func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
 		return unexpectedEOF(err)
@@ -91,8 +92,9 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 	return readHead(br, h.resp)
 }
 
-// readHead reads the head of the final response into resp, after skipping interim responses. It
-// also stores what it has read of an incomplete head, and returns the reason why it is incomplete.
+// readHead reads the head of the final response into resp, after skipping interim responses. If the
+// head is incomplete or invalid, it stores the part that it could read and returns an error with
+// the reason.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := looksLikeHTTP(br); err != nil {
 		return err
@@ -140,7 +142,8 @@ func looksLikeHTTP(br *bufio.Reader) error {
 	return nil
 }
 
-// parseStatusLine splits a line such as "HTTP/1.1 200 OK". ok is false if it is invalid.
+// parseStatusLine splits a line such as "HTTP/1.1 200 OK". ok is false if the line is not a valid
+// status line of HTTP/1.
 func parseStatusLine(line string) (proto string, status int, reason string, ok bool) {
 	proto, rest, _ := strings.Cut(line, " ")
 	code, reason, _ := strings.Cut(rest, " ")
@@ -178,8 +181,8 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	}
 }
 
-// A byteBudget limits the size of a part of a message, such as its head. Reading a line uses up as
-// many bytes of it.
+// A byteBudget limits the size of a part of a message, such as its head. Reading a line reduces the
+// budget by the length of the line.
 type byteBudget struct {
 	left int    // bytes
 	part string // name of the part, for errors
@@ -189,8 +192,8 @@ type byteBudget struct {
 // newByteBudget returns a budget of max bytes for the named part of a message.
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads one line and returns it without its end. It returns an error that wraps
-// spec.ErrLimitExceeded if the budget is used up.
+// readLine reads one line and returns it without the line end. It returns an error that wraps
+// spec.ErrLimitExceeded if the line is longer than what is left of the budget.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {

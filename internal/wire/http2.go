@@ -83,8 +83,8 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
-// An http2Body reads the body of an HTTP/2 response, tells the watchdog of arriving bytes, and
-// converts errors of the library.
+// An http2Body reads the body of an HTTP/2 response, notifies the watchdog when bytes arrive, and
+// converts errors of the library to those of package spec.
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
@@ -128,8 +128,9 @@ func http2EndError(w *watchdog, err error) error {
 	return peerError(err)
 }
 
-// sortedHeader converts a header of package net/http, which does not preserve order and spelling:
-// the result is in lower case, as HTTP/2 requires, and sorted by name.
+// sortedHeader converts a header of package net/http, which does not preserve the order and
+// spelling of header fields. In the result, names are in lower case, as HTTP/2 requires, and the
+// fields are sorted by name.
 func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
@@ -164,7 +165,7 @@ func (t *headRecorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// connError returns the error that ended the connection, or nil if it is open.
+// connError returns the error that ended the connection, or nil if no read has failed.
 func (t *headRecorder) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,8 +179,8 @@ func (t *headRecorder) recordedBytes() int {
 	return len(t.recorded)
 }
 
-// fields returns the header of the final response in the order of the wire, or nil if it
-// cannot be decoded.
+// fields returns the header fields of the final response in the order in which they were received,
+// or nil if the recorded bytes cannot be decoded.
 func (t *headRecorder) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -123,8 +123,9 @@ func TestHTTP2Abort(t *testing.T) {
 	}
 }
 
-// rawHTTP2 runs a server that reads a request and then hands the connection to a function. head
-// encodes a header block.
+// rawHTTP2 starts an HTTP/2 server that reads the header of a request and then calls handle with
+// the connection. The function head encodes a header block from names and values. rawHTTP2 returns
+// a Config for clients of the server.
 func rawHTTP2(t *testing.T, handle func(conn net.Conn, frames *http2.Framer, head func(...string) []byte)) Config {
 	t.Helper()
 	s, _ := secure(t, "http/1.1", http.NotFound) // for its certificate

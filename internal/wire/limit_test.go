@@ -95,7 +95,8 @@ func TestRequestNeverRead(t *testing.T) {
 	}
 }
 
-// TestUploadNeverRead is the same over TLS and HTTP/2, where the connection is harder to close.
+// TestUploadNeverRead checks the idle timeout for a server that does not read the request, over TLS
+// with HTTP/1.1 and HTTP/2, where the connection is harder to close.
 func TestUploadNeverRead(t *testing.T) {
 	for _, protocol := range []string{"http/1.1", "h2"} {
 		_, cfg := secure(t, protocol, func(w http.ResponseWriter, r *http.Request) { <-t.Context().Done() })
@@ -108,7 +109,8 @@ func TestUploadNeverRead(t *testing.T) {
 	}
 }
 
-// TestEarlyRefusal checks that a response sent before the request was read is recorded.
+// TestEarlyRefusal checks that a response is recorded if the server sends it without reading the
+// request.
 func TestEarlyRefusal(t *testing.T) {
 	gone := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -145,8 +147,8 @@ func TestLeaveAfterFrames(t *testing.T) {
 	}
 }
 
-// TestFramesInPieces checks that events in any number of pieces are counted, except after one
-// that is too large.
+// TestFramesInPieces checks that an event which arrives in several pieces is counted, and that no
+// events are counted after one that is too large.
 func TestFramesInPieces(t *testing.T) {
 	const pieces = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"2\r\nda\r\n7\r\nta: 12\n\r\n1\r\n\n\r\n9\r\ndata: 3\n\n\r\n0\r\n\r\n"
@@ -160,7 +162,8 @@ func TestFramesInPieces(t *testing.T) {
 	}
 }
 
-// TestLeavingHangsUp checks that the server notices when the client leaves.
+// TestLeavingHangsUp checks that the client closes the connection when it leaves, so that the
+// server notices.
 func TestLeavingHangsUp(t *testing.T) {
 	noticed := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -195,7 +198,7 @@ func TestLeaveWhenToldTo(t *testing.T) {
 	}
 }
 
-// TestSeveralAtOnce checks that a second request of the same client can end a stream.
+// TestSeveralAtOnce checks that a client can send a second request while it reads a stream.
 func TestSeveralAtOnce(t *testing.T) {
 	cancelled := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -250,7 +253,8 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestArrivalsAreBounded checks that merged arrivals are still correct.
+// TestArrivalsAreBounded checks that merging keeps the number of arrivals within the limit, and
+// that the merged arrivals are correct.
 func TestArrivalsAreBounded(t *testing.T) {
 	for _, most := range []int{4, 5} {
 		var reads []spec.Arrival

@@ -16,13 +16,13 @@ import (
 // MemoryLimiter, so that only large conversations ever wait.
 const unreservedBytes = 1 << 20
 
-// errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It counts
-// as a client that left, since no single response exceeded a limit.
+// errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It wraps
+// spec.ErrClientLeft, since no single response exceeded a limit.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter limits how many conversations may be large at the same time, and how large.
-// Other conversations wait for a slot and are not read meanwhile. It is safe for concurrent
-// use.
+// A MemoryLimiter limits the number of conversations that may be large at the same time, and the
+// size of each of them. If a conversation becomes large while no slot is free, it waits, and its
+// responses are not read meanwhile. A MemoryLimiter is safe for concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{}
 	maxBytes int
@@ -44,9 +44,9 @@ type reservation struct {
 	hasSlot bool
 }
 
-// reserve adds n bytes to the memory of the conversation, and waits for a slot if it needs one now.
-// It returns an error if the conversation must not hold more, or if the exchange ended while it
-// waited.
+// reserve adds n bytes to the memory of the conversation and, if the conversation has now become
+// large, waits for a slot. It returns an error if the conversation exceeds its limit, or if the
+// exchange ended during the wait.
 func (h *reservation) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -79,7 +79,7 @@ func (h *reservation) release() {
 	h.bytes, h.hasSlot = 0, false
 }
 
-// acquire waits for a free slot and takes it. If ctx is done first, it returns the cause.
+// acquire waits for a free slot and takes it. If ctx is done first, it returns the cause of ctx.
 func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -119,7 +119,7 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// isEncoded reports whether a response has a content coding other than identity.
+// isEncoded reports whether a response with header h has a content coding other than identity.
 func isEncoded(h spec.Header) bool {
 	coding := h.Get("Content-Encoding")
 	return coding != "" && !strings.EqualFold(coding, "identity")
@@ -138,7 +138,8 @@ func formatBytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// formatThousands returns a number for a message, with a comma before each three digits: "200,000".
+// formatThousands returns a number for a message, with commas between groups of three digits:
+// "200,000".
 func formatThousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -147,6 +148,6 @@ func formatThousands(n int) string {
 	return text
 }
 
-// IsMemoryExceeded reports whether err says that an exchange ended because its conversation reached
-// its memory limit.
+// IsMemoryExceeded reports whether err means that an exchange ended because the conversation
+// reached its memory limit.
 func IsMemoryExceeded(err error) bool { return errors.Is(err, errMemoryExceeded) }

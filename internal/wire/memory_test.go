@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// With one slot, the second large conversation waits, and the wait is not held against the
-// server.
+// TestRoom checks that, with one slot, a second large conversation waits until the first releases
+// its memory, and that the wait counts toward no timeout.
 func TestRoom(t *testing.T) {
 	const size = 3 << 20
 	base := serve(t, func(conn net.Conn) {
@@ -47,7 +47,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// The client leaves when a conversation exceeds its memory limit.
+// TestFull checks that the client leaves when a conversation exceeds its memory limit.
 func TestFull(t *testing.T) {
 	base := serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -62,8 +62,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestUseWaitsForNoSecondPlace checks that a large conversation uses the slot that it has, while
-// others wait for it.
+// TestUseWaitsForNoSecondPlace checks that Use does not wait for a conversation that already has a
+// slot, and that it waits for any other conversation.
 func TestUseWaitsForNoSecondPlace(t *testing.T) {
 	base := serve(t, func(conn net.Conn) {
 		hear(conn)

@@ -51,9 +51,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a piece of the body that arrived at the time at, since the request was sent.
-// An error is the reason why the client stops reading: a limit was reached or the caller wants to
-// leave.
+// recordPiece records a piece of the body. at is the time that passed between sending the request
+// and the arrival of the piece. An error is the reason why the client stops reading: a limit was
+// reached or the caller wants to leave.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -114,7 +114,8 @@ func (h *recorder) truncateAt(end int) {
 }
 
 // mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their number
-// by merging each two successive arrivals into the later one.
+// by merging every two successive arrivals into the later one, and returns the result, which uses
+// the memory of reads.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// echo runs a server that responds with the bytes of the request.
+// echo starts a server whose response body is the request, byte for byte, and returns the URL of
+// the server.
 func echo(t *testing.T) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		raw := hear(conn)
@@ -147,7 +148,8 @@ func TestDialRefuses(t *testing.T) {
 	}
 }
 
-// TestUserinfo checks that a user in the URL is sent, but not recorded.
+// TestUserinfo checks that the user and password of the base URL are sent as basic authentication
+// but not recorded.
 func TestUserinfo(t *testing.T) {
 	base := echo(t)
 	base.User = url.UserPassword("ann", "s3cret")
@@ -164,8 +166,8 @@ func TestUserinfo(t *testing.T) {
 	}
 }
 
-// TestWithHeader checks that a client with another header shares the clock, but none of the
-// secrets of the base URL.
+// TestWithHeader checks that a client from WithHeader uses the same clock but sends neither the
+// header nor the password of the original client.
 func TestWithHeader(t *testing.T) {
 	base := *echo(t)
 	base.User = url.UserPassword("ann", "s3cr3t")

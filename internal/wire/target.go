@@ -73,9 +73,10 @@ func (m *outgoingRequest) http1Head() []byte {
 	return []byte(b.String())
 }
 
-// joinTarget appends a target to the path of the base URL without normalizing either. An empty
-// target is the base URL itself; a slash on both sides becomes one; the base's query, if any,
-// precedes the target's.
+// joinTarget returns target appended to the path of the base URL, without normalizing either. An
+// empty target stands for the base URL itself. If both parts have a slash where they meet, one of
+// them is dropped. A query of the base URL precedes that of the target. joinTarget returns an error
+// if target has no leading slash or contains bytes that must be percent-encoded.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
 		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)
@@ -102,7 +103,8 @@ func joinTarget(base *url.URL, target string) (string, error) {
 	return path, nil
 }
 
-// checkBase returns an error if base cannot be the base URL of a target.
+// checkBase returns an error if base is nil, is not an http or https URL with a host, has a
+// fragment, or has a query with bytes that must be percent-encoded.
 func checkBase(base *url.URL) error {
 	switch {
 	case base == nil:
@@ -131,7 +133,7 @@ func findUnsendableByte(target string) (b byte, ok bool) {
 	return 0, false
 }
 
-// checkHeader returns an error for header fields that would break the request. Errors never
+// checkHeader returns an error if the name or the value of a field is invalid in HTTP. Errors never
 // contain values, which may be secret.
 func checkHeader(h spec.Header) error {
 	for _, f := range h {
@@ -166,7 +168,7 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns received bytes in quotes for a message, shortened to the first 64.
+// quoteStart returns received bytes in quotation marks for a message, cut after the first 64 bytes.
 func quoteStart(b []byte) string {
 	const maxBytes = 64
 	if len(b) > maxBytes {

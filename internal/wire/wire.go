@@ -1,12 +1,9 @@
 // Package wire is an HTTP client that records exchanges byte for byte.
 //
 // It does exactly what it is asked to: there are no retries, redirects, compression, proxies,
-// cookies or reused connections, and when it gives up, the record shows that it was the
-// client. Each exchange has its own connection. HTTP/1 is read from the connection directly,
-// HTTP/2 through golang.org/x/net/http2, with the header decoded again from the recorded
-// bytes.
-//
-// It does not interpret bodies, except to find where the events of a stream end.
+// cookies or reused connections. If the client itself ends an exchange, the record shows that. Each
+// exchange has its own connection. HTTP/1 is read from the connection directly, HTTP/2 through
+// golang.org/x/net/http2, with the header decoded again from the recorded bytes.
 package wire
 
 import (
@@ -92,17 +89,18 @@ func NewClient(cfg Config) (*Client, error) {
 	return &Client{cfg, plainURL(&base), time.Now(), &reservation{limiter: cfg.Memory}}, nil
 }
 
-// ReleaseMemory returns the memory that the conversation holds to the Config's MemoryLimiter.
-// The bodies of its exchanges must not be used any longer.
+// ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
+// bodies of its exchanges must not be used any longer.
 func (c *Client) ReleaseMemory() { c.memory.release() }
 
-// Use calls do while the conversation has a slot of the Config's MemoryLimiter, for work that
-// needs as much memory as a large body. It returns false, without calling do, if ctx was done
-// first.
+// Use calls do while the conversation has a slot of Config.Memory, for work that needs as much
+// memory as a large body. It returns false, without calling do, if ctx was done before a slot was
+// free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
-// WithHeader returns a client for the same conversation with other credentials: header
-// replaces the Config's Header, and the user and password of the base URL are not sent.
+// WithHeader returns a client for the same conversation with other credentials: header replaces
+// Config.Header, and the user and password of the base URL are not sent. It returns an error if
+// header is invalid.
 func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
@@ -114,8 +112,8 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
-// AtRoot returns a client for the same conversation without any credentials, whose targets are
-// relative to the root of the host.
+// AtRoot returns a client for the same conversation that sends no credentials and appends request
+// targets to the root of the host instead of the base URL.
 func (c *Client) AtRoot() *Client {
 	other := *c
 	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
@@ -131,8 +129,8 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// A StopWhen tells when the client leaves of its own accord. The response's End is then
-// spec.ErrClientLeft. The zero value reads every response to its end.
+// A StopWhen specifies when the client stops reading a response of its own accord. The response's
+// End is then spec.ErrClientLeft. The zero value reads every response to its end.
 type StopWhen struct {
 	// Frames is the number of events after which to leave; comments and blocks without
 	// data do not count, nor do events after one that exceeds Config.MaxEventBytes. The
@@ -163,15 +161,15 @@ func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 func (e *Error) Unwrap() error { return e.Err }
 
 // Do sends one request and records the response until it ends or exceeds a limit. The Exchange
-// shows what the target did, even if it closed the connection, went silent or did not respond
-// in HTTP (Status is then 0, and Response.End is the reason). An error, mostly of type *Error,
-// is caused by the client or the network: an invalid request, no connection, a TLS failure, a
-// cancelled context.
+// shows what the target did, even if the target closed the connection or sent nothing. If no
+// response in HTTP arrived, Status is 0 and Response.End is the reason. An error is of type *Error
+// and is caused by the client or the network: an invalid request, no connection, a TLS failure, or
+// a cancelled context.
 //
-// The request is sent as it is: the target is appended to the base URL's path byte for byte,
-// and header fields keep their order and spelling (except in HTTP/2). The client adds Host,
-// Content-Length, User-Agent unless given, and the Config's Header. It replaces Content-Length
-// and Transfer-Encoding of the request.
+// The request is sent as it is: the target is appended to the base URL's path byte for byte, and
+// header fields keep their order and spelling (except in HTTP/2). The client adds Host,
+// Content-Length, User-Agent unless given, and Config.Header. It replaces Content-Length and
+// Transfer-Encoding of the request.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
 	m, err := c.newMessage(r)
@@ -200,8 +198,8 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if the response ended for a reason that is the client's or the
-// network's and not the target's. Otherwise it returns nil.
+// localError returns an error if the response ended because of the client or the network and not
+// because of the target. Otherwise it returns nil.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -216,7 +214,8 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns an *Error with the client's base URL, the reason why, and the underlying error.
+// fail returns an *Error with the base URL of the client, the given reason (why) and the underlying
+// error err.
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
 // cloneRequest returns a copy of r that shares no memory with it.
@@ -225,8 +224,8 @@ func cloneRequest(r spec.Request) spec.Request {
 	return r
 }
 
-// A watchdog ends an exchange that takes too long or that the caller cancels, by closing its
-// connection. The cause of its context is then the reason.
+// A watchdog closes the connection of an exchange that takes too long or that the caller cancels.
+// The cause of the watchdog's context is then the reason.
 type watchdog struct {
 	ctx        context.Context
 	sentAt     time.Time     // when the request was sent
@@ -241,7 +240,7 @@ type watchdog struct {
 }
 
 // newWatchdog returns a watchdog for an exchange over conn, with its timeouts running. The caller
-// calls its stop function when the exchange is over.
+// must call the stop function of the watchdog when the exchange is over.
 func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {
@@ -267,13 +266,13 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	return w
 }
 
-// touch notes that bytes were sent or received, which restarts the idle timeout.
+// touch restarts the idle timeout. It must be called whenever bytes are sent or received.
 func (w *watchdog) touch() {
 	w.idleTimer.Reset(w.timeout)
 }
 
-// runPaused calls wait and stops the timeouts until it returns, because the server is not to blame
-// while the client does not read. It returns the error of wait.
+// runPaused calls wait and stops the timeouts until wait returns, because the server is not to
+// blame while the client does not read. It returns the error that wait returned.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.idleTimer.Stop()
 	w.totalTimer.Stop()
@@ -288,7 +287,7 @@ func (w *watchdog) runPaused(wait func() error) error {
 }
 
 // watchHead limits the time for the head of a response: it ends the exchange if the head is not
-// complete within the idle timeout. The caller calls stop when the head is complete.
+// complete within the idle timeout. The caller must call stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {
@@ -301,7 +300,8 @@ func (w *watchdog) watchHead() (stop func()) {
 }
 
 // endError returns the error of package spec for err, the error of a failed read. If the client
-// itself closed the connection, it returns the reason for that, otherwise what the server did.
+// itself closed the connection, the result is the reason for that. Otherwise it states what the
+// server did.
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

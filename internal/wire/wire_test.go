@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serve runs a raw TCP server and returns its URL: handle is called for each connection, which is
-// closed when it returns.
+// serve starts a TCP server and returns its URL. The server calls handle for each connection, and
+// closes the connection when handle returns.
 func serve(t *testing.T, handle func(net.Conn)) *url.URL {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,7 +56,7 @@ func hear(conn net.Conn) string {
 	return raw.String()
 }
 
-// answer runs a server that sends these bytes and closes the connection.
+// answer starts a server that reads a request, sends the bytes in raw and closes the connection.
 func answer(t *testing.T, raw string) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -73,7 +73,8 @@ func answerAndHang(t *testing.T, raw string) *url.URL {
 	})
 }
 
-// answerAndReset is like answer, but resets the connection once the client has read everything.
+// answerAndReset is like answer, but resets the connection. If heard is not nil, it first waits
+// until heard is closed or receives a value.
 func answerAndReset(t *testing.T, raw string, heard <-chan struct{}) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -108,7 +109,7 @@ func do(t *testing.T, cfg Config, r spec.Request, limit StopWhen) spec.Exchange 
 	return x
 }
 
-// TestEndings has one case for each way in which an HTTP/1 response can end.
+// TestEndings checks each way in which an HTTP/1 response can end.
 func TestEndings(t *testing.T) {
 	const short = 150 * time.Millisecond
 	ok := "HTTP/1.1 200 OK\r\n"
@@ -233,7 +234,8 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestHeadAsSent checks that order, spelling, repetition and reason phrase are those of the wire.
+// TestHeadAsSent checks that header fields are recorded with their order, spelling and repetitions,
+// and the status line with its reason phrase.
 func TestHeadAsSent(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 299 Odd  but fine\r\nx-b: 1\r\nX-A:two\r\nSET-cookie: a=1\r\n"+
 		"set-Cookie:  b=2 \r\nX-Fold: one\r\n\t two\r\nX-Empty:\r\nX-B: 3\r\nTransfer-Encoding: chunked\r\n\r\n"+
@@ -272,7 +274,8 @@ func TestCompressionIsLeftOn(t *testing.T) {
 	}
 }
 
-// TestChunkBoundaries checks that chunks in one packet are recorded separately.
+// TestChunkBoundaries checks that each chunk is recorded as an arrival of its own, even if several
+// chunks arrive in one packet.
 func TestChunkBoundaries(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\nA\r\n0123456789\r\n0\r\n\r\n")}, get, StopWhen{}).Response
 	var ends []int

@@ -10,16 +10,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueExtension is a catalogue file that extends the catalogue of another version: it leaves
-// out some of its requirements and adds others, which replace those with the same id.
+// A catalogueExtension is the content of a catalogue file that extends the catalogue of another
+// version. The resulting catalogue has the requirements of that version except those in Without,
+// and in addition those in Requirements, which replace requirements with the same id.
 type catalogueExtension struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue reads the catalogue FAMILY/VERSION.requirements.yaml. If the file extends another
-// catalogue, the result contains the requirements of both.
+// readCatalogue returns the requirements of the catalogue FAMILY/VERSION.requirements.yaml in
+// files, merged with those of the catalogue that it extends, if any. It returns an error if a file
+// is missing or invalid, or leaves out a requirement that does not exist.
 func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, error) {
 	name := family + "/" + version + ".requirements.yaml"
 	data, err := fs.ReadFile(files, name)

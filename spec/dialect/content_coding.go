@@ -14,14 +14,15 @@ import (
 )
 
 // Limits of a body after its content coding is removed, so that a small response cannot decode to a
-// huge one. What exceeds them is dropped, and the body ends with spec.ErrLimitExceeded, as it does
-// without a content coding.
+// huge one. The part of a body that exceeds a limit is dropped, and the body ends with
+// spec.ErrLimitExceeded.
 const (
 	maxDecoded       = 64 << 20 // bytes
 	maxDecodedEvents = 200_000  // of a stream, comments included
 )
 
-// HasContentCoding reports whether a response has a body with a content coding other than identity.
+// HasContentCoding reports whether the response r has a body that is not empty and a content coding
+// other than identity.
 func HasContentCoding(r spec.Response) bool {
 	coding := contentCoding(r)
 	return coding != "" && coding != "identity" && len(r.Body) > 0
@@ -31,10 +32,10 @@ func contentCoding(r spec.Response) string {
 	return strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
 }
 
-// DecodeContent returns r with the content coding of its body removed (RFC 9110 section
-// 8.4) and without arrival times, which no longer apply. If the coding is unknown or the
-// body is invalid, the body is dropped and ends with spec.ErrClientLeft, so that it counts
-// neither for nor against the server.
+// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4) and
+// without arrival times, which no longer apply. A response without a content coding is returned
+// unchanged. If the coding is unknown or the body is invalid, the result has no body and ends with
+// spec.ErrClientLeft, so that it counts neither for nor against the server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -58,9 +59,9 @@ func DecodeContent(r spec.Response) spec.Response {
 	return r
 }
 
-// decompress returns the body with its content coding removed: at most maxDecoded+1 bytes, so that
-// the caller can see that there are more. For a truncated body it returns the decoded part without
-// an error. It returns an error if the coding is unknown or the body is invalid.
+// decompress returns the body with its content coding removed, but at most maxDecoded+1 bytes of
+// it, so that the caller can tell that it is too large. For a truncated body it returns the decoded
+// part without an error. It returns an error if the coding is unknown or the body is invalid.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A compressed stream is decoded as far as possible; one that cannot be decoded counts as left
-// by the client.
+// TestContentCoding checks that a compressed stream is decoded as far as possible, and that one
+// that cannot be decoded counts as left by the client.
 func TestContentCoding(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

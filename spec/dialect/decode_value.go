@@ -35,23 +35,24 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A validateFunc validates the value v by the schema of w, and adds to e the violations and the
-// requirements that v exercises.
+// A validateFunc validates the value v by the schema of the variant w of the document s. It adds to
+// e the violations of v and the requirements that v exercises.
 type validateFunc func(w *variant, s *document, e *spec.Event, v any)
 
-// decode fills the slots and parts of e from the value v, and validates v by the variant's schema.
+// decode sets the kind, slots and parts of e from the value v. It validates v by the variant's
+// schema and adds to e the violations and the requirements that v exercises.
 func (w *variant) decode(s *document, e *spec.Event, v any) {
 	w.decodeWith(s, e, v, (*variant).checkSchema)
 }
 
-// skipValidation is the validateFunc for a value that was already validated as part of another one.
-// It only adds the requirements that v exercises.
+// skipValidation is the validateFunc for a value that was already validated. It only adds to e the
+// requirements that v exercises.
 func (w *variant) skipValidation(_ *document, e *spec.Event, v any) {
 	e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
 }
 
-// decodeWith fills the kind, slots and parts of e from the value v, and calls validate to validate
-// v and its parts.
+// decodeWith sets the kind, slots and parts of e from the value v, and calls validate for v and for
+// each of its parts. The kind is [spec.Unrecognized] if the variant has none.
 func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validateFunc) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -83,8 +84,8 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 	}
 }
 
-// checkSchema is the validateFunc that validates v by the variant's schema. It remembers valid
-// values in the variant's cache.
+// checkSchema is the validateFunc that validates v by the variant's schema. It keeps the results
+// for valid values in the variant's cache, so that equivalent values need no validation.
 func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
@@ -130,8 +131,8 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 	return parts
 }
 
-// exercisedRequirements returns the ids of the requirements of the variant that v exercises,
-// without those of the given violations.
+// exercisedRequirements returns the ids of the requirements of the variant that v exercises. It
+// leaves out the requirements of the given violations.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
@@ -145,8 +146,8 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v, a value of the variant, exercises the requirement at this
-// location.
+// isExercised reports whether v, a value of the variant, exercises the requirement at the location
+// l.
 func (l requirementLocation) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

@@ -30,14 +30,15 @@ func (o *Operation) MaxBodyBytes() int {
 	return 0
 }
 
-// RefusalCode returns the error code that the reference server sends with the given status where no
-// x-error sets one (x-code of the response). It returns "" if the document does not set one either.
+// RefusalCode returns the error code with which the reference server refuses a request with the
+// given status if no x-error specifies a code (x-code of the response). It returns "" if the
+// document has no such x-code.
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
 
-// RepeatCount returns how often the reference server sends each event of kind k (x-times of the
-// variant), at least 1.
+// RepeatCount returns the number of times that the reference server sends each event of kind k
+// (x-times of the variant). It returns 1 if the document does not specify a number.
 func (o *Operation) RepeatCount(k spec.Kind) int {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		if n, ok := intValue(w.node.get("x-times")); ok && n > 1 {
@@ -55,9 +56,10 @@ func (o *Operation) SendsSnapshots(k spec.Kind) bool {
 	})
 }
 
-// FormatTime returns t as the slot of a frame or reply of kind k spells it: RFC 3339 for a
-// string or an untyped member; for a number, seconds since 1970, or milliseconds if the
-// schema's minimum is too large for seconds. It returns "" if the slot does not carry times.
+// FormatTime returns t in the format of the member that carries the slot in frames or replies of
+// kind k: RFC 3339 for a string or an untyped member; for a number, seconds since 1970, or
+// milliseconds if the schema's minimum is too large for seconds. It returns "" if there is no such
+// member or if its type cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {
@@ -80,7 +82,8 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
-// noSlots is an event without slots, which every variant of a kind can encode.
+// noSlots is an event with empty slots. Every variant can encode it, so that variantFor chooses by
+// the kind alone.
 var noSlots spec.Event
 
 // variantOfKind returns the variant with which o encodes events of kind k, in its stream or in a
@@ -97,8 +100,8 @@ func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	return nil
 }
 
-// fieldForSlot returns the member that carries a slot, at any depth of the object. It returns nil
-// if no member does.
+// fieldForSlot returns the first member that carries the slot, at any depth of the object. It
+// returns nil if no member does.
 func (f *objectLayout) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {

@@ -19,8 +19,8 @@ type denialRule struct {
 	refusal      spec.RefusalRequirement
 }
 
-// addDenials adds the rules of n, the x-denied of the operation. It returns an error if n has an
-// unknown reason or slot.
+// addDenials adds to the operation the rules of n, which is its x-denied. It returns an error if n
+// names an unknown reason or slot.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {
@@ -41,7 +41,7 @@ func (o *Operation) addDenials(n node) error {
 }
 
 // denialsFor returns, by reason, how the request e must be refused if its sender lacks permission.
-// It returns nil if the document does not specify that.
+// It returns nil if the document does not specify that for any request of the operation.
 func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	if len(o.denials) == 0 {
 		return nil
@@ -55,12 +55,13 @@ func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	return all
 }
 
-// RequiresCredentials reports whether any operation requires credentials.
+// RequiresCredentials reports whether any operation of the dialect requires credentials.
 func (d *Dialect) RequiresCredentials() bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.RequiresCredentials })
 }
 
-// HasDenial reports whether the document specifies how requests are refused for the reason why.
+// HasDenial reports whether the document specifies, for at least one operation, how a request is
+// refused for the given reason.
 func (d *Dialect) HasDenial(why spec.DenialReason) bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
 		return slices.ContainsFunc(o.denials, func(x denialRule) bool { return x.reason == why })

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// How a request is refused depends on the reason and on its slots. The principal is parsed as
-// given.
+// TestDenied checks that the required refusals of a request depend on the reason and on the slots
+// of the request, and that the event has the principal of the request.
 func TestDenied(t *testing.T) {
 	d, err := Open("runs@2026-03") // through the version that it extends
 	if err != nil {
@@ -47,8 +47,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// The documents that require credentials, and only those, specify how requests without them
-// are refused.
+// TestSecured checks that the documents that require credentials, and only those, specify how
+// requests without them are refused.
 func TestSecured(t *testing.T) {
 	all, err := All()
 	if err != nil {

@@ -32,8 +32,8 @@ type Dialect struct {
 	operations []*Operation
 }
 
-// A registry holds the dialects of a file system and opens each on first use. It is safe for
-// concurrent use.
+// A registry holds the dialects of a file system, each of which it reads on first use. It is safe
+// for concurrent use.
 type registry struct {
 	files    fs.FS
 	names    []string                 // FAMILY@VERSION, sorted
@@ -61,8 +61,8 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// findDefaults returns the default version of each family: the version whose document has the line
-// "x-default: true".
+// findDefaults returns a map from each family to its default version: the version whose document
+// has the line "x-default: true". A family without such a document is left out.
 func (s *registry) findDefaults() map[string]string {
 	defaults := map[string]string{}
 	for _, name := range s.names {
@@ -77,20 +77,23 @@ func (s *registry) findDefaults() map[string]string {
 	return defaults
 }
 
-// Names returns the names of all dialects, "FAMILY@VERSION", in order.
+// Names returns the names of all dialects, such as "runs@2026-04", sorted.
 func Names() []string { return slices.Clone(embeddedRegistry().names) }
 
-// IsDefault reports whether a dialect is the default version of its family.
+// IsDefault reports whether the dialect with the given name, such as "runs@2026-04", is the default
+// version of its family.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
 	return embeddedRegistry().defaults()[family] == version
 }
 
-// Open returns a dialect by its name: "runs@2026-04", or "runs" for the default version. It
-// returns an error if the name is unknown or the document is invalid.
+// Open returns the dialect with the given name: "runs@2026-04", or "runs" for the default version
+// of the family. It returns an error if the name is unknown, or if the document or catalogue is
+// invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns every dialect, in the order of [Names]. It returns the first error of any of them.
+// All returns every dialect, in the order of [Names]. If some of them cannot be opened, it returns
+// the error of the first of these.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -131,8 +134,8 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return s.opened[full], nil
 }
 
-// load reads the document and the catalogue of one dialect. It returns an error if either is
-// missing or invalid.
+// load reads the document and the catalogue of one dialect from files. It returns an error if
+// either is missing or invalid.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	d := &Dialect{Name: family + "@" + version, Family: family, Version: version, files: files}
 	var err error
@@ -157,8 +160,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, nil
 }
 
-// Document returns the OpenAPI document in YAML: as it was written, or, if it extends the document
-// of another version, merged with that one.
+// Document returns the OpenAPI document as YAML. If the document extends that of another version,
+// the result is the two merged; otherwise it is the file as written.
 func (d *Dialect) Document() ([]byte, error) {
 	text, err := fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
 	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
@@ -174,8 +177,9 @@ func (d *Dialect) Document() ([]byte, error) {
 // Operations returns all operations of the document, in order of their paths.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
 
-// Kinds returns the kinds of all events and parts that the document describes, and the slots that
-// they carry as "slot.NAME", sorted.
+// Kinds returns the kinds of all events and parts that the document describes, sorted. For each
+// slot that these events or the parameters of requests carry, the result also has the kind
+// "slot.NAME".
 func (d *Dialect) Kinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
 	var add func(variants []*variant)
@@ -214,8 +218,8 @@ func (d *Dialect) Kinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the plan of the dialect: each of the checks that its catalogue names, together with
-// the requirements that name the check.
+// Plan returns the plan of the dialect. It has an obligation for each of the given checks that the
+// dialect's catalogue names, with the requirements that name the check.
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

@@ -29,7 +29,7 @@ func each(t *testing.T, f func(t *testing.T, d *Dialect)) {
 	}
 }
 
-// Every document is valid OpenAPI for an independent reader.
+// TestDocumentsAreOpenAPI checks with an independent reader that every document is valid OpenAPI.
 func TestDocumentsAreOpenAPI(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		text, err := d.Document()
@@ -51,13 +51,14 @@ func TestDocumentsAreOpenAPI(t *testing.T) {
 	})
 }
 
-// sample has a value in every slot.
+// sample is an event with the slots that templates need to become valid requests.
 var sample = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
 	Text: "hello", Cursor: "1-0", PollLimit: "3",
 }
 
-// The request of every template is valid, and is parsed into what it was built from.
+// TestPhrases checks that the request of every template is valid, and that it is parsed into the
+// event from which it was built.
 func TestPhrases(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, phrase := range d.Templates() {
@@ -90,8 +91,8 @@ func TestPhrases(t *testing.T) {
 	})
 }
 
-// Every example in a document is valid for what it is an example of: schemas, replies and
-// complete streams.
+// TestExamples checks that every example in a document is valid: examples of schemas, of replies
+// and of complete streams.
 func TestExamples(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		n := 0
@@ -142,7 +143,8 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// exampleStream decodes a stream that the document shows as an example.
+// exampleStream checks the stream e that the document shows as an example for o. It returns the
+// number of frames in that stream.
 func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int) {
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
 	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
@@ -158,7 +160,8 @@ func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int)
 	return frames
 }
 
-// level returns the level of a requirement; an unknown one is a MUST.
+// level returns the level of the requirement with the given id, or MUST if there is no such
+// requirement.
 func (d *Dialect) level(id string) spec.Level {
 	for _, r := range d.Requirements {
 		if r.ID == id {
@@ -168,7 +171,8 @@ func (d *Dialect) level(id string) spec.Level {
 	return spec.Must
 }
 
-// A frame with another constant is another variant or invalid, never the same variant.
+// TestConstantsTellWordsApart checks that a frame whose discriminator is changed matches another
+// variant or none, but never the same.
 func TestConstantsTellWordsApart(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, o := range d.operations {
@@ -197,8 +201,8 @@ func setAt(v map[string]any, path []string, to any) {
 	v[path[len(path)-1]] = to
 }
 
-// Encoded frames are decoded to the same events: every kind of every stream, with any values
-// that its slots can have.
+// TestFramesRoundTrip checks that encoded frames are decoded to the same events: for every kind of
+// every stream, with any values that the slots can have.
 func TestFramesRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		kinds := 0
@@ -264,7 +268,9 @@ func sameText(a, b string) bool {
 	return err == nil && err2 == nil && compactJSON(x) == compactJSON(y)
 }
 
-// fillSlots sets the slots of a variant to values that match their schemas.
+// fillSlots sets each slot of e that the variant w carries to a random value that matches the
+// schemas of the slot's member. It adds to e a part of each kind that w may have as a part, unless
+// parts of that kind have parts themselves.
 func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	for _, site := range w.slots {
 		if m := fieldAt(w.layout, site.path); m != nil {
@@ -282,7 +288,7 @@ func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	}
 }
 
-// fieldAt returns the member at a path, or nil.
+// fieldAt returns the member at a path of the object f, or nil if there is none.
 func fieldAt(f *objectLayout, path []string) *objectField {
 	for _, m := range f.fields {
 		switch {
@@ -296,7 +302,8 @@ func fieldAt(f *objectLayout, path []string) *objectField {
 	return nil
 }
 
-// enumOf returns the shortest list of values that the schemas of a member allow.
+// enumOf returns the shortest enumeration of values in the schemas of a member. It returns nil if
+// there is none.
 func enumOf(m *objectField) (shortest []string) {
 	for _, s := range m.schemas {
 		if enum := s.get("enum").strings(); len(enum) > 0 && (shortest == nil || len(enum) < len(shortest)) {

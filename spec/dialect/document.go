@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document is a parsed OpenAPI document. Every value in it is addressed by a JSON pointer:
-// schemas are compiled by pointer, and schema errors name the pointers that they are about.
+// A document is a parsed OpenAPI document. JSON pointers identify the values in it: a schema is
+// compiled by its pointer, and a schema error names the pointer of the schema that was violated.
 type document struct {
 	url          string
 	root         map[string]any
@@ -27,8 +27,9 @@ type document struct {
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; schemas may be recursive
 }
 
-// readDocument reads the OpenAPI document FAMILY/VERSION.yaml. If the file has x-extends, it is a
-// JSON merge patch (RFC 7396) for the document of another version.
+// readDocument reads the OpenAPI document FAMILY/VERSION.yaml from files. If the file has
+// x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the version
+// that x-extends names. It returns an error if a file is missing or invalid.
 func readDocument(files fs.FS, family, version string) (*document, error) {
 	tree, err := readTree(files, family, version)
 	if err != nil {
@@ -45,8 +46,8 @@ func readDocument(files fs.FS, family, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads FAMILY/VERSION.yaml as decoded JSON. If the file extends another one, the result
-// is both of them merged.
+// readTree reads FAMILY/VERSION.yaml and returns it as decoded JSON. If the file extends another
+// one, the result is that one with this file applied as a merge patch.
 func readTree(files fs.FS, family, version string) (map[string]any, error) {
 	name := family + "/" + version + ".yaml"
 	data, err := fs.ReadFile(files, name)
@@ -78,7 +79,8 @@ func readTree(files fs.FS, family, version string) (map[string]any, error) {
 	return mergePatch(baseTree, tree).(map[string]any), nil
 }
 
-// mergePatch returns target with a JSON merge patch applied (RFC 7396). It may modify target.
+// mergePatch returns target with the JSON merge patch applied (RFC 7396). It may modify target, and
+// the result may share memory with patch.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -98,8 +100,9 @@ func mergePatch(target, patch any) any {
 	return t
 }
 
-// index records in s every x-requirement, x-error and x-without that is in the value v, or in a
-// value within v, by its pointer. at is the pointer of v.
+// index records every x-requirement and x-error in the value v and in the values within it, by the
+// pointer of the object that has it, and every x-without by its own pointer. at is the pointer of
+// v. Examples, defaults and enumerations are skipped.
 func (s *document) index(at string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -123,16 +126,18 @@ func (s *document) index(at string, v any) {
 	}
 }
 
-// compile returns the compiled schema at a pointer. It is safe for concurrent use.
+// compile returns the compiled schema at a pointer. It returns an error if there is no valid
+// schema. It is safe for concurrent use.
 func (s *document) compile(at string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
 	return s.compiler.Compile(s.url + "#" + at)
 }
 
-// validator returns a function that validates a value against the schema at a pointer. The
-// schema is compiled on first use, since most runs need few of a document's schemas. The
-// function panics if the schema is invalid, which the tests of this package rule out.
+// validator returns a function that validates a value against the schema at a pointer, and returns
+// an error if the value violates the schema. The schema is compiled on first use, since most runs
+// need few of a document's schemas. The function panics if the schema is invalid, which the tests
+// of this package rule out.
 func (s *document) validator(at string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
 	return func(v any) error {
@@ -178,8 +183,8 @@ func (s *document) lookup(pointer string) node {
 // object returns the value of n as an object, or nil if it is not an object.
 func (n node) object() map[string]any { m, _ := n.value.(map[string]any); return m }
 
-// deref returns the node that n refers to by $ref, directly or through further references. If n is
-// not a reference, it returns n.
+// deref returns the node that n refers to by $ref, directly or through further references. It
+// returns n itself if n is not a reference.
 func (n node) deref() node {
 	for range 32 {
 		ref, ok := n.object()["$ref"].(string)
@@ -191,7 +196,7 @@ func (n node) deref() node {
 	return n
 }
 
-// get returns the member of the object n that has the name key. If n is a reference, its target is
+// get returns the member of the object n whose name is key. If n is a reference, its target is
 // searched too. If there is no such member, the value of the returned node is nil.
 func (n node) get(key string) node {
 	if v, ok := n.object()[key]; ok {
@@ -210,7 +215,7 @@ func (n node) exists() bool { return n.value != nil }
 // text returns the value of n as a string, or "" if it is not a string.
 func (n node) text() string { t, _ := n.value.(string); return t }
 
-// items returns the items of an array, and nil for any other value.
+// items returns the items of n, or nil if n is not an array.
 func (n node) items() (all []node) {
 	list, _ := n.value.([]any)
 	for i, v := range list {
@@ -219,8 +224,8 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members returns the names of the members of an object, sorted, and in the same order their
-// values. Both are nil if n is not an object.
+// members returns the sorted names of the members of n and, in the same order, the members. Both
+// are nil if n is not an object.
 func (n node) members() (names []string, all []node) {
 	names = slices.Sorted(maps.Keys(n.object()))
 	for _, name := range names {
@@ -229,8 +234,8 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings returns the strings in n, which may be one string or an array of strings. Numbers are
-// converted; for other values it returns nil.
+// strings returns the string n as a list of one, or the strings in the array n. Numbers count as
+// strings. For any other value it returns nil.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

@@ -32,8 +32,8 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the slots whose values the variant fixes are empty in e or have the
-// same values.
+// canEncode reports whether the variant can encode e: each slot whose value the variant fixes must
+// be empty in e or have that value.
 func (w *variant) canEncode(e *spec.Event) bool {
 	for _, c := range w.constants {
 		if want := *c.slot(e); want != "" && want != c.value {
@@ -49,8 +49,8 @@ type constantSlot struct {
 	value string
 }
 
-// constantSlotsOf returns the slots of w that a discriminator restricts to one value, with that
-// value.
+// constantSlotsOf returns the slots of w whose values are fixed by discriminators, with these
+// values.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {
@@ -62,8 +62,9 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 	return all
 }
 
-// AppendEvent encodes e as a frame of the stream of o, appends it to dst and returns the result. It
-// returns an error that wraps [ErrUnsupportedKind] if the dialect has no variant for e.
+// AppendEvent encodes e as a frame of the stream of o, appends it to dst and returns the result. If
+// the dialect has no variant for e, it returns dst unchanged and an error that wraps
+// [ErrUnsupportedKind]. It also returns an error if the cursor of e cannot be encoded as an SSE id.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
@@ -95,8 +96,8 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 }
 
 // AppendCursor appends an SSE id field with the cursor of the next frame to dst and returns the
-// result. If the stream of o has no id fields, it returns dst unchanged. [Operation.AppendEvent]
-// writes this field by itself for events with a cursor.
+// result. If the stream of o has no id fields, it returns dst unchanged. It is not needed before
+// [Operation.AppendEvent], which writes the field for events with a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	if o.encoding.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
@@ -116,9 +117,10 @@ type EncodedResponse struct {
 	Body      []byte
 }
 
-// EncodeResponse encodes e as the complete response of o with the status e.StatusCode, or with the
-// first documented success status if that is 0. If e has no text and the response is not JSON, the
-// body is the document's example. If the document describes no body for the status, there is none.
+// EncodeResponse encodes e as the complete response of o with the status e.StatusCode. If that is
+// 0, the status is the first documented success status. The result has no body if the document
+// describes none for the status. If the response is not JSON, the body is the text of e or, if that
+// is empty, the document's example.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -140,8 +142,8 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	return EncodedResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
 }
 
-// appendJSON encodes e as a JSON value of this variant, an object or a string, and appends it to
-// dst.
+// appendJSON encodes e as a JSON value of the variant, which is an object or a string, appends it
+// to dst and returns the result.
 func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
@@ -175,9 +177,9 @@ func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), ok
 }
 
-// findVariant returns the first variant of kind k among the given ones or, if none of them is,
-// among their parts at any depth. It returns nil if there is none. depth is that of the given
-// variants, 0 at first.
+// findVariant returns the first of the given variants that has kind k. If none has it, it searches
+// the variants of their parts, recursively. It returns nil if there is none. depth is the depth of
+// the recursion, 0 at first.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// appendJSON encodes e as a compact JSON object with members ordered by name, and appends it to
-// dst. hasContent reports whether any member has a value from e, not only constants.
+// appendJSON encodes e as a compact JSON object with members ordered by name, appends it to dst and
+// returns the result as out. hasContent reports whether any member has a value from e, and not only
+// constants.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -28,9 +29,9 @@ func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasCon
 	return append(dst, '}'), hasContent
 }
 
-// appendJSON encodes the value that e has for the member and appends it to dst. present reports
-// whether the object should have the member at all; if not, the caller removes it. hasContent
-// reports whether the value comes from e and is not a constant.
+// appendJSON encodes the value that the member has for e, appends it to dst and returns the result
+// as out. present reports whether the object should have the member at all; if not, the caller
+// discards out. hasContent reports whether the value comes from e and is not a constant.
 func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
@@ -51,8 +52,8 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
-// appendParts encodes those parts that the member can hold, and appends them to dst: all of them as
-// a list, or only the first if the member holds a single value. The other results are those of
+// appendParts encodes those of the parts that the member can hold, and appends them to dst: all of
+// them if the member is a list, otherwise only the first. The results are those of
 // [objectField.appendJSON].
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
@@ -99,8 +100,8 @@ func (m *objectField) emptyValue() any {
 	return ""
 }
 
-// nameSlots lists the slots that hold names and ids. If the schema does not state a type, they are
-// encoded as strings even if they look like numbers.
+// nameSlots lists the slots that hold names and ids. If the schema does not state a type, the
+// values of these slots are encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
 // appendText encodes the text of a slot as a value of the type that the member's schema requires,

@@ -20,15 +20,16 @@ import (
 // larger event ends the decoding of its stream.
 const MaxEventBytes = sse.DefaultMaxEvent
 
-// Events returns the events of a recorded conversation, in order: for each exchange its request,
-// its response, the frames or the body of the response, and its end.
+// Events returns an iterator over the events of a recorded conversation, in order: for each
+// exchange the request, the head of the response, the frames or the body of the response, and the
+// end of the body.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
-// DecodeExchanges is like [Dialect.Events], for exchanges that arrive one at a time. What target
-// says about the server is copied into the events of requests. maxEventBytes limits the size of one
-// event of a stream.
+// DecodeExchanges is like [Dialect.Events], for exchanges that arrive one at a time. The fields of
+// target are copied to the events of requests. maxEventBytes limits the size of one event of a
+// stream.
 func (d *Dialect) DecodeExchanges(
 	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
 ) iter.Seq[spec.Event] {
@@ -54,15 +55,15 @@ func (d *Dialect) DecodeExchanges(
 	}
 }
 
-// A TargetInfo is what is known about a target before a run; its fields are those of [spec.Trace].
+// A TargetInfo is what is known about a target before a run. Its fields have the same meaning as
+// those of [spec.Trace].
 type TargetInfo struct {
 	Scripted    bool
 	StreamLimit int
 }
 
-// exchangeOperation returns the operation that an exchange is about, or nil if the document has no
-// such operation. An exchange whose request was not recorded is taken for one of the first
-// operation that streams.
+// exchangeOperation returns the operation that the exchange x requests, or nil if the document has
+// no such operation. If the request was not recorded, it returns the first operation that streams.
 func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
 	if x.Request.Method != "" {
 		return d.Operation(x.Request)
@@ -87,8 +88,8 @@ type eventDecoder struct {
 	arrivalIndex    int // index of the arrival that completed the last event
 }
 
-// events returns the events of the exchange: the request, the head of the response, its frames or
-// its body, and the end of the body.
+// events returns an iterator over the events of the exchange: the request, the head of the
+// response, its frames or its body, and the end of the body.
 func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := t.exchange.Response
@@ -129,8 +130,9 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrames decodes the body as an event stream and returns its frames and comments. The last
-// event reports an event above the size limit, or bytes after the last frame, if there are any.
+// decodeFrames decodes the body as an event stream and returns an iterator over its frames and
+// comments. If a frame exceeds the size limit, or if bytes follow the last frame, a final event
+// reports that. Bytes after the last frame are not reported if the client left.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -220,8 +222,9 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	}
 }
 
-// inheritSubject changes e from a message event to a reasoning event if its message was started as
-// reasoning. In some dialects only the start of a message tells the two apart.
+// inheritSubject changes the kind of e from message to reasoning if the message of e was started as
+// reasoning: in some dialects only the start of a message tells the two apart. If e is such a
+// start, it is remembered for the events that follow.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -235,9 +238,9 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody decodes the body of a response that is not an event stream. The event has kind
-// Undecodable if the body is invalid JSON or too large, and kind Unrecognized if the document does
-// not describe it.
+// decodeBody decodes the body of a response that is not an event stream. The resulting event has
+// kind Undecodable if the body is invalid JSON or too large, and kind Unrecognized if the document
+// does not describe the body.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
 	e := spec.Event{
@@ -282,8 +285,9 @@ func isUTF8(h spec.Header) bool {
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
-// arrivalTime returns the time at which the last byte of e arrived, since the request was sent, or
-// 0 if that is unknown. It must be called with the events in order.
+// arrivalTime returns the time from the sending of the request to the arrival of the last byte of
+// e. It returns 0 if that is unknown, and for the request and the head of the response. It must be
+// called for the events in order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {
@@ -299,7 +303,7 @@ func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	return arrivals[t.arrivalIndex].At
 }
 
-// Templates returns the names of all templates of the dialect, in order.
+// Templates returns the names of all templates of the dialect, sorted.
 func (d *Dialect) Templates() []string {
 	set := map[string]bool{}
 	for _, o := range d.operations {

@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Decoding any response ends, and its events lie within its bytes.
+// FuzzEvents checks that any response can be decoded, and that each event consists of bytes of the
+// request or of the response.
 func FuzzEvents(f *testing.F) {
 	names := Names()
 	var all []*Dialect
@@ -42,7 +43,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// within checks that an event lies within the bytes that it claims.
+// within checks that the position of an event is one in body, the body of the response, and that
+// its bytes occur in body or in asked, the body of the request.
 func within(t *testing.T, e spec.Event, asked, body []byte) {
 	t.Helper()
 	if e.Offset < 0 || e.Offset > len(body) || e.Line < 0 || e.Line > 1+bytes.Count(body, []byte("\n"))+bytes.Count(body, []byte("\r")) {

@@ -25,7 +25,8 @@ var historyExample = spec.Event{
 	},
 }
 
-// A history is decoded into its messages, and an empty one is encoded as documented.
+// TestHistoryRoundTrip checks that a history is decoded to the messages from which it was encoded,
+// and that an empty history is encoded as documented.
 func TestHistoryRoundTrip(t *testing.T) {
 	for _, version := range []string{"2026-03", "2026-04"} {
 		d, err := Open("runs@" + version)
@@ -71,7 +72,7 @@ func decodeReply(t *testing.T, d *Dialect, a EncodedResponse) (heard spec.Event)
 	return heard
 }
 
-// Each violation of a history is one of the right requirement.
+// TestHistoryBreaks checks that each violation of a history names the right requirement.
 func TestHistoryBreaks(t *testing.T) {
 	user := `"id":"1","seq":1,"role":"user","content":"Hi","url":null,"timestamp":"2026-03-15T10:00:00"`
 	tool := `"id":"1","seq":1,"role":"tool","content":"{}","timestamp":"20260315T1000Z"`
@@ -130,7 +131,7 @@ func TestHistoryBreaks(t *testing.T) {
 	}
 }
 
-// Time stamps are ISO 8601 in any of its forms, and nothing else is.
+// TestCreatedIsISO checks that a time stamp is valid in any form of ISO 8601, and in no other form.
 func TestCreatedIsISO(t *testing.T) {
 	d, err := Open("runs@2026-03")
 	if err != nil {

@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// breakAbsentMember adds requests that violate n, the schema of a member that the valid request
-// lacks at the location at. The valid counterpart of each is the original request, except where a
-// limit is tested: the server need not be able to use every value that the schema allows. depth is
-// that of the schema within the body.
+// breakAbsentMember adds requests with invalid values for a member or item that the valid request
+// does not have. n is the schema of that value, at is its location in the body, and depth is the
+// depth of the object or array that would contain it. The valid counterpart of each request is the
+// original request, except where a limit is tested: the server need not be able to use every value
+// that the schema allows.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -24,9 +25,9 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.requests, m.edits = inside.requests, inside.edits
 }
 
-// breakItemKinds adds requests that violate the schemas of those kinds of items that the list at
-// the location at does not contain. items is the schema of the items, and depth its depth within
-// the body.
+// breakItemKinds adds requests that violate the schemas of those kinds of items that a list of the
+// body does not contain. items is the schema of the items, at is the location of the list in the
+// body, and depth is the depth of the list.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -44,8 +45,8 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for n, one of several alternative schemas of a list item: its title,
-// or else the name of its component, or "without a name".
+// itemKindName returns a name for n, which is one of several alternative schemas of a list item:
+// its title, or else the name of its component, or else "without a name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -57,8 +58,8 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue returns a copy of the builder whose valid request also has the value v at the
-// location at. It returns nil if that request is not valid.
+// withAddedValue returns a copy of the builder whose valid request also has the value v, at the
+// given location in the body. It returns nil if a request with that value is not valid.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m
 	extended.valid = withBodyValue(m.valid, at, v)
@@ -73,7 +74,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found.
+// n. ok is false if no value was found. depth is the depth of n; schemas deeper than maxDepth are
+// not followed.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -115,7 +117,7 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 }
 
 // exampleObject returns an object with only the members that the schemas in all require. The second
-// result is false if no value was found for one of them.
+// result is false if no value was found for one of these members.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {
@@ -136,8 +138,9 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a text that fits the format or the examples of the schemas in all. It may
-// violate other constraints, so callers validate it.
+// exampleText returns a text that fits the format of the schemas in all, or else one of their
+// examples or defaults, or else "x". The text may violate other constraints, so callers validate
+// it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

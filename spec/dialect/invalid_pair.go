@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pairSeparator separates the names of the two violations of a request.
+// pairSeparator separates the names of two violations in the name of a request that has both.
 const pairSeparator = ", and "
 
 // A requestEdit is a change that makes a valid request violate one constraint, with the violation
@@ -17,9 +17,9 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit adds the request that results from applying change to the valid request, with the given
-// valid counterpart. If the request is of use, it also keeps the change, to combine it with others
-// in addPairs.
+// addEdit applies change to the valid request and adds the result, under the given name and with
+// the given valid counterpart, on the same conditions as add. If it was added and the change is not
+// within an added value, addEdit also keeps the change for addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -52,8 +52,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the changes of both edits, if it has their two violations and no
-// others. It reports whether it added the request.
+// addPair adds a request with the changes of both edits and reports true, if the request has the
+// violations of the two edits and no others. Otherwise it reports false.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The same request always yields the same invalid requests, with unique names, each of which
-// can be made by its name. A few have two violations.
+// TestMutantsByName checks that the invalid requests derived from a request have unique names, that
+// each can also be made by its name, and that there are some with two violations.
 func TestMutantsByName(t *testing.T) {
 	pairs := 0
 	each(t, func(t *testing.T, d *Dialect) {

@@ -18,29 +18,30 @@ type InvalidRequest struct {
 	Request, Valid spec.Request
 }
 
-// InvalidRequests derives from a valid request all requests that violate one constraint, and
-// a few that violate two, always in the same order. Violations for which the document does
-// not specify a refusal are left out.
+// InvalidRequests derives from a valid request all requests that violate one constraint, and a few
+// that violate two, always in the same order. Violations for which the document does not specify a
+// refusal are left out. If r is not valid, there are none.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
 }
 
-// An InvalidRequestSet records which invalid requests of one operation were already made.
-// The zero value is empty.
+// An InvalidRequestSet records which invalid requests of one operation were already returned. The
+// zero value is empty.
 type InvalidRequestSet struct {
 	names        map[string]bool // of invalid requests
 	schemaPaths  map[string]bool // constraints that were violated
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is like [Dialect.InvalidRequests] without the requests that seen already
-// has. It adds the requests that it returns to seen.
+// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that seen
+// already has. It adds the requests that it returns to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
-// TemplatesBySimplicity returns the templates of o. The template prompt comes first because it has
-// the fewest members, which makes it the best starting point for [Dialect.InvalidRequests].
+// TemplatesBySimplicity returns the names of the templates of o, sorted, except that prompt comes
+// first. That template has the fewest members, which makes it the best starting point for
+// [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
 	slices.SortStableFunc(all, func(a, b string) int {
@@ -121,14 +122,16 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether a request with this name is to be made: it was not made yet, and no
-// other request was asked for by name.
+// isWanted reports whether the request with the given name is to be made. A request that was
+// already made is not. If m.only is set, only the request with that name and, if that has two
+// violations, the requests with one of them are to be made.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// add adds the request bad, with its valid counterpart, if it violates exactly one constraint and
-// the document specifies how that is refused. It reports whether it added the request.
+// add adds the request bad, with its valid counterpart, and reports true if the name is wanted, bad
+// violates exactly one constraint, the document specifies how that is refused, and the counterpart
+// is valid. Otherwise it reports false. For added values, it adds only one request per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -179,8 +182,8 @@ func (m *invalidRequestBuilder) breakContentType() {
 	}
 }
 
-// breakParameter adds requests that violate what the document says about a parameter. path holds
-// the path parameters of the valid request.
+// breakParameter adds requests that violate what the document specifies for the parameter p. It
+// adds none for a path parameter. path holds the path parameters of the valid request.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -204,9 +207,9 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests in which the value v, at the location at of the body, is replaced by
-// values that violate its schema n. It does the same for the values within v. depth is that of v
-// within the body.
+// breakValue adds requests in which a value of the body is replaced by values that violate its
+// schema, and does the same for the values within it. n is the schema, v the valid value, at its
+// location and depth its depth in the body.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -232,9 +235,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// breakMembers adds requests that violate what the schema n says about the members of the object v,
-// at the location at of the body: which are required, which are forbidden, and what their values
-// may be. depth is that of v within the body.
+// breakMembers adds requests that violate what the schema n specifies for the members of the object
+// v: which are required, which are forbidden, and what their values may be. at is the location of v
+// in the body, and depth its depth.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
@@ -290,7 +293,7 @@ func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
 // removed is a placeholder for the value of a member that is to be removed.
 type removed struct{}
 
-// withBodyValue returns r with the value at the location at of its JSON body replaced by v, or
+// withBodyValue returns r with one value of its JSON body, at the given location, replaced by v, or
 // removed if v is removed{}. It returns r unchanged if the body is not JSON.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
@@ -301,8 +304,9 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of in with the value at the location at replaced by v, or removed if v
-// is removed{}. An index just after the end of an array appends v.
+// replaceAt returns a copy of its first argument, a JSON value, with the value at the given
+// location replaced by v, or removed if v is removed{}. If the location is just after the end of an
+// array, v is appended to the array. The copy shares all other values with the original.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v
@@ -329,16 +333,16 @@ func replaceAt(in any, at []string, v any) any {
 	return in
 }
 
-// A bodyLimit is the maximum size of a body, together with what it takes to make valid and invalid
-// bodies near that size (x-max-bytes).
+// A bodyLimit is the documented maximum size of a body, in bytes, together with the parameters for
+// making a body above and one below it (x-max-bytes). If maxBytes is 0, there is no maximum.
 type bodyLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
-// bodyLimitOf reads the x-max-bytes of a media type. It returns the zero value if there is no
-// limit.
+// bodyLimitOf returns the x-max-bytes of a media type as a bodyLimit. If the media type has none,
+// the maxBytes of the result is 0.
 func bodyLimitOf(media node) (m bodyLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -351,12 +355,12 @@ func bodyLimitOf(media node) (m bodyLimit) {
 	return m
 }
 
-// isExceeded reports whether a body is larger than the limit. It returns false if there is no
-// limit.
+// isExceeded reports whether a body has more bytes than the limit allows. It returns false if there
+// is no limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds a request whose body exceeds the documented maximum size. v is the decoded
-// valid body. It does nothing if there is no maximum.
+// breakBodySize adds a request whose body exceeds the documented maximum size, or none if there is
+// no maximum. v is the decoded body of the valid request.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return
@@ -371,7 +375,8 @@ func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over), grown(limit.under))
 }
 
-// deepCopy returns a copy of a decoded JSON value that shares nothing with v.
+// deepCopy returns a copy of the decoded JSON value v that shares no memory with v. If v cannot be
+// encoded as JSON, it returns v itself.
 func deepCopy(v any) any {
 	out, err := decode([]byte(compactJSON(v)))
 	if err != nil {

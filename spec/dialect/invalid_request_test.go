@@ -13,31 +13,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A constraint is a pointer to a keyword in the document that applies to a request.
+// A constraints is a list of pointers to keywords of the document that apply to requests.
 type constraints struct {
 	list []string
 }
 
-// facing are the keywords that a value can violate by itself.
+// facing lists the keywords that a value can violate by itself.
 var facing = []string{
 	"type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
 	"exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "contains", "maxContains", "minProperties",
 	"maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "not", "dependentRequired",
 }
 
-// choosing are the keywords that apply to a part of the value, or are alternatives.
+// choosing lists the keywords that apply to a part of the value, or hold alternative schemas.
 var choosing = []string{
 	"$ref", "$defs", "required", "properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "minContains",
 }
 
-// every holds a value of each type.
+// every holds at least one value of each JSON type.
 var every = []any{nil, true, "x", json.Number("1"), json.Number("1.5"), []any{}, map[string]any{}}
 
-// saying are the keywords that constrain nothing.
+// saying lists the keywords that constrain nothing.
 var saying = []string{"title", "description", "default", "example", "examples", "deprecated"}
 
-// text records the constraints of a parameter or a text field of a form, except the type: it
-// is always a string.
+// text adds the constraints of the schema n of a parameter or of a text field of a form. It leaves
+// out the type, because the value is always a string.
 func (c *constraints) text(t *testing.T, n node) {
 	from := len(c.list)
 	c.schema(t, n, false, 0)
@@ -46,7 +46,8 @@ func (c *constraints) text(t *testing.T, n node) {
 	})
 }
 
-// form records the constraints of a form, except the type: it is always an object.
+// form adds the constraints of the schema n of a form. It leaves out the type, because a form is
+// always an object.
 func (c *constraints) form(t *testing.T, n node) {
 	for _, name := range n.get("required").strings() {
 		c.list = append(c.list, n.deref().pointer+"/properties/"+escape(name)+"/required")
@@ -58,9 +59,9 @@ func (c *constraints) form(t *testing.T, n node) {
 	}
 }
 
-// schema records every constraint of a schema and of those inside it. told is whether the type
-// and constants of the schema tell it from alternatives, so that violating one of them
-// violates the choice.
+// schema adds every constraint of the schema n and of the schemas inside it. told is whether the
+// type and constants of n distinguish it from alternatives. Violating one of them then violates the
+// choice between the alternatives.
 func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 	if depth > maxDepth {
 		return
@@ -115,7 +116,7 @@ func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 	}
 }
 
-// operation records every constraint on requests of o.
+// operation adds every constraint on requests of o.
 func (c *constraints) operation(t *testing.T, o *Operation) {
 	for _, p := range o.parameters {
 		c.text(t, p.schema)
@@ -150,8 +151,9 @@ func (c *constraints) operation(t *testing.T, o *Operation) {
 	c.list = append(c.list, "/paths/"+escape(o.path)+"/method")
 }
 
-// alone returns the constraints that are each the only reason why a body does not match one of
-// several alternatives: no request can violate them in another way.
+// alone returns the constraints in alternatives that the body of r violates alone: each is the only
+// reason why the body does not match one of several alternatives. Such a constraint cannot be
+// violated in another way.
 func (d *Dialect) alone(o *Operation, r spec.Request) (rules []string) {
 	v, err := decode(r.Body)
 	for _, b := range o.bodies {
@@ -174,8 +176,9 @@ func (s *document) keywordsIn(e *jsonschema.ValidationError) (rules []string) {
 	return rules
 }
 
-// unbroken lists the constraints that cannot be violated alone, or for which the document
-// specifies no refusal, with the reason: by dialect and beginning of the pointer.
+// unbroken lists the constraints without an invalid request, by the dialect and by the beginning of
+// their pointer, each with the reason: it cannot be violated alone, or the document specifies no
+// refusal.
 var unbroken = []struct{ dialect, pointer, reason string }{
 	{"agentscope*", "/paths/~1/", silent},
 	{"agentscope*", "/paths/~1health/", silent},
@@ -193,7 +196,8 @@ var unbroken = []struct{ dialect, pointer, reason string }{
 
 const silent = "the document does not say how a request with this fault is refused"
 
-// why returns the reason why a constraint has no invalid request, or "".
+// why returns the reason why the constraint with the pointer at has no invalid request, or "" if
+// unbroken does not list it.
 func why(d *Dialect, at string) string {
 	for _, u := range unbroken {
 		if which(d, at) == u.dialect+" "+u.pointer {
@@ -203,7 +207,8 @@ func why(d *Dialect, at string) string {
 	return ""
 }
 
-// which returns the entry of unbroken that covers a constraint, or "".
+// which returns the entry of unbroken that covers the constraint with the pointer at, as a string,
+// or "" if there is none.
 func which(d *Dialect, at string) string {
 	for _, u := range unbroken {
 		named, _ := path.Match(u.dialect, d.Name)
@@ -215,8 +220,8 @@ func which(d *Dialect, at string) string {
 	return ""
 }
 
-// Every constraint on requests has an invalid request that violates only it, or there is a
-// reason why not.
+// TestEveryConstraintIsBroken checks that for every constraint on requests there is an invalid
+// request that violates only that constraint, or a reason why not.
 func TestEveryConstraintIsBroken(t *testing.T) {
 	used := map[string]bool{}
 	each(t, func(t *testing.T, d *Dialect) {

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// An invalidSample is a value that violates one keyword of a schema, together with the closest value
-// that does not. valid is nil if the original value of the request can serve as that.
+// An invalidSample is a value that violates one keyword of a schema, together with the closest
+// value that does not. If valid is nil, the original value of the request serves as the latter.
 type invalidSample struct {
 	name       string
 	bad, valid any
 }
 
-// nearMisses holds, by format, a text that looks like the format but is not valid, such as a date
-// that does not exist.
+// nearMisses holds, by format, a text that looks like a value of the format but is not valid, such
+// as a date that does not exist.
 var nearMisses = map[string]string{
 	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
 	"date": "2026-02-30",
 }
 
 // invalidValues returns values to put in place of v, each of which violates one keyword of the
-// schema n itself. Values within v are not changed.
+// schema n itself. Keywords of the schemas within n are not considered.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
@@ -78,8 +78,8 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists to put in place of items, each of which violates what the schema n
-// says about the number or the order of items.
+// invalidLists returns lists to put in place of items, each of which violates one of the keywords
+// of the schema n for the number or the order of items.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

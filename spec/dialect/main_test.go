@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMain fixes the seed of the property tests, so that failures are reproducible. For other
+// TestMain fixes the seed of the property tests, so that failures are reproducible. To test other
 // examples, run go test ./spec/dialect -rapid.seed=N -rapid.checks=N.
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Texts stay strings even if they look like numbers; numbers have no surrounding space.
+// TestNumbersInSlots checks that the slot text is encoded as a string even if it looks like a
+// number, and that a number followed by a space is encoded as a string too.
 func TestNumbersInSlots(t *testing.T) {
 	either := []string{"string", "integer", "null"}
 	for _, c := range []struct{ slot, text, want string }{
@@ -32,7 +33,7 @@ func TestNumbersInSlots(t *testing.T) {
 	}
 }
 
-// encode returns the encoding of e as an object.
+// encode returns the encoding of e as a decoded JSON object. It panics if the encoding is not JSON.
 func (w *variant) encode(e spec.Event) map[string]any {
 	data, _ := w.layout.appendJSON(nil, &e)
 	v, err := decode(data)

@@ -35,7 +35,8 @@ type formFileProperty struct {
 	requirements map[string]any // media type → id of the requirement that it is accepted
 }
 
-// fileParts returns the properties of a documented form that are files, by name.
+// fileParts returns, by name, those properties of a documented form that are files. media is the
+// media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
 	names, properties := media.get("schema").get("properties").members()
@@ -67,8 +68,8 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 	})
 }
 
-// Limits of a form. A form that exceeds one is not parsed and counts as invalid. They keep a
-// malicious request from using much memory; the limits of all documents are lower.
+// Limits of a form, which keep a malicious request from using much memory. A form that exceeds one
+// of them is not parsed and counts as invalid. The limits that the documents set are lower.
 const (
 	maxFormBytes       = 16 << 20 // bytes
 	maxFormFields      = 100
@@ -82,9 +83,9 @@ type duplicateFieldError struct{ name string }
 // Error returns what is wrong with the field, as a predicate to follow its name.
 func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
-// decodeForm decodes the form in the body of r by field name: a string for a text field, a formFile
-// for a file. A field is a file if files has its name or if it has a file name. decodeForm returns
-// an error if the body is not a valid form or exceeds a limit.
+// decodeForm decodes the form in the body of r and returns its fields by name: a string for a text
+// field, a formFile for a file. A field is a file if files has its name or if it has a file name.
+// decodeForm returns an error if the body is not a valid form or exceeds a limit.
 func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -107,9 +108,9 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField reads one field of a form and adds it to form. A file without a Content-Type is
-// text/plain (RFC 7578 section 4.4). It returns an error if the field is invalid or was already
-// there.
+// readField reads one field of a form and adds it to form. A file without a Content-Type is taken
+// for text/plain (RFC 7578 section 4.4). readField returns an error if the field is invalid or if
+// form already has a field with the same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -148,9 +149,9 @@ var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\
 // that is sent.
 const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
 
-// encodeForm returns the body of a form and its media type with the boundary. Fields are ordered by
-// name, files last, because many servers process a file as soon as it arrives and need the text
-// fields by then.
+// encodeForm returns the body of a form, and its media type with the boundary. Text fields come
+// before files, because many servers process a file as soon as it arrives and need the text fields
+// by then. Within both groups, fields are ordered by name.
 func encodeForm(form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -200,9 +201,9 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm decodes the form in the body of r, and returns it with its violations of the schema
-// of b. The form is nil if it cannot be decoded. The lengths of files are in bytes. outer lists the
-// places in the document around b.
+// validateForm decodes the form in the body of r and returns the form and its violations of the
+// schema of b. The form is nil if it cannot be decoded. Lengths of files are counted in bytes.
+// outer lists the places in the document that contain b.
 func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
@@ -277,7 +278,7 @@ var wrongTypeFiles = []formFile{
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
-// breakForm adds requests that violate what the document says about the form b.
+// breakForm adds requests that violate what the document specifies for the form b.
 func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	bad := m.valid
 	bad.Header, bad.Body = bad.Header.With("Content-Type", jsonMediaType), []byte("{}")
@@ -321,15 +322,16 @@ func (m *invalidRequestBuilder) breakBoundary() {
 	m.add("header Content-Type names another boundary", bad, m.valid)
 }
 
-// encodeFieldAgain returns bytes that repeat a field when they replace the end of an encoded form:
-// the field and the end of the form, without the boundary before the field.
+// encodeFieldAgain returns the encoding of one field of the form and the end of the form, without
+// the boundary before the field. Put in place of the end of the encoded form, it repeats the field.
 func encodeFieldAgain(form map[string]any, name string) []byte {
 	body, _ := encodeForm(map[string]any{name: form[name]})
 	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
 }
 
-// withFormField returns the valid request with another form: the given one with the named field set
-// to v, or removed if v is nil.
+// withFormField returns the valid request with the given form, in which the named field is set to
+// v, or removed if v is nil. A form without any field would not be valid multipart; it gets a field
+// note.
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
@@ -344,8 +346,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document says about the file f, which is the named
-// field of the form.
+// breakFile adds requests that violate what the document specifies for a file. f is the file in the
+// named field of the form, and part describes the field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -360,9 +362,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns data extended to size bytes in a way that does not change its meaning: readers
-// ignore bytes after the end of a file. In a RIFF file (WAV) these bytes form a JUNK chunk. If data
-// already has size bytes or more, it is returned as it is.
+// padFile returns a copy of data that is extended to size bytes without a change of its meaning:
+// readers ignore bytes after the end of a file. In a RIFF file (WAV) these bytes form a JUNK chunk.
+// If data already has size bytes or more, nothing is added.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))
@@ -375,8 +377,8 @@ func padFile(data []byte, size int) []byte {
 	return out
 }
 
-// isAbsoluteLink reports whether a request is for an absolute URL, that is for a link that the
-// server issued. The targets of documented operations have only a path.
+// isAbsoluteLink reports whether r is a GET request for an absolute URL, and thus for a link that
+// the server issued. The targets of documented operations have only a path and a query.
 func isAbsoluteLink(r spec.Request) bool {
 	return r.Method == "GET" && (strings.HasPrefix(r.Target, "http://") || strings.HasPrefix(r.Target, "https://"))
 }

@@ -20,7 +20,8 @@ func runs(t testing.TB) *Dialect {
 	return d
 }
 
-// formRequest returns a request with a form that consists of the given lines.
+// formRequest returns a POST request for target with a form that consists of the given lines. The
+// boundary is "b".
 func formRequest(target string, lines ...string) spec.Request {
 	return spec.Request{
 		Method: "POST", Target: target, Header: spec.Header{{Name: "Content-Type", Value: `multipart/form-data; boundary="b"`}},
@@ -38,7 +39,7 @@ func fileField(name, media, data string) string {
 	return head + "\r\n" + data
 }
 
-// Forms are parsed, and validated against the document.
+// TestForms checks that forms are parsed, and validated against the document.
 func TestForms(t *testing.T) {
 	d := runs(t)
 	png := fileField("a \\\"b\\\".png", "image/png; x=y", "\x89PNG\x00\xff\r\n")
@@ -97,7 +98,7 @@ func many(n int) string {
 	return strings.TrimSuffix(b.String(), "\r\n")
 }
 
-// The size of a file is counted in bytes, whatever it is.
+// TestFileLengths checks that the size of a file is counted in bytes, whatever the file contains.
 func TestFileLengths(t *testing.T) {
 	d := runs(t)
 	o, _ := d.TemplateOperation("transcribe")
@@ -120,7 +121,8 @@ func TestFileLengths(t *testing.T) {
 	}
 }
 
-// Every invalid form comes with its own valid form, and is refused as documented.
+// TestFormMutants checks the list of invalid forms, the requirements on the refusal of each, and
+// that the valid counterpart of each is valid.
 func TestFormMutants(t *testing.T) {
 	d := runs(t)
 	want := map[string][]string{
@@ -175,8 +177,8 @@ func TestFormMutants(t *testing.T) {
 	}
 }
 
-// isWAV checks that the chunks of a RIFF file have their stated lengths and that there is one
-// second of sound.
+// isWAV reports whether text is a RIFF file whose chunks have their stated lengths, and which
+// contains one second of sound.
 func isWAV(text string) bool {
 	data, found := []byte(text), false
 	if len(data) < 12 || string(data[:4]) != "RIFF" || int(binary.LittleEndian.Uint32(data[4:])) != len(data)-8 || string(data[8:12]) != "WAVE" {
@@ -193,7 +195,8 @@ func isWAV(text string) bool {
 	return found && len(data) == 0
 }
 
-// An image in a message is parsed as a part of it; the text of the message is not affected.
+// TestImages checks that an image in a message is parsed as a part of the message, and that it does
+// not affect the text of the message.
 func TestImages(t *testing.T) {
 	const blocks = `[{"type":"text","text":"What is "},{"type":"binary","mimeType":"image/png","url":"https://a/b?c","id":"i","filename":"b.png"},{"type":"text","text":"this?"}]`
 	for content, images := range map[string]int{blocks: 1, `"What is this?"`: 0} {
@@ -212,7 +215,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A request for a link has a host. The response is the attachment.
+// TestLinks checks that a request for an absolute URL is a request for a link, and that its
+// response is decoded as an attachment.
 func TestLinks(t *testing.T) {
 	for target, want := range map[string]spec.Kind{"https://a.example/runs": spec.AttachmentContent, "/runs": "", "/files/b": ""} {
 		x := spec.Exchange{
@@ -237,7 +241,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Encoding a form is deterministic, and text fields precede files.
+// TestFormsAreTheSame checks that the encoding of a form is deterministic, and that text fields
+// precede files.
 func TestFormsAreTheSame(t *testing.T) {
 	d := runs(t)
 	a, _ := d.BuildRequest("attach", sample)
@@ -250,7 +255,8 @@ func TestFormsAreTheSame(t *testing.T) {
 	}
 }
 
-// Parsing any form takes bounded time and memory and does not panic.
+// FuzzMultipart checks that parsing any form ends without a panic, and that parsing and validation
+// agree.
 func FuzzMultipart(f *testing.F) {
 	d := runs(f)
 	for _, phrase := range []string{"attach", "transcribe"} {

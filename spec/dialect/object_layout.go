@@ -31,8 +31,9 @@ type objectField struct {
 	isList         bool
 }
 
-// layoutOf returns the layout of the object at a path of the variant, to which all of the given
-// schemas apply. depth is the depth of the object; below maxDepth the layout is empty.
+// layoutOf returns the layout of the object at a path of the variant. schemas are all schemas that
+// apply to the object, and depth is the depth of the object. If depth exceeds maxDepth, the layout
+// is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -63,8 +64,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers adds the members that the schema n describes, and to required the names of those that
-// it requires. The schemas of n's allOf are not followed.
+// addMembers adds to f the members that the schema n describes. It adds to required the names of
+// those members that n requires. The schemas of n's allOf are not followed.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
@@ -93,7 +94,8 @@ func withAllOf(n node, depth int) []node {
 	return all
 }
 
-// readSchemas sets those fields of m that follow from its schemas: its types, slot and fixed value.
+// readSchemas sets the types, slot and fixed value of m, and whether m is nullable, according to
+// the schemas of m.
 func (m *objectField) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")

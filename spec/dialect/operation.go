@@ -84,7 +84,8 @@ type parameter struct {
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // addPath adds the operations of a path to the dialect. item is the path item object of the
-// document.
+// document. addPath returns an error if an operation names an unknown slot or an unknown reason of
+// denial.
 func (d *Dialect) addPath(path string, item node) error {
 	for _, method := range httpMethods {
 		op := item.get(method)
@@ -152,16 +153,17 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is a parameter or a member of the body that a request may leave out, and the
-// requirement on what that means (x-absent).
+// An omission is a parameter or a member of the body that a request may leave out, together with
+// the requirement on the meaning of a request that does (x-absent).
 type omission struct {
 	member      string // "" if it is a parameter
 	parameter   parameter
 	requirement string
 }
 
-// omittedRequirements returns the ids of the requirements on the meaning of what r leaves out. body
-// is the decoded body of r, and path holds its path parameters.
+// omittedRequirements returns the ids of the requirements on the meaning of those parameters and
+// members that r leaves out. body is the decoded body of r, and path holds the path parameters of
+// r.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	object, _ := body.(map[string]any)
 	for _, omission := range o.omissions {
@@ -180,7 +182,8 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 
 const jsonMediaType = "application/json"
 
-// addBodies adds the media types and the templates of a requestBody object to the operation.
+// addBodies adds the media types and the templates of a requestBody object to the operation. It
+// returns an error if a schema names an unknown slot.
 func (o *Operation) addBodies(request node) (err error) {
 	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
@@ -214,7 +217,8 @@ func (o *Operation) addBodies(request node) (err error) {
 	return nil
 }
 
-// addResponses adds the documented responses of op to the operation.
+// addResponses adds the documented responses of op to the operation. It returns an error if a
+// schema names an unknown slot.
 func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
@@ -263,9 +267,9 @@ func (o *Operation) addResponses(op node) error {
 	return nil
 }
 
-// responseFor returns what the document says about responses with a status: for the status itself,
-// or else for its class, such as 4XX, or else for "default". The second result is false if it says
-// nothing.
+// responseFor returns what the document specifies for responses with a status: for the status
+// itself, or else for its class, such as 4XX, or else for "default". The second result is false if
+// the document specifies nothing.
 func (o *Operation) responseFor(status int) (responseContent, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
@@ -296,8 +300,8 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// pathItem returns the path item object for the target of r, whatever its method. The second result
-// is false if no documented path matches.
+// pathItem returns the path item object for the target of r, whatever the method of r. The second
+// result is false if no documented path matches.
 func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -308,9 +312,9 @@ func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	return node{}, false
 }
 
-// siblingOperation returns the name of the first operation on the path of r, whatever its method,
-// or "" if the document does not have the path. How a server handles that operation shows whether
-// it serves the path at all.
+// siblingOperation returns the name of the first operation, with any method, on the path of r. It
+// returns "" if the document does not have the path. How a server handles that operation shows
+// whether the server supports the path at all.
 func (d *Dialect) siblingOperation(r spec.Request) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -321,8 +325,8 @@ func (d *Dialect) siblingOperation(r spec.Request) string {
 	return ""
 }
 
-// matchPath reports whether a path is that of o. values holds its path parameters, decoded, and is
-// nil if o has none.
+// matchPath reports whether the path of a request matches the documented path of o. values holds
+// the decoded path parameters, and is nil if o has none.
 func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path

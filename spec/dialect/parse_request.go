@@ -13,7 +13,8 @@ import (
 )
 
 // ValidateRequest returns the violations of a request, each with the refusals that the document
-// requires for it. A request that matches no path has one violation, without refusals.
+// requires for that violation. It returns nil for a valid request. A request that matches no path
+// has one violation, without refusals.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	_, violations := d.validateRequest(r)
 	return violations
@@ -69,8 +70,8 @@ func (d *Dialect) validateParameter(
 }
 
 // newViolation returns the violation for a schema error in a request, with the refusals that the
-// document requires for it and their levels. location is the part of the request, such as "query
-// runId" or "body".
+// document requires for the violation, and their levels. location is the part of the request, such
+// as "query runId" or "body".
 func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
@@ -86,8 +87,8 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	return violation
 }
 
-// partName returns the name of a part of a request for messages, such as "query parameter runId"
-// for "query runId".
+// partName returns what messages call a part of a request, such as "query parameter runId" for
+// "query runId".
 func partName(where string) string {
 	in, name, _ := strings.Cut(where, " ")
 	switch in {
@@ -99,9 +100,9 @@ func partName(where string) string {
 	return where
 }
 
-// validateBody decodes the body of r, and returns it with its violations of the schema of o. The
-// decoded body is nil if there is none, if it cannot be decoded, or if its media type is not one
-// that is decoded.
+// validateBody decodes the body of r and returns the decoded body and its violations of the schema
+// of o. The decoded body is nil if there is none, if it is too large or cannot be decoded, or if
+// its media type is neither JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
@@ -161,7 +162,7 @@ func allowedMethods(path node) (all []string) {
 	return all
 }
 
-// mediaTypes returns the media type of each of the bodies.
+// mediaTypes returns the media types of the bodies, in the same order.
 func mediaTypes(bodies []requestContent) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
@@ -170,7 +171,7 @@ func mediaTypes(bodies []requestContent) (all []string) {
 }
 
 // matchesMediaType reports whether a body of media type got counts as one of the documented type.
-// Every type with the suffix +json is accepted as JSON, as servers do.
+// Where JSON is documented, every type with the suffix +json is accepted too, as it is by servers.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
@@ -183,8 +184,8 @@ func (p parameter) requirementIDs() (ids []string) {
 	return ids
 }
 
-// typedValue returns the text of a parameter as a JSON value of the type that its schema names. It
-// returns the text itself if it does not fit that type.
+// typedValue returns v, the text of a parameter, as a JSON value of the type that the schema of the
+// parameter names. It returns the text itself if the text does not fit that type.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -198,8 +199,9 @@ func (p parameter) typedValue(v string) any {
 	return v
 }
 
-// ParseRequest decodes a request as an event of kind [spec.HTTPRequest]. Its StatusCode and
-// MediaType are those that the document specifies for a successful response.
+// ParseRequest decodes a request as an event of kind [spec.HTTPRequest]. The StatusCode and
+// MediaType of the event are those that the document specifies for a successful response.
+// StatusCode is 0 if the document specifies several successful statuses.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
 	if r.Method == "" { // not recorded: taken for the first operation that streams

@@ -6,10 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UnknownSlotViolation returns the violation that a request commits if a parameter has a
-// well-formed but unknown value, such as a cursor that the server never issued. The parameter is
-// the one of o that carries the slot. The violation has no refusals if o has no such parameter or
-// the document has no x-error for it.
+// UnknownSlotViolation returns the violation of a request in which the parameter of o that carries
+// the slot has a well-formed but unknown value, such as a cursor that the server never issued. The
+// violation has no refusals if o has no such parameter or the document has no x-error for it.
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
@@ -21,9 +20,9 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation of a keyword by a part of kind k in a body of o, for errors
-// that no schema detects, such as a recording without speech. It has no refusals if bodies of o
-// have no such part.
+// PartViolation returns the violation of the given keyword by a part of kind k in a body of o. It
+// serves for errors that no schema detects, such as a recording without speech. The violation has
+// no refusals if bodies of o have no such part.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
@@ -39,10 +38,10 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer. It is the requirement
-// on the text member in the first variant for message deltas (in dialects without deltas: for
-// complete content parts), or else the requirement on that variant. It returns "" if the dialect
-// has no text.
+// TextRequirement returns the id of the requirement on the text of an answer: the requirement on
+// the text member of the first variant for message deltas, or else the default requirement of that
+// variant. In dialects without deltas, it is taken from the first variant for contents or ends of
+// messages. TextRequirement returns "" if the dialect has no such variant.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {

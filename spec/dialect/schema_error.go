@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A schemaError describes how a value violates one keyword of a schema, with what is needed to find
-// its requirements and to word a message.
+// A schemaError describes how a value violates one keyword of a schema. It has all that is needed
+// to find the violated requirements and to write a message.
 type schemaError struct {
 	location        []string        // location in the validated value
 	documentPlaces  []documentPlace // places in the document that cover it, innermost first
@@ -29,17 +29,17 @@ type schemaError struct {
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
-// A documentPlace is a pointer into the document, and the depth in the value at which its
-// schema applies.
+// A documentPlace is a pointer to a schema or another place in the document, together with the
+// depth in the value to which that place applies.
 type documentPlace struct {
 	pointer string
 	depth   int
 }
 
 // schemaErrors returns the schema errors within err, the result of validating v, as a flat list. It
-// returns nil if err is nil. outer lists the places in the document around the schema. If v had to
-// match one of several alternatives, only the errors of the alternative that was evidently intended
-// are returned.
+// returns nil if err is nil. outer lists the places in the document around the schema. If v matches
+// none of several alternatives, the result has the errors of the alternative that was evidently
+// intended, or else a single error that describes the choice.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
@@ -87,8 +87,8 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 
 // intendedBranch returns the errors of the alternative that a value was intended to match: the only
 // one whose type and constants agree with the value. branches holds the errors of each alternative,
-// and depth is the depth of the value. The second result is false if no or several alternatives
-// agree.
+// and depth is the depth of the value. The second result is false unless exactly one alternative
+// agrees.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -109,7 +109,7 @@ func isUnintendedBranch(branch []schemaError, depth int) bool {
 }
 
 // missingMembers returns one error for each of the missing members of an object. b is the error of
-// the object; each error is located at the schema of its member.
+// the object. The places of each error begin with the schema of the missing member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentPlaces[0].pointer + "/properties/" + escape(name))
@@ -144,8 +144,8 @@ func jsonPointer(tokens []string) (p string) {
 }
 
 // walkOutward calls f with each pointer into the document that covers the error, innermost first,
-// until f returns true. here tells f whether the pointer is for exactly the location of the error,
-// and not for a value around it.
+// until f returns true. The second argument of f is whether the pointer is for exactly the location
+// of the error, and not for a value around that location.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentPlaces {
 		here := place.depth >= len(b.location)
@@ -213,9 +213,9 @@ func refusalList(n node) []node {
 	return []node{n}
 }
 
-// refusal returns one entry of an x-error as a refusal requirement for a violated keyword. here is
-// whether the x-error is at exactly the location of the violation. The second result is false if
-// the entry does not apply.
+// refusal returns n, which is one entry of an x-error, as a refusal requirement for a violated
+// keyword. The parameter here is whether the x-error is at exactly the location of the violation.
+// The second result is false if the entry does not apply to the keyword.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	d := spec.RefusalRequirement{
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
@@ -241,8 +241,9 @@ func (b schemaError) schemaPath() string {
 	return b.documentPlaces[0].pointer + "/" + b.keyword
 }
 
-// violation returns the error as a violation. part names the part of the request ("" for
-// responses), and root is what the message calls the whole value, such as "the request body".
+// violation returns the error as a violation without refusals. part is the part of the request,
+// such as "body", or "" for responses. root is what the message calls the whole value, such as "the
+// request body".
 func (b schemaError) violation(part, root string) spec.Violation {
 	return spec.Violation{
 		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),
@@ -250,8 +251,9 @@ func (b schemaError) violation(part, root string) spec.Violation {
 	}
 }
 
-// RequirementIDs returns the ids of requirements that the document names, sorted: refused are those
-// in x-error and x-denied, enforced those in x-requirement, x-stream and x-absent.
+// RequirementIDs returns the ids of the requirements that the document names, in two sorted lists:
+// refused has those in x-error and x-denied, and enforced those in x-requirement, x-stream,
+// x-without and x-absent.
 func (d *Dialect) RequirementIDs() (refused, enforced []string) {
 	for _, v := range d.document.refusals {
 		for _, demand := range refusalList(node{d.document, "", v}) {

@@ -9,10 +9,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describeChoice completes b for a value that matches none of several alternative schemas, if none
-// of them was clearly intended. It describes the value by the member that tells the schemas apart,
-// or by their types, or by the errors of each schema that may have been intended. branches holds
-// the errors of each alternative.
+// describeChoice completes b for a value that matches none of several alternative schemas and was
+// not clearly intended to match one of them. It describes the value by the member that tells the
+// schemas apart, or by the types, or by the errors of each schema that may have been intended.
+// branches holds the errors of each alternative.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	schema := s.lookup(b.documentPlaces[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
@@ -30,7 +30,7 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 }
 
 // unrecognizedFrame returns the error for a frame with the value v that matches none of the
-// variants frames.
+// variants in frames.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -43,8 +43,9 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember completes b for an object in which one member is wrong for all of the choices,
-// because it has none of the constants that they allow. It reports whether there is such a member.
+// describeByMember completes b and reports true if the value is an object in which one member is
+// missing or wrong for all of the choices, because it has none of the constants that they allow.
+// Otherwise it reports false and does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -70,8 +71,8 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType completes b for a value whose type is wrong for all of the choices, whose errors
-// are in branches. It reports whether that is so.
+// describeByType completes b and reports true if the type of the value is wrong for all of the
+// choices. Otherwise it reports false. branches holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -89,8 +90,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// sharedConstants returns the names, sorted, of the members for which every one of the choices
-// allows only constants.
+// sharedConstants returns the sorted names of those members for which every one of the choices
+// allows only constants. There must be at least one choice.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
 		more, _ := n.get("properties").members()
@@ -161,8 +162,8 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden completes b for a value that matches the schema not, although the document
-// excludes it.
+// describeForbidden completes b for a value that matches a schema which the document excludes with
+// the keyword not. The parameter not is that schema.
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -181,8 +182,8 @@ func (b *schemaError) describeForbidden(not node) {
 	}
 }
 
-// describeContains completes b for an array that has too few or too many items that match the
-// schema sort.
+// describeContains completes b for an array in which too few or too many items match sort, the
+// schema of the keyword contains. e is the error of the validator.
 func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
 	items := "item"
 	if what := describeConditions(sort, "", 0); len(what) > 0 {
@@ -203,8 +204,8 @@ func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError)
 	}
 }
 
-// pluralItems returns items, a text that begins with "item", in the singular or the plural that n
-// requires.
+// pluralItems returns items, a text that begins with "item", in the singular if n is 1 and in the
+// plural otherwise.
 func pluralItems(items string, n int) string {
 	if n == 1 {
 		return items

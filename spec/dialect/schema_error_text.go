@@ -22,8 +22,8 @@ const (
 	requestBodyName  = "the request body"
 )
 
-// Limits of what a message shows of a value. The bytes of the event, which a finding contains, show
-// the rest.
+// Limits of what a message shows of a value. They keep messages short; a finding also contains the
+// bytes of the whole event.
 const (
 	maxShown  = 60  // characters of a value
 	maxPath   = 120 // characters of a path
@@ -56,8 +56,9 @@ func (b schemaError) text(root string) string {
 // short.
 const maxAlternatives = 3
 
-// alternativesText returns the text of an error with alternatives: for each of them the first
-// error, shortest first, joined by ", or ". root is as in [schemaError.text].
+// alternativesText returns the text of an error with alternatives: the first error of each of them,
+// shortest first, joined by ", or ". At most maxAlternatives are listed. root is as in
+// [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -85,7 +86,8 @@ func locationName(root, path string) string {
 	return strconv.Quote(path)
 }
 
-// displayPath returns the path expression for the location at within v, such as "messages[0].role".
+// displayPath returns the path expression for a location within v, such as "messages[0].role",
+// truncated to maxPath characters.
 func displayPath(v any, at []string) string {
 	var path strings.Builder
 	for _, token := range at {
@@ -144,7 +146,8 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes v to b as JSON. It stops after somewhat more than displayValue shows.
+// writeValue writes v to b as JSON. It stops early if b has more than 4*maxShown bytes, since
+// displayValue shows less.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
@@ -174,8 +177,8 @@ func writeValue(b *strings.Builder, v any) {
 	}
 }
 
-// writeObject writes an object to b as JSON with members ordered by name. It stops after somewhat
-// more than displayValue shows.
+// writeObject writes an object to b as JSON with members ordered by name. It stops early under the
+// same condition as writeValue.
 func writeObject(b *strings.Builder, v map[string]any) {
 	b.WriteByte('{')
 	names, _ := node{value: v}.members()
@@ -220,7 +223,7 @@ func listValues(values []any) string {
 	return joinOr(words)
 }
 
-// joinOr returns alternatives as a text, such as "a, b or c".
+// joinOr returns alternatives as a text, such as "a, b or c". It returns "" if there are none.
 func joinOr(items []string) string {
 	switch n := len(items); n {
 	case 0:
@@ -250,8 +253,9 @@ func describeTypes(types []string) string {
 	return joinOr(words)
 }
 
-// nullLast compares two types for a stable sort: it puts null after all others and keeps the order
-// of the others.
+// nullLast compares two types for a stable sort that puts null after all others and keeps the order
+// of the others. It returns a positive number if a is null, a negative one if b is, and 0
+// otherwise.
 func nullLast(a, b string) int {
 	switch {
 	case a == b:
@@ -282,7 +286,7 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// formatRat returns a number of a schema in decimal notation.
+// formatRat returns r, a number in a schema, in decimal notation.
 func formatRat(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -291,7 +295,7 @@ func formatRat(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// describe sets problem and expected of b according to the keyword that e reports as violated.
+// describe sets the problem and expected texts of b for the violated keyword, which e reports.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// breachTexts holds the messages for violations, by keyword.
+// breachTexts holds, for each keyword, a schema, a value that violates it, and the message for the
+// violation.
 var breachTexts = []struct{ name, schema, value, want string }{
 	{"required, of the whole", `{"required":["type"]}`, `{}`, `the event has no "type"`},
 	{"required, inside", `{"properties":{"a":{"items":{"required":["b"]}}}}`, `{"a":[{}]}`, `a[0] has no "b"`},
@@ -63,7 +64,7 @@ const oneOfTwo = `{"properties":{"m":{"items":{"oneOf":[
 	{"type":"object","required":["role"],"properties":{"role":{"enum":["user"]}}},
 	{"type":"object","required":["role","id"],"properties":{"role":{"const":"tool"}}}]}}}}`
 
-// A message names the member and its value, and what is expected.
+// TestBreachTexts checks that a message names the member, its value and what is expected.
 func TestBreachTexts(t *testing.T) {
 	for _, c := range breachTexts {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,8 +92,8 @@ func TestBreachTexts(t *testing.T) {
 	}
 }
 
-// The message for a request names the part of it; the message for an unknown frame names the
-// member that would identify it.
+// TestRequestAndFrameTexts checks that the message for a request names the part of the request, and
+// that the message for an unknown frame names the member that would identify the frame.
 func TestRequestAndFrameTexts(t *testing.T) {
 	runs, agkit := dialects(t, "runs@2026-04"), dialects(t, "agkit@0.0.10")
 	for _, c := range []struct {

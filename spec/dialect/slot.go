@@ -37,7 +37,7 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"about":     func(e *spec.Event) *string { return &e.Description },
 }
 
-// checkSlot returns an error if there is no slot with the given name.
+// checkSlot returns an error if there is no slot with the given name, and nil otherwise.
 func checkSlot(name string) error {
 	if slotFields[name] == nil {
 		return fmt.Errorf("unknown slot %q in x-slot", name)
@@ -70,7 +70,7 @@ func jsonType(v any) string {
 	return "number"
 }
 
-// isInteger reports whether a number is an integer, in whatever notation.
+// isInteger reports whether a number is an integer, in any notation, such as 1.0 or 1e3.
 func isInteger(n json.Number) bool {
 	canonical := canonicalNumber(n)
 	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")
@@ -97,7 +97,7 @@ func slotText(v any) string {
 	return compactJSON(v)
 }
 
-// slotText returns the value v of this location in the form in which its slot holds it. If the slot
+// slotText returns v, a value at this location, in the form in which the slot holds it. If the slot
 // is text and the schema allows any type, the result is JSON even for a string: otherwise the
 // string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// TemplateOperation returns the operation that a template, such as "prompt" or "cancel", is a
-// request for. The second result is false if the dialect does not have the template.
+// TemplateOperation returns the operation that the given template, such as "prompt" or "cancel",
+// requests. The second result is false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
 		_, ok := o.templates[template]
@@ -23,7 +23,7 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	return d.operations[i], true
 }
 
-// Templates returns the names of the operation's templates, in order.
+// Templates returns the names of the operation's templates, sorted.
 func (o *Operation) Templates() (all []string) {
 	for name := range o.templates {
 		all = append(all, name)
@@ -93,10 +93,10 @@ func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
-// fillString returns one string of a template with the slots of e filled in for {{slot}}. If the
-// whole string is {{slot?}}, it is left out if the slot is empty; {{slot*}} becomes the slot's text
-// decoded as JSON, and {{slot#}} an integer. The second result is false if the string is to be left
-// out.
+// fillString returns one string of a template with the slots of e filled in for {{slot}}. A string
+// that consists only of {{slot?}} is left out if the slot is empty. One that consists only of
+// {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}} becomes an integer. The second
+// result is false if the string is to be left out.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
@@ -125,9 +125,9 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests completes those requests of a recording of which only the body is known: each
-// becomes a request of the template prompt with that body, and with a placeholder for credentials
-// if the document requires any.
+// CompleteRequests completes, in place, those requests of the recording t of which only the body is
+// known. Each becomes a request of the template prompt with that body, and with a placeholder for
+// credentials if the document requires any. Without that template, the requests stay unchanged.
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

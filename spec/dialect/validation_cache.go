@@ -11,29 +11,30 @@ import (
 
 // A validationCache remembers which values of a variant are valid, so that a stream of a million
 // deltas is not validated a million times. Values that differ only in insignificant members share
-// an entry: members that the schema restricts only by type and bounds, and on which nothing else in
-// the variant depends. It is safe for concurrent use.
+// an entry. A member is insignificant if the schema restricts it only by type and bounds and
+// nothing else in the variant depends on it. The cache is safe for concurrent use.
 type validationCache struct {
 	boundedMembers map[string]valueBounds // members whose value matters only by its bounds
 	mu             sync.RWMutex
 	entries        map[string][]string // key → the requirements that such values exercise
 }
 
-// valueBounds holds the bounds that a schema sets for the value of a member; nil means no bound.
+// A valueBounds holds the bounds that a schema sets for the value of a member. A field that is nil
+// means that there is no such bound.
 type valueBounds struct {
 	minimum, maximum     *int
 	minLength, maxLength *int // lengths of strings, in characters
 }
 
 // Limits of a validationCache, so that it takes little memory: maxCached is the maximum number of
-// entries, maxKeyBytes the maximum length of a key.
+// entries, maxKeyBytes the maximum length of a key in bytes.
 const (
 	maxCached   = 256
 	maxKeyBytes = 1 << 10
 )
 
 // simpleKeywords lists the keywords of a schema that restrict the type of a value or nothing at
-// all. Values that differ only where these apply can share a cache entry.
+// all. They do not make a member significant for a validationCache.
 var simpleKeywords = []string{
 	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
 }
@@ -77,7 +78,7 @@ func collectNames(v any, names map[string]bool) {
 }
 
 // valueBoundsOf returns the bounds of a member's value. ok is false if the schemas of the member
-// restrict its value in other ways too.
+// restrict the value by anything other than its type and bounds.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return b, false

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The cache agrees with the validator: values with any member replaced get the same result the
-// first and the second time.
+// TestMemoAgreesWithTheValidator checks that the cache agrees with the validator: a value in which
+// any members were replaced gets the same result from both, the first and the second time.
 func TestMemoAgreesWithTheValidator(t *testing.T) {
 	odd := []any{nil, true, "", "x", "completed", "text", json.Number("0"), json.Number("-1"), json.Number("7"), json.Number("1.5"), json.Number("1e30"), []any{}, map[string]any{}}
 	each(t, func(t *testing.T, d *Dialect) {

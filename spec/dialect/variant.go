@@ -26,22 +26,23 @@ type variant struct {
 	cache              *validationCache
 }
 
-// A discriminator is a member with a constant value that tells the values of a variant from those
-// of others.
+// A discriminator is a member whose constant value distinguishes the values of a variant from those
+// of other variants.
 type discriminator struct {
 	path  []string
 	value any
 }
 
-// A slotLocation is a location in the values of a variant whose value is carried in a slot.
+// A slotLocation is a location in the values of a variant. A slot of the event carries the value at
+// that location.
 type slotLocation struct {
 	path  []string // member names; "*" stands for every item of an array
 	slot  string
 	types []string // types that the schema allows; empty means any
 }
 
-// A partLocation is a location in the values of a variant whose items are variants of their own,
-// decoded as parts of the event.
+// A partLocation is a location in the values of a variant. The items at that location are values of
+// other variants, and are decoded as parts of the event.
 type partLocation struct {
 	path         []string
 	variants     []*variant
@@ -59,7 +60,8 @@ type requirementLocation struct {
 
 // parseVariants returns the variants of the schema at a node: the alternatives of its oneOf or
 // anyOf, or, if it has none or has an x-kind, the schema itself. requirement is the default
-// requirement for variants without one.
+// requirement of variants that have none of their own. parseVariants returns an error if a schema
+// names an unknown slot.
 func (s *document) parseVariants(at node, requirement string) ([]*variant, error) {
 	if own, ok := s.requirementAt(at); ok {
 		requirement = own
@@ -84,8 +86,9 @@ func (s *document) parseVariants(at node, requirement string) ([]*variant, error
 	return all, nil
 }
 
-// requirementAt returns the id of the x-requirement on the whole schema n. If n is a reference, its
-// own x-requirement comes before that of its target. The second result is false if there is none.
+// requirementAt returns the id of the x-requirement on the whole schema n. If n is a reference, an
+// x-requirement beside the reference takes precedence over that of the target. The second result is
+// false if there is neither.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
@@ -95,15 +98,17 @@ func (s *document) requirementAt(n node) (string, bool) {
 	return "", false
 }
 
-// extension returns an x- member of a schema. If n is a reference, its own member comes before that
-// of its target. The second result reports whether there is one.
+// extension returns the x- member of a schema that has the given name. If n is a reference, a
+// member beside the reference takes precedence over that of the target. The second result is false
+// if there is neither.
 func (n node) extension(name string) (node, bool) {
 	v := n.get(name)
 	return v, v.exists()
 }
 
-// parseVariant returns the schema n as a single variant, whose default requirement is the given one
-// unless n has its own. Each variant is parsed only once.
+// parseVariant returns the schema n as a single variant. requirement is the default requirement of
+// the variant, unless n has its own. Each variant is parsed only once. parseVariant returns an
+// error if a schema names an unknown slot.
 func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
@@ -145,9 +150,9 @@ func lastToken(pointer string) string {
 const maxDepth = 12
 
 // scanSchema adds the discriminators, slots, parts and requirements of the schema n, and of the
-// schemas inside it, to the variant. path is the location that n applies to, and depth the depth of
-// the recursion. always is whether n applies to every value of the variant, and not only to some
-// alternative.
+// schemas inside it, to the variant. path is the location to which n applies, and depth the depth
+// of the recursion. always is whether n applies to every value of the variant, and not only to
+// those of one alternative. scanSchema returns an error if a schema names an unknown slot.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
 	if depth > maxDepth {
 		return nil
@@ -193,9 +198,9 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	return nil
 }
 
-// scanProperty does the same as scanSchema for p, the schema of a property, and for what the
-// property itself declares, such as x-mark and x-parts. required is whether every value of the
-// variant must have the property.
+// scanProperty is like scanSchema, for the schema p of a property. It also evaluates what applies
+// only to properties, such as x-mark and x-parts. required is whether every value of the variant
+// must have the property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
 	w.addRequirements(s, p, path, required)
 	extension, marked := p.extension("x-mark")
@@ -222,8 +227,8 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	return w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds the requirements on the property p to the variant, both those beside a
-// reference and those at its target.
+// addRequirements adds the requirements on the property p to the variant. If p is a reference,
+// these are the requirements beside the reference and those at its target.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
@@ -250,8 +255,8 @@ func matchVariant(variants []*variant, v any) *variant {
 	return nil
 }
 
-// matches reports whether the value v has all discriminators of the variant and, if the variant is
-// marked by the presence of members, one of those.
+// matches reports whether the value v has all discriminators of the variant. If the variant has
+// members that mark its values by their presence, v must also have one of these members.
 func (w *variant) matches(v any) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(memberAt(v, m.path), m.value) {

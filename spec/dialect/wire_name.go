@@ -36,9 +36,9 @@ func (o *Operation) initWireNames() {
 	}
 }
 
-// wireName returns the name of a frame on the wire, such as "response completed": the values of its
-// variant's discriminators, and its status. v is the decoded frame. It may be nil, to get only the
-// part of the name that the variant fixes.
+// wireName returns the name of a frame on the wire, such as "response completed": the values of the
+// discriminators of its variant w, and its status. v is the decoded frame. If v is nil, the name
+// consists only of what the variant fixes.
 func (o *Operation) wireName(w *variant, v any) string {
 	var parts []string
 	for _, name := range o.nameMembers {
@@ -53,9 +53,8 @@ func (o *Operation) wireName(w *variant, v any) string {
 	return strings.Join(parts, " ")
 }
 
-// discriminatorText returns the constant by which the top-level member of the given name tells the
-// variant from others. ok is false if that member is not a discriminator, or its constant is not a
-// string.
+// discriminatorText returns the constant of the top-level member with the given name. ok is false
+// if that member is not a discriminator of the variant, or if its constant is not a string.
 func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	for _, m := range w.discriminators {
 		if len(m.path) == 1 && m.path[0] == name {
@@ -66,14 +65,14 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	return "", false
 }
 
-// carriesSlot reports whether the top-level member with the given name carries the slot.
+// carriesSlot reports whether the top-level member with the given name carries the given slot.
 func (w *variant) carriesSlot(name, slot string) bool {
 	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
 		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
 	})
 }
 
-// displayName returns s, in quotes unless it is a bare word.
+// displayName returns s, put in quotes and truncated unless it is a bare word.
 func displayName(s string) string {
 	if isBareWord(s) {
 		return s

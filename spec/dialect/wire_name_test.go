@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Frames are named by the constants by which they are recognised.
+// TestLabels checks that frames are named by the constants by which they are recognised.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct{ dialect, data, want string }{
 		{"agentscope@1.1", `{"object":"response","status":"completed","id":"r"}`, "response completed"},
@@ -32,7 +32,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A request carries the names of the frames of its response.
+// TestSpelled checks the names of the frames that begin and end a run, and the name of a kind
+// without one.
 func TestSpelled(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"agentscope@1.1":      {"response created", "response completed"},
