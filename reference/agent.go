@@ -23,9 +23,10 @@ type Turn struct {
 	EarlierMessages func(ctx context.Context) ([]state.Message, error)
 }
 
-// previousUserText returns the text of the user message before this request's prompt; found is
-// false if there is none. It prefers a message in the request itself, because clients may repeat
-// the history, to one of the stored conversation. It returns the error of EarlierMessages.
+// previousUserText returns the text of the latest user message before the prompt of this request.
+// It looks for one in the request first, because clients may repeat the history, and then in the
+// stored conversation. found is false if there is no such message. The error is any error from
+// EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
@@ -51,8 +52,9 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 	return text, found, err
 }
 
-// An Agent runs one turn and returns its events. It yields neutral events; the server
-// encodes them in the dialect, as far as the dialect can express them:
+// An Agent runs one turn and returns the sequence of events that the turn produces. The
+// events are neutral; the server encodes them in its dialect, as far as the dialect can
+// express them:
 //
 //   - run.start comes first, run.end or run.error (Text) last. An agent that stops
 //     without either is taken to have ended its run successfully.
@@ -67,7 +69,7 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 //   - interrupt (ID, Text) carries its payload as JSON.
 //   - An event without a kind announces a pause: everything sent so far is flushed. If
 //     [Config].Inline is set, an agent must yield one before it waits.
-//   - "?" (Raw) is a frame that is encoded already. It is sent as it is.
+//   - "?" (Raw) is a frame that is encoded already. It is sent unchanged.
 //
 // An agent must return soon after its context is done; the server then emits the event
 // that ends the run. Each turn runs in one goroutine of its own.

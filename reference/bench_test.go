@@ -32,8 +32,8 @@ func (w *discardResponse) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// BenchmarkRuns starts runs of 12 events and reads each stream to its end, 64 at a
-// time.
+// BenchmarkRuns measures starting a run of 12 events and reading its stream to the end, for 64 runs
+// at a time.
 func BenchmarkRuns(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -5,8 +5,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A capabilities value holds what the stream of a dialect can express. It is derived
-// from the document once, when a server is made.
+// A capabilities value describes what the event stream of a dialect can express. It is derived from
+// the dialect's document once, when a server is created.
 type capabilities struct {
 	op              *dialect.Operation // the operation that streams runs
 	runProgress     bool               // has an event for a run in progress
@@ -22,16 +22,16 @@ type capabilities struct {
 	startCount      int                // how many run.start events a run has
 }
 
-// A container describes the message that contains a tool call or a tool result, for dialects in
-// which every content is part of a message.
+// A container describes the message in which a dialect sends a tool call or a tool result. If
+// exists is false, the dialect does not send the call or the result within a message.
 type container struct {
 	kind, role string
 	exists     bool // the dialect has such a message
 	standalone bool // the content also has an event of its own
 }
 
-// newCapabilities determines what a dialect can express from o, the operation that streams its
-// runs.
+// newCapabilities returns the capabilities of the dialect to which o belongs. o must be an
+// operation that streams runs.
 func newCapabilities(o *dialect.Operation) *capabilities {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) container {
@@ -47,8 +47,8 @@ func newCapabilities(o *dialect.Operation) *capabilities {
 	}
 }
 
-// contentKind returns the kind of event by which the dialect sends a content part of the given
-// type, such as "image". It returns "" if the dialect cannot send such a part.
+// contentKind returns the kind of event that the dialect uses for a complete content part of the
+// given type, such as "image". It returns "" if the dialect cannot send such a part.
 func (v *capabilities) contentKind(kind string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {

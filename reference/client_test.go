@@ -29,7 +29,7 @@ func mustDialect(t *testing.T, name string) *dialect.Dialect {
 	return d
 }
 
-// each runs a test for every dialect.
+// each runs a subtest for every dialect.
 func each(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	t.Helper()
 	for _, name := range dialect.Names() {
@@ -37,8 +37,8 @@ func each(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	}
 }
 
-// A testClient is a server and a client of it. They communicate without a network, so
-// that the test can run in a bubble of [testing/synctest].
+// A testClient is a server and a client of that server. They communicate without a network, so that
+// the test can run in a bubble of [testing/synctest].
 type testClient struct {
 	*testing.T
 	s      *Server
@@ -90,7 +90,8 @@ func (p *recordedResponse) bytes() []byte {
 	return bytes.Clone(p.body.Bytes())
 }
 
-// start sends a request and does not wait for the end of the response.
+// start sends a request and returns without waiting for the response. If full is not nil, the
+// client accepts no part of the body before full is closed.
 func (k *testClient) start(req spec.Request, full chan struct{}) *recordedResponse {
 	ctx, leave := context.WithCancel(k.Context())
 	r := httptest.NewRequestWithContext(ctx, req.Method, k.d.Base+req.Target, bytes.NewReader(req.Body))
@@ -129,8 +130,9 @@ func (k *testClient) messageRequest(phrase string, e spec.Event) spec.Request {
 	return r
 }
 
-// sendPrompt sends a prompt with an id of its own, and returns the request whose
-// response is the run's stream: the same one, or one that listens to the run.
+// sendPrompt sends a prompt in a new run. It returns the request whose response is the run's
+// stream: one that listens to the run or, if the dialect streams runs in response to prompts, the
+// prompt itself, which is then not sent yet.
 func (k *testClient) sendPrompt(phrase string, e spec.Event) (listen spec.Request) {
 	k.Helper()
 	if e.Run == "" {
@@ -159,8 +161,8 @@ func (k *testClient) runText(words string) string {
 	return says(k.runEvents("prompt", spec.Event{Text: words}))
 }
 
-// events returns the decoded events of a recorded response so far. The test fails if
-// one violates the document.
+// events returns the decoded events of the part of a response that was received so far. The test
+// fails if an event violates the document.
 func (k *testClient) events(req spec.Request, p *recordedResponse) (events []spec.Event) {
 	k.Helper()
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: p.status, Header: headerOf(p.header), Body: p.bytes()}}
@@ -195,7 +197,8 @@ func (k *testClient) close() {
 	}
 }
 
-// last returns the last event of a kind.
+// last returns the last event of kind k. If there is none, it returns an event whose field Err is
+// set.
 func last(events []spec.Event, k spec.Kind) spec.Event {
 	for _, e := range slices.Backward(events) {
 		if e.Kind == k {
@@ -205,8 +208,8 @@ func last(events []spec.Event, k spec.Kind) spec.Event {
 	return spec.Event{Err: errors.New("there is none")}
 }
 
-// raw sends arbitrary bytes as a request. It returns nil if they are not an HTTP
-// request.
+// raw sends a request with arbitrary contents and waits for the response. It returns nil if the
+// method or the target is invalid in HTTP.
 func (k *testClient) raw(method, target, media, body string) *recordedResponse {
 	u, err := url.ParseRequestURI(k.d.Base + target)
 	if err != nil || method == "" || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {

@@ -17,8 +17,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A hundred clients lose their connections at random positions of a long run, during it
-// and afterwards, and resume: each receives every event once and in order.
+// TestCutsEverywhere checks that each of a hundred clients receives every event of a long run once
+// and in order, although each loses its connection at random positions, during the run and
+// afterwards, and resumes.
 func TestCutsEverywhere(t *testing.T) {
 	const deltas, readers = 10_000, 100
 	good := gleak.Goroutines()
@@ -44,7 +45,7 @@ func TestCutsEverywhere(t *testing.T) {
 	gomega.NewWithT(t).Eventually(gleak.Goroutines, 10*time.Second).ShouldNot(gleak.HaveLeaked(good))
 }
 
-// A reader reads the stream of run-1 of the first thread.
+// A reader is a client that reads the stream of the run run-1 of the first thread.
 type reader struct {
 	t      *testing.T
 	client *http.Client
@@ -76,7 +77,8 @@ func (r *reader) post(text string) {
 	res.Body.Close()
 }
 
-// readRun reads the whole run, in pieces that end at random.
+// readRun reads the stream of the whole run. It cuts the connection after random numbers of deltas
+// and resumes. It returns an error unless it has read exactly the given number of deltas.
 func (r *reader) readRun(dice *rand.Rand, deltas int) error {
 	heard, last := 0, ""
 	for cuts := 0; ; cuts++ {
@@ -94,8 +96,9 @@ func (r *reader) readRun(dice *rand.Rand, deltas int) error {
 	}
 }
 
-// readPiece reads some deltas, checks that each is the next one, and cuts the
-// connection.
+// readPiece reads up to most deltas of the stream after cursor and cuts the connection. It checks
+// that each is the next one, where before is the number of deltas read earlier. It returns the
+// cursor of the last event, the number of deltas read, and whether the run has ended.
 func (r *reader) readPiece(cursor string, before, most int) (last string, n int, over bool, err error) {
 	ctx, cut := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cut()

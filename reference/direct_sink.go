@@ -6,8 +6,8 @@ import "net/http"
 const initialStreamBuffer = 2 << 10
 
 // A directSink writes the frames of a run directly to the response of the request that started the
-// run, for dialects whose streams cannot be resumed. It runs in the goroutine of that request. It
-// gathers frames until the agent announces a pause.
+// run. It is used for dialects whose streams cannot be resumed, and runs in the goroutine of that
+// request. It buffers frames until the buffer is full or the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
@@ -23,7 +23,7 @@ func (p *directSink) writeFrame(data []byte) {
 	p.cancelOnError(p.stream.buffer(data))
 }
 
-// flush sends the gathered frames to the client.
+// flush sends the buffered frames to the client. If that fails, it cancels the run.
 func (p *directSink) flush() {
 	err := p.stream.writeBuffered()
 	if err == nil {
@@ -38,7 +38,8 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish writes the remaining frames. They are flushed when the handler of the request returns.
+// finish writes the buffered frames to the response. With HTTP/1 they are flushed when the handler
+// of the request returns; with later versions, finish flushes them itself.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have
@@ -47,11 +48,11 @@ func (p *directSink) finish() {
 }
 
 // playsInline reports whether a run is executed in the goroutine of the request that starts it,
-// rather than in one of its own.
+// rather than in a goroutine of its own.
 func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 
-// streamInline executes the run r in this goroutine and sends its stream as the response to the
-// request c.
+// streamInline executes the run r in the calling goroutine and sends its stream as the response to
+// the request c.
 func (s *Server) streamInline(c *requestContext, r *run) {
 	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
 	s.metrics.StreamOpened()

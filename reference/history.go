@@ -10,8 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory responds with the messages of one day of a conversation: the latest day before the
-// one that the request names. If the request names no conversation, it uses the user's latest one.
+// serveHistory responds with the messages of a conversation that belong to its latest day with
+// messages. If the request names a day, only earlier days are considered. If the request names no
+// conversation, serveHistory uses the one in which the user last started a run, or responds with an
+// empty history if there is none.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {
@@ -42,8 +44,8 @@ func (s *Server) serveHistory(c *requestContext) {
 	s.respond(c, reply)
 }
 
-// historyKinds maps the role of a stored message to the kind of event by which a history
-// represents it.
+// historyKinds maps the role of a stored message to the kind of event that represents the message
+// in a history.
 var historyKinds = map[string]spec.Kind{
 	roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool,
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dial connects to a real server of an agent in one dialect.
+// dial starts a server for an agent in one dialect and returns a TCP connection to it.
 func dial(t *testing.T, name string, agent Agent) net.Conn {
 	t.Helper()
 	s := New(mustDialect(t, name), agent, Config{})
@@ -37,7 +37,7 @@ func dial(t *testing.T, name string, agent Agent) net.Conn {
 	return conn
 }
 
-// post returns a request as HTTP/1.1 bytes.
+// post sends a prompt with the given text on a connection, as an HTTP/1.1 request for target.
 func post(t *testing.T, conn net.Conn, target, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"input":[{"role":"user","content":[{"type":"text","text":%q}]}]}`, text)
@@ -47,7 +47,8 @@ func post(t *testing.T, conn net.Conn, target, text string) {
 	}
 }
 
-// A stream is chunked and not cached, and the connection serves the next request.
+// TestStreamOverHTTP checks that a stream is chunked and not cached, and that the connection serves
+// the next request.
 func TestStreamOverHTTP(t *testing.T) {
 	conn := dial(t, "agentscope@1.1", Scripted)
 	in := bufio.NewReader(conn)
@@ -69,7 +70,8 @@ func TestStreamOverHTTP(t *testing.T) {
 	}
 }
 
-// The agent is stopped when the client leaves, even if nothing is being sent.
+// TestLeavingIsNoticed checks that the agent is stopped when the client leaves, even if nothing is
+// being sent.
 func TestLeavingIsNoticed(t *testing.T) {
 	stopped := make(chan struct{})
 	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
@@ -92,7 +94,7 @@ func TestLeavingIsNoticed(t *testing.T) {
 	}
 }
 
-// Events are flushed at once rather than when the buffer is full.
+// TestEventsAreFlushed checks that events are sent at once, rather than when a buffer is full.
 func TestEventsAreFlushed(t *testing.T) {
 	next := make(chan struct{})
 	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
@@ -128,7 +130,8 @@ func TestEventsAreFlushed(t *testing.T) {
 	}
 }
 
-// Events that are emitted at the same time are gathered into few writes.
+// TestWritesAreGathered checks that events that are emitted at the same time are combined into few
+// writes.
 func TestWritesAreGathered(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
@@ -154,7 +157,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return c.recordedResponse.Write(data)
 }
 
-// NewMux serves every dialect below its name.
+// TestAll checks that the handler that NewMux returns serves every dialect below its name.
 func TestAll(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -192,7 +195,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// A base that is set in the dialect is part of the path.
+// TestBase checks that a dialect with a Base is served below that path.
 func TestBase(t *testing.T) {
 	s := New(mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	for target, want := range map[string]int{"/api/v1/agent/runs": 422, "/runs": 404, "/api/v1/agentruns": 404, "/api/v1/agent": 404} {

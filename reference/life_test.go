@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A run continues without clients if its stream can be resumed, and is canceled if
-// not.
+// TestClientLeaves checks that a run continues without clients if its stream can be resumed, and is
+// canceled otherwise.
 func TestClientLeaves(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// Open streams receive the terminal event of a canceled run.
+// TestShutdown checks that Shutdown cancels runs and that open streams receive the terminal event.
 func TestShutdown(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A client that reads nothing delays a shutdown at most until the context is done.
+// TestShutdownGivesUp checks that a client that reads nothing delays Shutdown only until its
+// context is done.
 func TestShutdownGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
@@ -94,7 +95,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// Whatever events an agent emits, the stream is that of a valid run.
+// TestAgents checks that the stream is that of a valid run, whatever events an agent emits.
 func TestAgents(t *testing.T) {
 	say := func(events ...spec.Event) Agent {
 		return func(context.Context, Turn) iter.Seq[spec.Event] {

@@ -16,8 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits of reading requests and writing responses, so that a client that does neither read nor
-// write holds no resources for long.
+// Limits for reading requests and writing responses. They ensure that a client that stops reading
+// or writing does not hold resources for long.
 const (
 	readTimeout    = 30 * time.Second // for a request body
 	writeTimeout   = 30 * time.Second // per write; a client that accepts nothing for so long has left
@@ -41,15 +41,16 @@ type streamWriter struct {
 	buf            []byte
 }
 
-// An eventSource provides the events of one run, whether this process executes it or not.
+// An eventSource provides the events of one run, whether or not this process executes the run.
 type eventSource interface {
-	// eventsAfter returns the events beyond a position in the thread, and whether the run
-	// ends with them. If there are none yet, changed receives or is closed once there are.
+	// eventsAfter returns the events beyond a position in the thread. ended reports whether
+	// the run has no further events. If it may have some later, changed receives or is
+	// closed when there are any.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedRun reads the events of a run from the store. The run is executed by another server, or
-// ended before.
+// A storedRun is an eventSource that reads the events of a run from the store. It is used for runs
+// that another process executes, and for runs that have ended.
 type storedRun struct {
 	ctx       context.Context
 	registry  *runRegistry
@@ -59,11 +60,11 @@ type storedRun struct {
 	current   *sharedRead // the events being sent
 }
 
-// maxReadEvents is how many events one read from the store returns at most.
+// maxReadEvents is the maximum number of events that one read from the store returns.
 const maxReadEvents = 256
 
-// closedChannel is a channel that is closed already. An eventSource returns it as changed if there
-// may be more events without any further change.
+// closedChannel is a channel that is always closed. An eventSource returns it as changed if its
+// caller should ask for further events at once, because there may already be some.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (h *storedRun) eventsAfter(position int64) (
@@ -78,14 +79,15 @@ func (h *storedRun) eventsAfter(position int64) (
 	return events, ended, changed, err
 }
 
-// release gives up the events that eventsAfter returned last, so that they need not be kept in
-// memory. It is called when they have been sent.
+// release releases the events that the latest call of eventsAfter returned, so that they can be
+// removed from memory. The caller must not use those events afterwards.
 func (h *storedRun) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
-// exists reports whether the store contains the run. The error is that of the store.
+// exists reports whether the store contains the run. The error is any error from the store except
+// state.ErrNotFound.
 func (h *storedRun) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -97,8 +99,9 @@ func (h *storedRun) exists() (bool, error) {
 	return err == nil, err
 }
 
-// serveListen sends the events of a run that another request started, from the cursor in the
-// request on. If the run does not exist yet, it waits until it does.
+// serveListen streams the events of a run that another request started. The stream begins after the
+// cursor in the request or, without a cursor, with the first event. If the run does not exist yet,
+// serveListen waits until it does.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -154,7 +157,7 @@ func (s *Server) serveListen(c *requestContext) {
 }
 
 // isComplete reports whether the run has ended and has no events after the client's position, so
-// that there is nothing left to send.
+// that there is nothing left to send. It returns false if the run does not exist or cannot be read.
 func (l *streamWriter) isComplete() bool {
 	var err error
 	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
@@ -168,16 +171,17 @@ func (l *streamWriter) isComplete() bool {
 // tag makes cursors of other threads invalid.
 func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
 
-// parseCursor returns the position that the cursor text stands for. ok is false if text is not a
-// cursor that was issued for the thread t.
+// parseCursor returns the position in the thread t that the given cursor represents. ok is false if
+// text is not a cursor that was issued for t.
 func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 	first, _, _ := strings.Cut(text, "-")
 	at, err := strconv.ParseInt(first, 10, 64)
 	return at, err == nil && at > 0 && at <= t.LastPosition && formatCursor(at, t.Tag) == text
 }
 
-// stream writes the response. It returns when the run ends, the client leaves, the server shuts
-// down or the run was idle for maxSilentPolls polls.
+// stream writes the response. It returns when the run ends, the client leaves, the store fails, or
+// the run has been idle for maxSilentPolls consecutive polls. If another process executes the run,
+// stream also returns when the server shuts down.
 func (l *streamWriter) stream() {
 	l.s.metrics.StreamOpened()
 	defer l.s.metrics.StreamClosed()
@@ -277,9 +281,10 @@ func (l *streamWriter) writePending() (g pollResult) {
 	return g
 }
 
-// buffer adds an encoded event to the write buffer, which it writes when it is full. A large event
-// is written at once without being copied, because other streams may be sending the same bytes.
-// The error is that of writing.
+// buffer appends an encoded event to the write buffer and writes the contents of the buffer to the
+// client if the buffer is full. An event of maxWriteBuffer bytes or more is not copied into the
+// buffer but written directly, because other streams may be sending the same bytes. The error is
+// any error from writing to the client.
 func (l *streamWriter) buffer(data []byte) error {
 	if len(data) < maxWriteBuffer {
 		if l.buf = append(l.buf, data...); len(l.buf) < maxWriteBuffer {
@@ -293,16 +298,17 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release gives up the events that were last read from the store, if any.
+// release releases the events that were last read from the store. It does nothing if the events do
+// not come from the store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedRun); ok {
 		h.release()
 	}
 }
 
-// shutdown returns a channel that is closed when the server shuts down and the run is executed
-// elsewhere, so that the stream must end before the run. It returns nil if this process executes
-// the run, whose terminal event then ends the stream.
+// shutdown returns a channel that is closed when the server shuts down. A stream of a run that
+// another process executes must end then. If this process executes the run, shutdown returns nil,
+// because the run's terminal event ends the stream.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil // its terminal event ends the stream
@@ -310,7 +316,8 @@ func (l *streamWriter) shutdown() <-chan struct{} {
 	return l.s.ctx.Done()
 }
 
-// writeBuffered writes the contents of the write buffer and empties it.
+// writeBuffered writes the contents of the write buffer to the client. It empties the buffer even
+// if it returns an error.
 func (l *streamWriter) writeBuffered() error {
 	err := l.write(l.buf)
 	if l.buf = l.buf[:0]; cap(l.buf) > 2*maxWriteBuffer {
@@ -319,8 +326,8 @@ func (l *streamWriter) writeBuffered() error {
 	return err
 }
 
-// write sends data in pieces, each of which the client must accept within the write timeout. It
-// returns the error of the connection.
+// write sends data to the client in pieces, each of which the client must accept within
+// writeTimeout. The error is any error from writing to the response.
 func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
 		piece := data[:min(len(data), 2*maxWriteBuffer)]
@@ -342,9 +349,9 @@ func (l *streamWriter) flush() error {
 	return err
 }
 
-// extendWriteDeadline gives the client writeTimeout to accept the next write. A
-// connection keeps its deadline for the next request, so every response sets one.
-// Response writers without deadlines, as in tests, are left as they are.
+// extendWriteDeadline gives the client writeTimeout to accept the next write. A connection keeps
+// its deadline for the next request, so every response must set a deadline. It has no effect on
+// response writers that do not support deadlines, such as those of tests.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

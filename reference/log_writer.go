@@ -18,9 +18,9 @@ const (
 	maxRetryWait    = 2 * time.Second
 )
 
-// A logWriter is the sink of a resumable run. It appends the run's events to the store,
-// as many at once as accumulate during one write, and publishes them to listeners only
-// after they are stored: an event that a client has received is never lost.
+// A logWriter is the sink of a resumable run. It appends the run's events to the store in batches:
+// the events that arrive during one write form the next batch. It publishes events to listeners
+// only after they are stored, so that an event that a client has received is never lost.
 type logWriter struct {
 	server *Server
 	run    *run
@@ -42,8 +42,8 @@ func newLogWriter(s *Server, r *run) *logWriter {
 	return w
 }
 
-// writeFrame queues an encoded event for the store. It blocks while more than maxPendingBytes are
-// queued and the run is not canceled.
+// writeFrame queues an encoded event for the store. It blocks while more than maxPendingBytes bytes
+// are queued, unless the run is canceled. It retains data, which must not be modified afterwards.
 func (w *logWriter) writeFrame(data []byte) {
 	w.mu.Lock()
 	for w.pendingBytes > maxPendingBytes && w.run.ctx.Err() == nil {
@@ -64,8 +64,8 @@ func (w *logWriter) writeFrame(data []byte) {
 	w.notify()
 }
 
-// addMessages queues complete messages for the store, which are stored together with the next
-// event.
+// addMessages queues complete messages for the store. They are stored together with a later event
+// or with the end of the run.
 func (w *logWriter) addMessages(messages []state.Message) {
 	if len(messages) == 0 {
 		return
@@ -79,8 +79,8 @@ func (w *logWriter) frameBuffer() []byte { return newFrameBuffer() }
 func (w *logWriter) flush()              {}
 func (w *logWriter) commit() error       { return nil } // messages are stored with the run's end
 
-// finish marks the run as ended and waits until everything is stored, or the attempts to store it
-// have been given up.
+// finish queues the end of the run. It returns when everything that is queued has been stored, or
+// when writeLoop has given up storing it.
 func (w *logWriter) finish() {
 	w.mu.Lock()
 	w.pending.End = true
@@ -96,8 +96,8 @@ func (w *logWriter) notify() {
 	}
 }
 
-// takePending returns what is queued and empties the queue, so that blocked calls of writeFrame
-// continue.
+// takePending returns what is queued and empties the queue. This unblocks waiting calls of
+// writeFrame.
 func (w *logWriter) takePending() state.RunUpdate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,8 +110,9 @@ func (w *logWriter) takePending() state.RunUpdate {
 	return update
 }
 
-// writeLoop stores what is queued and then publishes it to listeners. It returns when the end of
-// the run is stored, or cancels the run and returns if something cannot be stored.
+// writeLoop repeatedly stores what is queued and then publishes the stored events to listeners. It
+// returns when the end of the run is stored. If something cannot be stored, it cancels the run and
+// returns.
 func (w *logWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
@@ -135,9 +136,9 @@ func (w *logWriter) writeLoop() {
 	}
 }
 
-// appendWithRetry stores an update and returns the position of its first event. It retries for up
-// to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts events
-// of the run. last is the position of the last event that was stored before.
+// appendWithRetry stores an update and returns the position of the update's first event. It retries
+// for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
+// events of the run. last is the position of the run's last event stored before, or 0.
 func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)
@@ -172,13 +173,13 @@ func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first i
 	}
 }
 
-// maxStoreOutage is how long a run waits for a store that is unavailable. Then the run is given
-// up.
+// maxStoreOutage is the longest time that a run waits for an unavailable store. After that, the run
+// is canceled.
 const maxStoreOutage = 10 * time.Minute
 
-// wasStored checks whether an update was stored although Append returned an error. If so, ok is
-// true and first is the position of its first event. last is the position of the last event that
-// was stored before.
+// wasStored checks whether update was stored although Append returned an error. If so, ok is true
+// and first is the position of the update's first event, or 0 if the update has no events. last is
+// the position of the run's last event stored before, or 0.
 func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

@@ -28,7 +28,8 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// A history that the client repeats counts as the earlier messages.
+// TestRepeatedHistory checks that a history that the client repeats in its request counts as the
+// earlier messages.
 func TestRepeatedHistory(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
 	defer k.close()
@@ -37,7 +38,7 @@ func TestRepeatedHistory(t *testing.T) {
 	}
 }
 
-// A call is left to the client, which returns the result in its next request.
+// TestClientTool checks that the client can run a tool and return the result in its next request.
 func TestClientTool(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		if _, ok := d.TemplateOperation("tool-result"); !ok {
@@ -81,7 +82,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The reply to an interrupt is not a message of the user.
+// TestResumeIsNotSaid checks that the reply to an interrupt does not count as a message of the
+// user.
 func TestResumeIsNotSaid(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "agkit"), Scripted, Config{})
 	defer k.close()

@@ -19,8 +19,8 @@ const (
 )
 
 // requestedMessages returns the messages that a request adds to its conversation: its last user
-// message and the tool results after that. It leaves out what comes before, because that repeats
-// the history. at is the time of the messages.
+// message and the tool results after that. It leaves out everything before, because that repeats
+// the history. at becomes the time of each message.
 func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
 	for _, part := range event.Parts {
 		m := state.Message{Run: event.Run, Text: part.Text, At: at}
@@ -57,8 +57,8 @@ type draft struct {
 	text strings.Builder
 }
 
-// addText appends piece to the message of the assistant with this id, which begins with its first
-// piece.
+// addText appends piece to the assistant's message with the given id. If there is no open message
+// with that id, it starts one.
 func (r *messageRecorder) addText(id, piece string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -68,8 +68,8 @@ func (r *messageRecorder) addText(id, piece string) {
 	r.open[i].text.WriteString(piece)
 }
 
-// endMessage marks the message with this id as complete. It does nothing if no such message has
-// begun.
+// endMessage marks the message with the given id as complete. It does nothing if no message with
+// that id is open.
 func (r *messageRecorder) endMessage(id string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -81,8 +81,8 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent adds an event of a tool call. When the call ends, it becomes a hidden message:
-// agents receive it, but it is not part of the history that users see.
+// addCallEvent adds an event of a tool call. When the call is complete, the recorder adds it to a
+// hidden message: agents receive that message, but it is not part of the history that users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}

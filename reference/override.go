@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ParsedRequest is a decoded request before it is served.
+// A ParsedRequest is a request that has been decoded but not served yet.
 type ParsedRequest struct {
 	Dialect       *dialect.Dialect
 	Request       spec.Request
@@ -16,8 +16,10 @@ type ParsedRequest struct {
 	Event         *spec.Event // its content and violations; Thread and Run may be set
 }
 
-// OperationKinds lists the kinds of operations: what a server does for them. "tell" replies with
-// fixed information, such as health; the names of the others say what they do.
+// OperationKinds lists the names of the kinds of operations. "tell" replies with fixed information,
+// such as health; "run" starts a run, "listen" streams one and "cancel" cancels one; "history"
+// returns messages; "attach" stores a file and "sign" makes a new link to one; "transcribe" turns
+// speech into text.
 var OperationKinds = []string{opInfo: "tell", opRun: "run", opListen: "listen", opCancel: "cancel",
 	opHistory: "history", opAttach: "attach", opSign: "sign", opTranscribe: "transcribe"}
 
@@ -39,21 +41,24 @@ type Override struct {
 	ResumeFrom func(at, last int64) (from int64, ok bool)
 }
 
-// A Refusal is an error response, encoded in the way of the dialect. If Code or Text is empty, the
-// one that the dialect's document has for the status is used.
+// A Refusal is an error response, which is encoded as the dialect defines. An empty Code selects
+// the code that the dialect's document assigns to the status. An empty Text selects the standard
+// text of the status ([http.StatusText]).
 type Refusal struct {
 	Status     int
 	Code, Text string
 }
 
-// An EventSink receives each event of a run; End is called after the last one.
+// An EventSink receives the events of a run. Event is called for each event, in order, and End once
+// after the last one.
 type EventSink struct {
 	Event func(*spec.Event)
 	End   func()
 }
 
-// intercept calls Config.Intercept, if set, for a request. ok is false if that refused or served
-// the request, so that nothing is left to do.
+// intercept calls Config.Intercept, if it is set, and stores the result in c.override. ok is false
+// if intercept has refused or served the request as the override demands; the caller must not
+// respond then.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {
 		return true

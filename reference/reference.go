@@ -4,7 +4,7 @@
 // A [Server] works on neutral [spec.Event] values; the dialect's document decodes
 // requests and encodes events, so this package contains no protocol names, JSON keys or
 // paths. Conversations are kept in a [state.Store]. Authentication, file storage and
-// speech recognition are the packages identity, files and speech.
+// speech recognition are provided by the packages identity, files and speech.
 package reference
 
 import (
@@ -58,8 +58,8 @@ type Config struct {
 	NewID func(context.Context) string
 	Now   func() time.Time // the clock; nil means time.Now
 
-	// Inline runs the agent in the goroutine that serves the request, where streams cannot
-	// be resumed. The agent must then announce its pauses (see [Agent]).
+	// Inline runs the agent in the goroutine that serves the request, in dialects whose
+	// streams cannot be resumed. The agent must then announce its pauses (see [Agent]).
 	Inline bool
 	// Intercept, if set, is called with each decoded request and decides how to serve it.
 	Intercept func(http.ResponseWriter, *http.Request, *ParsedRequest) Override
@@ -168,8 +168,8 @@ var kindsByTemplate = map[string]operationKind{
 	"listen": opListen, "cancel": opCancel, "history": opHistory, "attach": opAttach, "sign": opSign, "transcribe": opTranscribe,
 }
 
-// New returns a server for an agent. It serves the paths of d's document below d.Base.
-// Call Shutdown to release its resources.
+// New returns a server for an agent in the dialect d. The server serves the paths of d's document
+// below d.Base. The caller must call Shutdown to release the server's resources.
 func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := newServer(d, agent, cfg, newRunRegistry(cfg))
@@ -177,8 +177,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
-// newServer returns a server that keeps its runs in registry, and registers it there. The defaults
-// must have been filled in in cfg.
+// newServer returns a server that keeps its runs in registry, and adds the server to the registry.
+// cfg must be a result of Config.withDefaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]operationKind{}}
 	for template, kind := range kindsByTemplate {
@@ -209,8 +209,9 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork reports whether the server accepts work, that is whether it is not shut down. If it
-// reports true, the caller must call s.active.Done when the work is done; Shutdown waits for that.
+// beginWork registers the start of some work and returns true, or returns false if the server is
+// shut down. After true, the caller must call s.active.Done when the work is done; Shutdown waits
+// for that.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,9 +221,9 @@ func (s *Server) beginWork() bool {
 	return !s.closed
 }
 
-// Shutdown cancels every run, so that each open stream receives its terminal event, and
-// waits until all streams have ended. If ctx is done before that, it returns an error.
-// From its call on, new requests are refused with status 503.
+// Shutdown makes the server refuse new requests with status 503 and cancels every run, so that each
+// open stream receives its terminal event. It waits until all streams have ended, or returns an
+// error if ctx is done before that.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -253,8 +254,9 @@ type Mux struct {
 	mux      http.ServeMux
 }
 
-// NewMux returns a handler that serves an agent in each of the dialects. The paths of a
-// dialect's document are served below "/", its name, and its Base.
+// NewMux returns a handler that serves an agent in each of the dialects. The paths of a dialect's
+// document are served below the path that consists of a slash, the name of the dialect, and its
+// Base.
 func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 	cfg = cfg.withDefaults()
 	if cfg.Files == nil {
@@ -269,11 +271,12 @@ func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 	return m
 }
 
-// ServeHTTP serves the dialect that the path names.
+// ServeHTTP passes the request to the server of the dialect that the path names. It responds with
+// status 404 if there is none.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Shutdown calls [Server.Shutdown] of all servers concurrently and returns the first
-// error.
+// Shutdown calls [Server.Shutdown] for all servers concurrently. It returns the first error in the
+// order in which NewMux received the dialects, or nil.
 func (m *Mux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Every request that violates the document in one place is refused as documented, and
-// the corresponding valid request is accepted.
+// TestRefusals checks that every request that violates the document in one place is refused as
+// documented, and that the corresponding valid request is accepted.
 func TestRefusals(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
@@ -56,8 +56,8 @@ func (k *testClient) upload() files.File {
 	return f
 }
 
-// checkRefused sends a request and checks that it is refused as documented for one of
-// its violations.
+// checkRefused checks that the server refuses m.Request as documented for one of its violations,
+// and accepts m.Valid.
 func (k *testClient) checkRefused(name string, m dialect.InvalidRequest) {
 	k.Helper()
 	p := k.do(m.Request)
@@ -78,7 +78,7 @@ func (k *testClient) checkRefused(name string, m dialect.InvalidRequest) {
 	}
 }
 
-// differences returns how a response differs from a documented refusal.
+// differences returns how a response differs from a documented refusal, or nil if it does not.
 func (p *recordedResponse) differences(demands []spec.RefusalRequirement) (wrong []string) {
 	body := string(p.bytes())
 	for _, demand := range demands {
@@ -98,7 +98,7 @@ func (p *recordedResponse) differences(demands []spec.RefusalRequirement) (wrong
 	return wrong
 }
 
-// The encoding of refusals.
+// TestProblems checks the status, the media type and the body of refusals.
 func TestProblems(t *testing.T) {
 	ask := func(method, target, body string) spec.Request {
 		return spec.Request{Method: method, Target: target, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)}
@@ -178,7 +178,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A body is read at most up to its limit.
+// TestMaxBody checks that a request whose body exceeds the limit is refused.
 func TestMaxBody(t *testing.T) {
 	for name, want := range map[string]int{"agentscope@1.1": 413, "runs@2026-04": 422} { // the latter has a limit of its own
 		k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
@@ -195,7 +195,7 @@ func TestMaxBody(t *testing.T) {
 	}
 }
 
-// No request makes the server panic or respond with 500.
+// FuzzRequest checks that no request makes the server panic or respond with status 500.
 func FuzzRequest(f *testing.F) {
 	f.Add("POST", "/process", "application/json", `{"input":[{"role":"user","content":[{"type":"text","text":"conformance:tools"}]}]}`)
 	f.Add("POST", "/runs", "application/json", `{"threadId":"`+firstThread+`","runId":"\u0000\n","messages":[{"id":"","role":"user","content":""}],"forwardedProps":{"runtime_mode":"chat"}}`)

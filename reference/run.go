@@ -28,8 +28,9 @@ type run struct {
 	changed chan struct{} // closed when events or ended change; nil if no listener waits
 }
 
-// publish appends encoded events, of which the first has the position first and each other the
-// next one. Positions must increase from call to call.
+// publish appends encoded events to the run and wakes its listeners. The events have consecutive
+// positions in the thread, beginning with first. Positions must increase from call to call. The
+// frames are retained and must not be modified afterwards.
 func (r *run) publish(first int64, frames ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +42,7 @@ func (r *run) publish(first int64, frames ...[]byte) {
 }
 
 // appendFrame appends an encoded event at the position after the last one. It is used for runs
-// whose events are not stored, so that no store assigns their positions.
+// whose events are not stored, because no store assigns positions to those events.
 func (r *run) appendFrame(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +67,8 @@ func (r *run) notify() {
 }
 
 // eventsAfter returns the events of the run whose positions in the thread are greater than
-// position, and whether the run has ended. changed is closed when there are more events or the run
-// has ended. The error is always nil.
+// position, and whether the run has ended. If it has not, changed is closed when there are more
+// events or the run ends. The error is always nil. The caller must not modify the events.
 func (r *run) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {
@@ -82,8 +83,8 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason is why the server ends a run before its agent does. Its text, code and status
-// become those of the run's terminal event.
+// A stopReason is the reason for which the server ends a run before the agent does. Its text, code
+// and status are those of the run's terminal event.
 type stopReason struct{ text, code, status string }
 
 func (e *stopReason) Error() string { return e.text }

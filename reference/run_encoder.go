@@ -38,8 +38,8 @@ type openMessage struct {
 	hasText bool            // there is such a part
 }
 
-// newEncoder returns an encoder for the events of one run. It passes each event that the dialect
-// sends to add, which must not retain it.
+// newEncoder returns an encoder for the events of one run. The encoder calls add with each event
+// that the dialect sends; add must not retain the event. now returns the current time.
 func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		capabilities: v, thread: thread, run: run, now: now, emit: add,
@@ -47,11 +47,11 @@ func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add 
 	}
 }
 
-// encode adds an event of the agent, for which it emits none, one or several events of the
-// dialect. It ignores events after the end of the run.
+// encode converts an event of the agent to zero or more events of the dialect and emits them. It
+// ignores events after the end of the run.
 func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
 
-// encodeInPlace does what encode does, without copying e, which it may change.
+// encodeInPlace does the same as encode but does not copy the event e, and may modify it.
 func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	if t.ended {
 		return
@@ -89,8 +89,8 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// emitEvent emits a copy of e, to which it adds the ids, the sequence number and the creation time
-// that events of a run have.
+// emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
+// An event about the run itself also gets the time at which the run was created. e is not modified.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.out = *e
 	t.out.Thread, t.out.Run = t.thread, t.run
@@ -118,8 +118,9 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor returns the open message with the given id. If there is none, it starts one with the
-// given role and type (kind); k tells whether that is a message or reasoning.
+// messageFor returns the open message with the given id. If there is none, it starts one with that
+// id, the given role, and the type kind. The subject of k tells whether it starts a message or
+// reasoning.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {
@@ -137,16 +138,16 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	return m
 }
 
-// initContent sets e to an empty event of the kind k about the content part of the message that
-// follows those completed so far.
+// initContent sets e to an event of kind k that refers to the next content part of m: the one after
+// the parts that are complete. The event has no content yet.
 func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
-// addText adds a delta to the message or, if k is a kind of reasoning, to the reasoning with this
-// id.
+// addText adds text as a delta to the message with the given id or, if k is a kind of reasoning, to
+// the reasoning with that id. It starts the message or reasoning if none is open.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -159,8 +160,8 @@ func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	t.emitEvent(&t.next)
 }
 
-// endText completes the text that is being sent in deltas as a content part of the message m. It
-// does nothing if there is none.
+// endText completes the text part of the message m that is being sent in deltas. It does nothing if
+// m has no such part.
 func (t *runEncoder) endText(m *openMessage) {
 	if !m.hasText {
 		return
@@ -178,8 +179,8 @@ func (t *runEncoder) endText(m *openMessage) {
 	m.hasText = false
 }
 
-// addContent adds a complete content part. If the dialect cannot send parts of this type, the URL
-// of the part is sent as text on a line of its own.
+// addContent adds a complete content part. Text is sent as a delta. If the dialect cannot send
+// another type of part, the URL of the part is sent as text on a line of its own.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
@@ -201,8 +202,8 @@ func (t *runEncoder) addContent(e *spec.Event) {
 	m.parts = append(m.parts, part)
 }
 
-// endMessage ends a message. In dialects without an event for the start of a message, the end
-// event is sent only if the message has content parts.
+// endMessage ends the message m. It emits an end event if the dialect has one. In dialects without
+// an event for the start of a message, however, it does so only if m has content parts.
 func (t *runEncoder) endMessage(m *openMessage) {
 	t.endText(m)
 	t.messages.endMessage(m.start.Message)
@@ -216,8 +217,8 @@ func (t *runEncoder) endMessage(m *openMessage) {
 	}
 }
 
-// addToolEvent adds an event of a tool call. If the dialect does not stream tool calls, the call
-// is sent when it is complete.
+// addToolEvent adds an event of a tool call. If the dialect does not stream tool calls, the call is
+// sent when it is complete, preceded by snapshots if the dialect has those.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -247,8 +248,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitContained emits a tool call or a tool result in the way of the dialect, which in describes:
-// as an event of its own, as part of a message, or both.
+// emitContained emits e, a tool call or a tool result, in the form that the container in describes:
+// as an event of its own, as part of a message, or both. It emits nothing if the dialect has
+// neither form.
 func (t *runEncoder) emitContained(e *spec.Event, in container) {
 	if !in.exists {
 		if in.standalone {
@@ -279,8 +281,8 @@ func (t *runEncoder) addInterrupt(e *spec.Event) {
 	t.endMessage(t.messageFor(spec.MessageEnd, id, "", ""))
 }
 
-// endRun ends the run. A successful end ends the open messages; a failure leaves them
-// open.
+// endRun ends the run with the terminal event final. A successful end first ends the open messages;
+// a failure leaves them open.
 func (t *runEncoder) endRun(final *spec.Event) {
 	t.ended = true
 	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}

@@ -32,7 +32,7 @@ type runRegistry struct {
 	streamCounts map[string]int    // by user
 }
 
-// Times and limits of the work with a store. Orphans are runs whose server is gone.
+// Times and limits for access to a store. An orphan is a run whose server process is gone.
 const (
 	orphanInterval     = time.Second     // how often the store is searched for orphans
 	storeTimeout       = 5 * time.Second // for one request to the store
@@ -54,8 +54,9 @@ func newRunRegistry(cfg Config) *runRegistry {
 	return h
 }
 
-// supervise cancels runs of this process when another server received the request to cancel them,
-// and regularly ends orphans: runs whose server is gone. It returns when the registry is closed.
+// supervise cancels runs of this process when another server receives the request to cancel them.
+// It also ends orphans, runs whose server process is gone, at regular intervals. It returns when
+// the registry is closed.
 func (h *runRegistry) supervise() {
 	defer close(h.done)
 	var tick <-chan time.Time
@@ -84,8 +85,8 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans ends the runs whose server is gone by a terminal event. It keeps those that cannot be
-// ended now in h.orphans for the next call.
+// endOrphans ends orphans, runs whose server process is gone, with a terminal event. Orphans that
+// cannot be ended now remain in h.orphans for the next call.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -148,8 +149,8 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll cancels the runs of a dialect. It is called when the server of that dialect shuts
-// down.
+// cancelAll cancels the runs of a dialect that this process executes. It is called when the server
+// of that dialect shuts down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,7 +171,7 @@ func (h *runRegistry) runsOf(thread string) []*run {
 	return slices.Clone(h.running[thread])
 }
 
-// findRun returns the run if this process is executing it, and nil otherwise.
+// findRun returns the run that ref identifies, or nil if this process is not executing that run.
 func (h *runRegistry) findRun(ref state.RunRef) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,8 +181,8 @@ func (h *runRegistry) findRun(ref state.RunRef) *run {
 	return nil
 }
 
-// acquireStream counts an open stream of a user. The caller must call release when the stream
-// ends. ok is false, and release nil, if the user has maxStreams open streams already.
+// acquireStream registers an open stream of a user. The caller must call release when the stream
+// ends. If the user already has maxStreams open streams, ok is false and release is nil.
 func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

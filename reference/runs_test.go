@@ -26,7 +26,8 @@ func eachResumable(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	}
 }
 
-// A stream that is resumed after any event is identical to the rest of the original.
+// TestResume checks that a stream that is resumed after any event is identical to the rest of the
+// original stream.
 func TestResume(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
@@ -86,8 +87,8 @@ func TestCursors(t *testing.T) {
 	})
 }
 
-// Clients that connect at any time, fast or slow, receive the same events. One that
-// reads nothing delays no other.
+// TestParallelReaders checks that clients that connect at any time, fast or slow, receive the same
+// events, and that a client that reads nothing does not delay the others.
 func TestParallelReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
@@ -205,7 +206,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A cancel that names no run stops all runs of the conversation.
+// TestCancelConversation checks that a cancel request that names no run cancels all runs of the
+// conversation.
 func TestCancelConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
@@ -258,7 +260,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Idle polls are counted from the last event on.
+// TestSilenceIsBroken checks that the limit of idle polls applies to consecutive ones: each event
+// starts the count again.
 func TestSilenceIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
@@ -272,7 +275,8 @@ func TestSilenceIsBroken(t *testing.T) {
 	})
 }
 
-// A client that connects before the run is started receives it.
+// TestListenBefore checks that a client that requests the stream of a run before the run is started
+// receives the stream.
 func TestListenBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
@@ -292,7 +296,8 @@ func TestListenBefore(t *testing.T) {
 	})
 }
 
-// The oldest runs are dropped, and conversations with their last run.
+// TestRetain checks that the oldest runs beyond the limit are dropped, and that a conversation is
+// dropped together with its last run.
 func TestRetain(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
 	defer k.close()
@@ -311,7 +316,8 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// A run that is dropped while a client reads it is sent completely.
+// TestForgottenWhileHeard checks that a run that is dropped while a client reads its stream is sent
+// completely.
 func TestForgottenWhileHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
@@ -331,7 +337,8 @@ func TestForgottenWhileHeard(t *testing.T) {
 	})
 }
 
-// If the response is the stream, the same run id twice means two runs.
+// TestSameNameTwice checks that two requests with the same run id start two runs, in dialects in
+// which the response to a prompt is the stream of the run.
 func TestSameNameTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})

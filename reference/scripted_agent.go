@@ -93,8 +93,8 @@ func (a *promptPlayer) play() {
 //go:noinline
 func (a *promptPlayer) prompt() (text string, ok bool) { return a.turn.Prompt() }
 
-// continueTurn answers the client's tool results, or its reply to an interrupt. It returns false
-// if the request has neither.
+// continueTurn answers the client's tool results, or its reply to an interrupt, and returns true.
+// It returns false if the request contains neither.
 func (a *promptPlayer) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
@@ -152,8 +152,8 @@ func (a *promptPlayer) sendDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// splitText cuts a text between characters into at most three pieces of similar length. It returns
-// none for an empty text.
+// splitText splits text into at most three pieces of similar length, without splitting characters.
+// It returns nil if text is empty.
 func splitText(text string) (pieces []string) {
 	runes := []rune(text)
 	n := min(3, len(runes))
@@ -228,7 +228,7 @@ func (a *promptPlayer) callTools(string) bool {
 	return a.sendText("I have looked both up.")
 }
 
-// argumentsOrEmpty returns arguments, or an empty object if the prompt has none.
+// argumentsOrEmpty returns arguments, or "{}" if arguments contains only white space.
 func argumentsOrEmpty(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		return "{}"
@@ -236,8 +236,8 @@ func argumentsOrEmpty(arguments string) string {
 	return arguments
 }
 
-// sendCalls emits one call of the tool for each of the arguments. All calls are open at the same
-// time, and their deltas take turns.
+// sendCalls emits one call of the named tool for each element of arguments. All calls are open at
+// the same time, and their deltas alternate.
 func (a *promptPlayer) sendCalls(tool string, arguments ...string) {
 	for i := range arguments {
 		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: a.newID("c", i+1), Name: tool})
@@ -281,8 +281,8 @@ func (a *promptPlayer) interrupt(payload string) bool {
 	return true
 }
 
-// parseNumbers returns the numbers in the arguments of a prompt. ok is false unless there are as
-// many as limits, each from 0 to its limit.
+// parseNumbers parses text, the arguments of a prompt, as whole numbers. ok is false unless there
+// are as many numbers as limits, and each number is between 0 and its limit.
 func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
 	fields := strings.Fields(text)
 	for i, field := range fields {
@@ -327,17 +327,17 @@ func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 	return true
 }
 
-// emitPart emits an event of a message. It is not inlined because events are large: one
-// in the stack frame of a function that waits would cost its size in each of thousands
-// of concurrent runs.
+// emitPart emits an event of kind k with a message id and a text. It is not inlined because events
+// are large: they would enlarge the stack frames of functions that wait, in each of thousands of
+// concurrent runs.
 //
 //go:noinline
 func (a *promptPlayer) emitPart(k spec.Kind, id, text string) {
 	a.emit(spec.Event{Kind: k, Message: id, Text: text})
 }
 
-// wait flushes what was emitted and then waits for d. When the context is done before, it stops
-// the player.
+// wait flushes what was emitted and then waits for the duration d. If the context is done before
+// the end of the wait, it stops the player.
 func (a *promptPlayer) wait(d time.Duration) {
 	if d <= 0 || a.stopped {
 		return

@@ -12,12 +12,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// user returns a turn with one user message in run r.
+// user returns a turn of the run "r" with one user message.
 func user(text string) Turn {
 	return Turn{Event: spec.Event{Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: text}}}}
 }
 
-// lines returns events one per line: the kind, and the slots that are not empty.
+// lines returns the events, one per line: the kind of each event and its slots that are not empty.
 func lines(events []spec.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -82,7 +82,7 @@ func TestScripted(t *testing.T) {
 	}
 }
 
-// says returns the joined text of the messages of some events.
+// says returns the text of all messages in events, joined.
 func says(events []spec.Event) (text string) {
 	for _, e := range events {
 		if e.Kind == spec.MessageDelta {
@@ -123,7 +123,8 @@ func TestScriptedSays(t *testing.T) {
 	}
 }
 
-// Both calls are open at once, and each has its own arguments and result.
+// TestScriptedTools checks that the two calls are open at the same time, and that each has its own
+// arguments and result.
 func TestScriptedTools(t *testing.T) {
 	open, most := 0, 0
 	args, results := map[string]string{}, map[string]bool{}
@@ -156,7 +157,8 @@ func TestScriptedFails(t *testing.T) {
 	}
 }
 
-// Deltas follow an absolute schedule, however long it takes to send each.
+// TestScriptedSchedule checks that deltas follow an absolute schedule, regardless of how long it
+// takes to send each of them.
 func TestScriptedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -182,7 +184,7 @@ func TestScriptedSchedule(t *testing.T) {
 	})
 }
 
-// wait advances the clock of a bubble.
+// wait blocks for the duration d, which advances the clock of a synctest bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 func TestScriptedStops(t *testing.T) {

@@ -65,9 +65,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.dispatch(c, req)
 }
 
-// authenticate returns the user who sent a request. ok is false if the request lacks valid
-// credentials. If the server has an authenticator, it also requires credentials where the document
-// does not, except for fixed information such as health.
+// authenticate returns the user who sent a request, or "" if the operation requires no credentials.
+// ok is false if credentials are required but missing or invalid. A server with an authenticator
+// requires credentials even where the document does not, except for fixed information such as
+// health.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -101,7 +102,7 @@ func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// maxBody returns how many bytes the body of a request for the operation may have.
+// maxBody returns the maximum size, in bytes, of the body of a request for the operation o.
 func (s *Server) maxBody(o *dialect.Operation) int64 {
 	if s.kinds[o] == opAttach || s.kinds[o] == opTranscribe {
 		return max(s.cfg.Limits.RequestBytes, maxUploadRequest)
@@ -120,7 +121,7 @@ func headerOf(h http.Header) spec.Header {
 }
 
 // findOperation returns the operation that matches a request, or nil if none does. A HEAD request
-// matches the operation for GET; in that case it sets the method in req to GET.
+// also matches the operation for GET; findOperation then sets the method in req to GET.
 func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	o := s.dialect.Operation(*req)
 	if o == nil && req.Method == http.MethodHead {
@@ -133,8 +134,9 @@ func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	return o
 }
 
-// refuseUnrouted refuses a request that matches no operation. If there are operations with other
-// methods on its path, the status is 405 with an Allow header; otherwise it is 404.
+// refuseUnrouted responds to a request that matches no operation. The status is 404 if there is no
+// operation on its path. Otherwise the response lists the allowed methods in the header Allow and
+// has the status 405, or 204 for the method OPTIONS.
 func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	var allowed []string
 	c.op, c.unrouted = s.defaultOperation, true
@@ -187,8 +189,8 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	}
 }
 
-// parse decodes a request and stores the result in c. ok is false if the request was answered
-// already: refused because it violates the document, or served by Config.Intercept.
+// parse decodes a request and stores the result in c. ok is false if a response was sent already,
+// because the request violates the document or because Config.Intercept refused or served it.
 func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	c.event = s.dialect.ParseRequest(req)
 	if !s.intercept(c, req) {
@@ -213,8 +215,8 @@ func (s *Server) refuseTooManyStreams(c *requestContext) {
 	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
 }
 
-// respond sends the successful response of the operation, with e encoded in the way of the
-// document.
+// respond encodes e as the document defines and sends it as the successful response of the
+// operation.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
 // writeResponse sends an encoded response and counts it in the metrics.
@@ -241,7 +243,8 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 }
 
 // refuseViolation refuses a request that violates the document, with the first status, code and
-// text that the document has for this violation.
+// text that the document defines for this violation. The status is 400 if the document defines
+// none.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -258,9 +261,10 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
-// refuse answers a request with an error in the form in which the document encodes errors of the
-// operation. If the document does not mention the status, the error is encoded like one that it
-// mentions. An empty code stands for the one that the document has for the status.
+// refuse responds to a request with an error in the form that the document defines for errors of
+// the operation. If the document does not define the status, the error has the form of another
+// error status or, if there is none, is plain text. An empty code selects the code that the
+// document assigns to the status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

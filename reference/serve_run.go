@@ -57,13 +57,13 @@ func (s *Server) serveRun(c *requestContext) {
 	}
 }
 
-// maxIDAttempts is how many further ids are tried for a run when a generated id is taken.
+// maxIDAttempts is the number of further ids that are tried if the id generated for a run is
+// already in use.
 const maxIDAttempts = 10
 
 // startRun adds a run to the store and returns it; the caller must execute it. If the request
-// repeats an earlier one, the run is nil and info describes the earlier run. ok is false if the
-// request was refused. idGenerated tells that the run's id was generated here and not chosen by
-// the client.
+// repeats an earlier one, r is nil and info describes the earlier run. ok is false if the request
+// was refused. idGenerated reports whether the server, rather than the client, chose the run's id.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.RunInfo, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -134,8 +134,8 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 // newID returns a new id, made for the request c by Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that a run was started, whose events another operation streams. A
-// repeated request receives the same response.
+// respondAccepted responds that the run was accepted. It is used in dialects in which another
+// operation streams the events of the run. A repeated request receives the same response.
 func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -144,15 +144,15 @@ func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
 	})
 }
 
-// runRef returns the key of a run in the store. It contains the name of the dialect, because
+// runRef returns the key of a run in the store. The key contains the name of the dialect, because
 // servers of other dialects may share the store.
 func (s *Server) runRef(thread, run string) state.RunRef {
 	return state.RunRef{Thread: s.dialect.Name + "/" + thread, Run: run}
 }
 
-// newTurn returns the agent's input for a request. thread is the key of its thread in the store,
-// and first the number of the first message that the request added, before which the earlier
-// messages end.
+// newTurn returns the agent's input for a request. thread is the key of the request's thread in the
+// store. first is the number of the first message that the request added to the thread; the
+// messages with lower numbers are the earlier ones.
 func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 	turn := &Turn{Event: request, EarlierMessages: func(ctx context.Context) ([]state.Message, error) {
 		if first <= 1 {
@@ -194,16 +194,16 @@ func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.mess
 func (p *memorySink) flush()                        {}
 func (p *memorySink) finish()                       {}
 
-// commit stores the messages of the run and marks it as ended in the store. It returns the error
-// of the store.
+// commit stores the messages of the run and marks the run as ended in the store. The error is any
+// error from the store.
 func (p *memorySink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}
 	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, update)
 	return err
 }
 
-// streamRun runs the agent and writes its encoded events to out, including the terminal event,
-// which it adds if the agent does not.
+// streamRun runs the agent, encodes its events, and writes the frames to out. If the agent does not
+// emit a terminal event, streamRun adds one.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
 	s.metrics.RunStarted()
@@ -237,7 +237,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	s.metrics.RunEnded(outcome)
 }
 
-// outcomeOf returns how a run ended, given its terminal event, for the metrics.
+// outcomeOf returns the outcome, for the metrics, of a run whose terminal event is final.
 func outcomeOf(final *spec.Event) metrics.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
@@ -248,8 +248,9 @@ func outcomeOf(final *spec.Event) metrics.Outcome {
 	return metrics.Failed
 }
 
-// runAgent runs the agent and encodes its events by t, except for the terminal event, which it
-// leaves in t.last. If the agent panics, the terminal event is a failure.
+// runAgent runs the agent and encodes its events with t, except for the terminal event, which it
+// stores in t.last. If the agent emits no terminal event, t.last is a successful end. It is a
+// failure if the agent panics or the run is canceled.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -279,18 +280,18 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 	t.setEnd()
 }
 
-// setFailure makes the failure for a cause the terminal event.
+// setFailure sets the terminal event to an error event for the given cause.
 //
 //go:noinline
 func (t *runEncoder) setFailure(cause error) { t.last = stopEvent(cause) }
 
-// setEnd makes a successful end the terminal event.
+// setEnd sets the terminal event to a successful end.
 //
 //go:noinline
 func (t *runEncoder) setEnd() { t.last = spec.Event{Kind: spec.RunEnd} }
 
-// stopEvent returns the terminal event of a run that the server ends for the given cause. If the
-// cause is not a stopReason, it means that the client left.
+// stopEvent returns the terminal event of a run that the server ends for the given cause. A cause
+// that does not wrap a stopReason means that the client left.
 func stopEvent(cause error) spec.Event {
 	var reason *stopReason
 	if !errors.As(cause, &reason) {
@@ -299,12 +300,13 @@ func stopEvent(cause error) spec.Event {
 	return spec.Event{Kind: spec.RunError, Text: reason.text, Code: reason.code, Status: reason.status}
 }
 
-// newFrameBuffer returns an empty buffer for a frame that is kept after it was sent, and which
-// must therefore not be reused.
+// newFrameBuffer returns a new empty buffer for one frame. It is used for frames that are retained
+// after they were sent, so that their buffers cannot be reused.
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
 // encodeEvent appends the frame of an event, without its id line, to dst and returns the extended
-// buffer. An event that cannot be encoded is logged.
+// buffer. For an event that is encoded already, it returns e.Raw instead. It logs an event that
+// cannot be encoded.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
@@ -316,8 +318,8 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	return data
 }
 
-// endOrphan ends a run whose server is gone by an error event. It reports whether the run has
-// ended; if not, the caller should try again.
+// endOrphan ends a run whose server process is gone, by adding an error event to the run. It
+// returns true if the run has ended, and false if the caller should try again.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]
@@ -335,8 +337,8 @@ func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	return true
 }
 
-// serveCancel cancels the run that the request names. If the dialect's requests name no run, it
-// cancels all runs of the conversation. Runs that have ended are left as they are.
+// serveCancel cancels the run that the request names, or all runs of the conversation if the
+// request names no run. Runs that have ended are not affected.
 func (s *Server) serveCancel(c *requestContext) {
 	ref := s.runRef(c.event.Thread, c.event.Run)
 	if _, ok := s.authorizeThread(c, c.event.Run == ""); !ok {
@@ -354,9 +356,9 @@ func (s *Server) serveCancel(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.CancelAccepted, Thread: c.event.Thread, Run: c.event.Run})
 }
 
-// authorizeThread returns the conversation of a request. ok is false if it refused the request:
+// authorizeThread returns the conversation of a request. ok is false if it has refused the request
 // because the conversation belongs to another user, or because it does not exist and mayBeUnknown
-// is false.
+// is false. An unknown conversation is returned as the zero Thread.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {

@@ -15,8 +15,8 @@ type sharedReads struct {
 	active map[sharedReadKey]*sharedRead
 }
 
-// A sharedReadKey identifies a batch: the events of a run beyond a position. The tag
-// distinguishes a thread from a forgotten one of the same name.
+// A sharedReadKey identifies a batch: the events of a run beyond a position. The tag distinguishes
+// a thread from an earlier thread of the same name that was dropped from the store.
 type sharedReadKey struct {
 	ref       state.RunRef
 	threadTag uint32
@@ -34,8 +34,9 @@ type sharedRead struct {
 	err     error
 }
 
-// read returns the batch of events that key identifies, as many as one read from the store
-// returns. Concurrent calls with the same key share one read. The caller must release the batch.
+// read returns the batch of events that key identifies, with the result or the error of one read
+// from the store. Calls with the same key share a batch that has not been released. The caller must
+// pass the result to release.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]
@@ -68,8 +69,8 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	return r
 }
 
-// release gives up a batch that read returned. The batch is dropped when all its users have
-// released it.
+// release releases a batch that read returned. The batch is dropped when all callers of read have
+// released it. release does nothing if r is nil.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return
@@ -81,7 +82,8 @@ func (all *sharedReads) release(r *sharedRead) {
 	}
 }
 
-// forget removes a batch, so that later calls of read fetch it again. Its users keep it.
+// forget removes a batch, so that later calls of read fetch the events again. Callers that hold the
+// batch can still use it.
 func (all *sharedReads) forget(r *sharedRead) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

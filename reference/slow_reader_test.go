@@ -19,14 +19,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The clients of these tests, and the bytes of the event that they do not read.
+// The number of clients in these tests, and the size in bytes of the event that the clients do not
+// read.
 const (
 	slowClients = 200
 	eventSize   = 8 << 20
 )
 
-// A large event is in memory once, not once for each client that is slow to read it:
-// whether the run is being executed, has ended, or is read from a store.
+// TestReadersThatDoNotRead checks that a large event is in memory once, not once for each client
+// that does not read it. This holds while the run is executed and when it is read from a store.
 func TestReadersThatDoNotRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -91,7 +92,8 @@ func testSlowClients(t *testing.T, store state.Store, live bool) {
 	k.close()
 }
 
-// sendRequest sends a request on a connection of its own, and reads nothing.
+// sendRequest sends a request on a new connection and returns the connection without reading the
+// response.
 func sendRequest(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", srv.Listener.Addr().String())
@@ -109,7 +111,7 @@ func sendRequest(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
 	return c
 }
 
-// readEvent reads a complete stream or, if live, its large event.
+// readEvent reads the complete stream of a run or, if live is set, only the large event.
 func readEvent(t *testing.T, srv *httptest.Server, r spec.Request, live bool) {
 	t.Helper()
 	c := sendRequest(t, srv, r)
@@ -127,8 +129,8 @@ func readEvent(t *testing.T, srv *httptest.Server, r spec.Request, live bool) {
 	}
 }
 
-// waitSettled waits until all streams are open and the server allocates nothing any more.
-// It returns the bytes of the heap in use then, and the most at any time before.
+// waitSettled waits until all streams are open and the server no longer allocates memory. It
+// returns the bytes in use on the heap then, and the greatest number at any time while it waited.
 func waitSettled(t *testing.T, k *testClient) (after, peak int64) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -19,7 +19,7 @@ import (
 
 var errGone = errors.New("the medium is gone")
 
-// A failingStore fails as configured.
+// A failingStore is a Store whose methods fail as its fields demand.
 type failingStore struct {
 	state.Store
 	mu     sync.Mutex
@@ -91,7 +91,8 @@ func onShaky(t *testing.T, name string, f func(k *testClient, s *failingStore)) 
 	})
 }
 
-// A store that is unavailable for a while delays a run; no event is lost or sent twice.
+// TestStoreComesBack checks that a store that is unavailable for a while only delays a run: no
+// event is lost or sent twice.
 func TestStoreComesBack(t *testing.T) {
 	onShaky(t, "runs@2026-04", func(k *testClient, s *failingStore) {
 		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
@@ -128,8 +129,9 @@ func TestStoreComesBack(t *testing.T) {
 	})
 }
 
-// A run that waits for its store is logged: its id, the time, how many others wait, and
-// when the store is available again; but not at every attempt, nor for every run.
+// TestWaitingIsLogged checks what is logged of a run that waits for its store: the id of the run,
+// the time, how many others wait, and that the store is available again. It is not logged at every
+// attempt, nor for every run.
 func TestWaitingIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &failingStore{Store: state.NewMemory(state.Config{})}
@@ -170,7 +172,8 @@ func TestWaitingIsLogged(t *testing.T) {
 	})
 }
 
-// Data that was stored although Append failed is not stored again.
+// TestLostAnswers checks that data that was stored although Append returned an error is not stored
+// again.
 func TestLostAnswers(t *testing.T) {
 	onShaky(t, "runs@2026-04", func(k *testClient, s *failingStore) {
 		for lost := 1; lost <= 3; lost++ {
@@ -189,8 +192,8 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
-// A run whose messages cannot be stored does not end successfully, since clients rely
-// on the history.
+// TestNotRemembered checks that a run whose messages cannot be stored does not end successfully,
+// because clients rely on the history.
 func TestNotRemembered(t *testing.T) {
 	for _, name := range []string{"agentscope@1.1", "agkit@0.0.10"} {
 		onShaky(t, name, func(k *testClient, s *failingStore) {
@@ -207,7 +210,7 @@ func TestNotRemembered(t *testing.T) {
 	}
 }
 
-// Orphans are ended, and their streams receive the terminal event.
+// TestOrphans checks that orphans are ended, and that their streams receive the terminal event.
 func TestOrphans(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		onShaky(t, d.Name, func(k *testClient, s *failingStore) {

@@ -18,7 +18,7 @@ type storeWaitLog struct {
 const storeWaitLogInterval = 10 * time.Second
 
 // noteWaiting records that the store did not accept events of the run r for the given reason. It
-// logs a warning unless one was logged recently.
+// logs a warning unless one was logged within the last storeWaitLogInterval.
 func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +37,9 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", reason)
 }
 
-// noteDone records that the run r no longer waits for the store. kept tells whether its events
-// were stored; otherwise the run was given up.
+// noteDone records that the run r no longer waits for the store. kept reports whether the run's
+// events were stored; if not, the run was given up, and noteDone logs an error. It does nothing if
+// r did not wait.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// wantKinds lists the kinds of events of each dialect for each prompt, as the protocols
-// define them. "." stands for a message.delta.
+// wantKinds maps the name of a dialect and a prompt to the kinds of the events that the protocol
+// prescribes. "." stands for a message.delta.
 var wantKinds = map[string]map[string]string{
 	"agentscope@1.1": {
 		"conformance:text ok":        "run.start run.progress message.start . . content.end message.end run.end",
@@ -64,8 +64,8 @@ var wantKinds = map[string]map[string]string{
 	},
 }
 
-// sameKinds lists versions whose events for a prompt have the same kinds as those of
-// another one.
+// sameKinds maps a dialect to another version of it in wantKinds, whose events for each prompt have
+// the same kinds.
 var sameKinds = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04"}
 
 func TestStreams(t *testing.T) {
@@ -97,7 +97,8 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// The messages that the end of a run, and of each message, repeats.
+// TestOutput checks the complete messages that a dialect repeats at the end of each message and at
+// the end of the run.
 func TestOutput(t *testing.T) {
 	for name, want := range map[string]string{
 		"agentscope@1.1": `message plugin_call assistant [tool.call lookup {"a":1}]` + "\n" + `message plugin_call_output tool [tool.result lookup {"found":true}]` + "\n" + `message message assistant [content.end  I have looked it up.]`,
@@ -134,7 +135,7 @@ func describe(e spec.Event) string {
 	return strings.Join([]string{e.Kind.Subject(), e.Type, e.Role, "[" + strings.Join(parts, ", ") + "]"}, " ")
 }
 
-// An image is a content part of its own, after the text.
+// TestImage checks that an image is a content part of its own, after the text.
 func TestImage(t *testing.T) {
 	for name, want := range map[string]string{"agentscope@1.1": "1", "agentscope-java@0.1": "1", "agentscope-java@1.0": "0"} {
 		k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
@@ -151,7 +152,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Sequence numbers, ids and times of a stream.
+// TestBookkeeping checks the sequence numbers, the thread ids and the times in the events of a
+// stream.
 func TestBookkeeping(t *testing.T) {
 	for name, want := range map[string]struct{ numbers, time string }{
 		"agentscope@1.1":      {"0 1 2 3 4 5 6 7", "1795226757"},
@@ -179,7 +181,8 @@ func TestBookkeeping(t *testing.T) {
 	}
 }
 
-// The server generates the ids of thread and run that a request lacks.
+// TestMadeNames checks that the server generates the ids of the thread and of the run if a request
+// has none.
 func TestMadeNames(t *testing.T) {
 	d := mustDialect(t, "agentscope@1.1")
 	k := newTestClient(t, d, Scripted, Config{})

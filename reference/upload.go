@@ -21,8 +21,9 @@ const maxUploadRequest = 12 << 20
 // filesPath is the path of uploaded files, below the dialect's base.
 const filesPath = "/files/"
 
-// fileBaseURL returns the URL with which links to uploaded files begin, in the form in which the
-// client of this request reaches the server.
+// fileBaseURL returns the URL with which links to uploaded files begin. It has the form in which
+// the client of this request reaches the server: its host is that of Config.PublicURL or, if that
+// is empty, of the request.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {
@@ -58,8 +59,8 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	return messages
 }
 
-// uploadedFile returns the uploaded file to which part, an image in a request, links. ok is false
-// if part is not an image with a link to an upload.
+// uploadedFile returns the uploaded file to which part links. ok is false if part is not an image
+// of a request, or does not contain a link to an upload.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -67,8 +68,8 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	return s.cfg.Files.ParseLink(part.Text)
 }
 
-// referencesForeignFile reports whether a request has an image that its user did not
-// upload to this server. Servers without uploads accept any image.
+// referencesForeignFile reports whether a request has an image that its user did not upload to this
+// server. It returns false on a server without uploads, which accepts any image.
 func (s *Server) referencesForeignFile(c *requestContext) bool {
 	if !s.acceptsUploads {
 		return false

@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// doAs sends a request with another user's token; "" sends no credentials.
+// doAs sends a request with the token of the given user and waits for the response. "" sends no
+// credentials.
 func (k *testClient) doAs(user string, req spec.Request) *recordedResponse {
 	before := k.user
 	defer func() { k.user = before }()
@@ -21,15 +22,15 @@ func (k *testClient) doAs(user string, req spec.Request) *recordedResponse {
 	return k.do(req)
 }
 
-// An onlyBob authenticates bob only.
+// onlyBob is an Authenticator that accepts only the user bob.
 type onlyBob struct{}
 
 func (onlyBob) Authenticate(_ context.Context, token string) (string, bool) {
 	return "bob", token == "bobs-token"
 }
 
-// Credentials are required where the document requires them, and for all operations
-// except health if there is an authenticator.
+// TestCredentials checks that credentials are required where the document requires them, and for
+// all operations except health if the server has an authenticator.
 func TestCredentials(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		asking, _ := d.TemplateOperation("prompt")
@@ -57,7 +58,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// A conversation is not accessible to other users.
+// TestOwner checks that other users cannot access a conversation.
 func TestOwner(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
@@ -84,7 +85,8 @@ func TestOwner(t *testing.T) {
 	})
 }
 
-// The number of open streams is limited per user, and a stream that ends makes room.
+// TestStreamLimit checks that the number of open streams is limited per user, and that a stream
+// that ends makes room for another.
 func TestStreamLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
@@ -110,7 +112,8 @@ func TestStreamLimit(t *testing.T) {
 	})
 }
 
-// The history returns messages by day, the latest first.
+// TestHistory checks that the history returns the messages of one day at a time, beginning with the
+// latest day.
 func TestHistory(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		today := time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
@@ -141,7 +144,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// A tool result is a message of the history; a call by itself is not.
+// TestHistoryOfTools checks that the history contains tool results but no tool calls.
 func TestHistoryOfTools(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
@@ -157,7 +160,8 @@ func TestHistoryOfTools(t *testing.T) {
 	}
 }
 
-// EventSource sends no header, and a status tells it that no events follow.
+// TestEventSource checks that a browser's EventSource can send its token as a query parameter, and
+// learns from the status 204 that no events follow.
 func TestEventSource(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{EventSource: true})
 	defer k.close()

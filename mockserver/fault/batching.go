@@ -1,11 +1,11 @@
 package fault
 
-// maxBatchSize is how many bytes of frames batchFrames holds back at most. When more are held, it
-// sends them before the batch is full, so that the memory of a stream is bounded.
+// maxBatchSize is the number of bytes of frames that batchFrames may hold back. If it holds more,
+// it sends them although the batch is incomplete, so that the memory that a stream uses is bounded.
 const maxBatchSize = 16 << 20
 
-// Together is the fault that sends several events in one segment. That is legal: it tests whether
-// a client splits what it reads into events.
+// Together is the fault that sends several events in one segment, which is legal. It tests whether
+// a client splits the bytes that it reads into events.
 var Together = &Fault{
 	Name: "together", Doc: "several events are sent in one segment", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{{Name: "events", Doc: "number of events in a segment", Type: "int", Default: "3", Min: "2", Max: "10000"}},
@@ -24,9 +24,10 @@ var Gathered = &Fault{
 	},
 }
 
-// batchFrames returns an [Effect.WrapBody] function that passes frames on unchanged before the
-// trigger. From the trigger on it gathers frames and sends batch frames in one segment; the end of
-// the stream sends an incomplete batch.
+// batchFrames returns an [Effect.WrapBody] function that sends frames in batches. Before the
+// trigger, frames pass unchanged. From the trigger on, they are held back and sent in one segment
+// as soon as there are as many as the parameter batch says or more than maxBatchSize bytes, or the
+// stream ends.
 func batchFrames(at Trigger, batch int) func(StreamWriter) FrameWriter {
 	return func(w StreamWriter) FrameWriter {
 		var held []byte

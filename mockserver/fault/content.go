@@ -28,12 +28,12 @@ var ContentEmpty = &Fault{
 	NewEffect: changeFirst(isCompletedText, func(e *spec.Event) { e.Text = "" }),
 }
 
-// isCompletedText reports whether e is an event that completes a text and contains that text,
-// which is not empty.
+// isCompletedText reports whether e is an event that completes a text and the text in e is not
+// empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
-// WrongIndex is the fault that adds 1 to the index of a content part, its position within the
-// message, in one event.
+// WrongIndex is the fault that adds 1 to the index of a content part in one event. The index is the
+// position of the part within its message.
 var WrongIndex = &Fault{
 	Name: "wrong-index", Doc: "the index of a content is one too high", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotIndex}, Triggers: []string{"event"},

@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// CursorMissing is the fault that removes the id line from the frames of a stream, so that the
-// client has no cursor from which to resume it.
+// CursorMissing is the fault that removes the id line from each frame at or after the trigger, so
+// that the client has no cursor from which to resume the stream.
 var CursorMissing = &Fault{
 	Name: "cursor-missing", Doc: "events have no id", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -25,8 +25,8 @@ var CursorMissing = &Fault{
 	},
 }
 
-// CursorRepeated is the fault that gives one frame the id of the frame before it, so that two
-// events have the same cursor.
+// CursorRepeated is the fault that replaces the id of one frame by the preceding id of the stream,
+// so that two events have the same cursor.
 var CursorRepeated = &Fault{
 	Name: "cursor-repeated", Doc: "an event has the same id as the preceding event", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -51,8 +51,8 @@ var CursorRepeated = &Fault{
 }
 
 // DifferentOnReplay is the fault that adds a member to the data of one event, or of every event if
-// no trigger is set. By default it affects only the first stream of a run, so that the same event
-// has other data when a resumed stream replays it.
+// no trigger is set. By default the fault affects only the first stream of a run. A resumed stream
+// then replays the event with other data than the client received before.
 var DifferentOnReplay = &Fault{
 	Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed", Category: CategoryWire,
 	Triggers:      []string{"event"},
@@ -73,11 +73,11 @@ var DifferentOnReplay = &Fault{
 	},
 }
 
-// idPrefix is the beginning of the line of a frame that contains the id of the event.
+// idPrefix is the prefix of the id line, the line of a frame that contains the id of the event.
 var idPrefix = []byte("id: ")
 
-// findIDLine returns the line of frame that contains the id of the event, including its line end.
-// It returns nil if the frame has no id.
+// findIDLine returns the part of frame that is its id line, including the line end. It returns nil
+// if the frame has no id.
 func findIDLine(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if bytes.HasPrefix(line, idPrefix) {
@@ -87,8 +87,8 @@ func findIDLine(frame []byte) []byte {
 	return nil
 }
 
-// replaceIDLine returns a copy of frame in which line replaces the line with the id; a nil line
-// removes it. It returns frame itself if the frame has no id.
+// replaceIDLine returns a copy of frame in which the id line is replaced by line, or removed if
+// line is nil. If frame has no id line, it returns frame itself.
 func replaceIDLine(frame, line []byte) []byte {
 	if id := findIDLine(frame); id != nil {
 		return bytes.Replace(frame, id, line, 1)

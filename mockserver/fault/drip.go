@@ -40,8 +40,8 @@ var Drip = &Fault{
 	},
 }
 
-// writeSegment writes p and flushes it, so that it is sent as a segment of its own. It does
-// nothing if p is empty. It returns the first error of w.
+// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
+// empty, it does nothing. It returns the first error from w.
 func writeSegment(w StreamWriter, p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -1,7 +1,7 @@
 package fault
 
-// allTriggers lists the names of all kinds of triggers, for [Fault.Triggers] of faults that can
-// occur anywhere in a stream.
+// allTriggers lists the names of all kinds of triggers. It is the value of [Fault.Triggers] for
+// faults that can occur anywhere in a stream.
 var allTriggers = []string{"event", "byte", "time"}
 
 // CleanEnd is the fault that ends a stream at the trigger but terminates the body correctly, so

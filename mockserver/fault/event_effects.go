@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// firstMatch returns a function that must be called with each event of a run, in order. It reports
-// true once: for the first event at or after the trigger for which fits returns true.
+// firstMatch returns a function that reports whether an event is the first one for which fits
+// returns true, starting at the trigger. The function must be called with each event of a run, in
+// order.
 func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -21,8 +22,8 @@ func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// everyMatch returns a function that must be called with each event of a run, in order. It reports
-// true for each event at or after the trigger for which fits returns true.
+// everyMatch returns a function that reports whether an event is at or after the trigger and fits
+// returns true for it. The function must be called with each event of a run, in order.
 func everyMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n := -1
 	return func(e *spec.Event) bool {
@@ -47,13 +48,14 @@ func isDelta(e *spec.Event) bool {
 	return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta
 }
 
-// A renumberer keeps the sequence numbers of a run consecutive when a fault drops or inserts
-// events. Without it, such a fault would also break the numbers, and the checks of numbers would
-// find it instead of the checks that it is meant for.
+// A renumberer keeps the sequence numbers of a run consecutive while a fault drops or inserts
+// events. Otherwise the checks of sequence numbers would detect every such fault, whatever its own
+// defect is. The zero value is ready to use for one run.
 type renumberer struct{ shift int64 }
 
 // emit passes e to the function emit, with its sequence number adjusted for the events that were
-// dropped or inserted before.
+// dropped or inserted before. If an adjustment is necessary, it passes a copy and leaves e
+// unchanged.
 func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	if s.shift == 0 || e.Seq == "" {
 		emit(e)
@@ -64,8 +66,9 @@ func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	emit(&moved)
 }
 
-// insert passes a copy of e to emit as an additional event. Its sequence number follows after,
-// which is the original number of the event before it. The numbers of later events move up by one.
+// insert passes a copy of e to the function emit as an additional event. The parameter after is the
+// original sequence number of the preceding event. The copy gets the next number, and the numbers
+// of later events increase by one. If e has no sequence number, no number changes.
 func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event)) {
 	extra := *e
 	if e.Seq != "" {
@@ -75,16 +78,16 @@ func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event))
 	emit(&extra)
 }
 
-// drop records that e is not sent: the sequence numbers of later events move down by one. It has
-// no effect if e has no number.
+// drop records that e is not sent, so that the sequence numbers of later events decrease by one. If
+// e has no sequence number, it does nothing.
 func (s *renumberer) drop(e *spec.Event) {
 	if e.Seq != "" {
 		s.shift--
 	}
 }
 
-// addToNumber returns the sum of a decimal number and n as text. It returns number unchanged if it
-// is not an integer.
+// addToNumber returns the sum of n and the integer that the text number represents, as a decimal
+// text. If number is not an integer, it is returned unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -93,8 +96,8 @@ func addToNumber(number string, n int64) string {
 	return strconv.FormatInt(at+n, 10)
 }
 
-// dropFirst returns a value for [Fault.NewEffect]: the effect drops the first event at or after
-// the trigger for which fits returns true.
+// dropFirst returns a value for [Fault.NewEffect]. The effect drops the first event for which fits
+// returns true, starting at the trigger, and renumbers the later events.
 func dropFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect { return dropEvents(firstMatch(a.Trigger, fits)) }
 }
@@ -112,8 +115,8 @@ func dropEvents(isAffected func(*spec.Event) bool) Effect {
 	}}
 }
 
-// duplicateFirst returns a value for [Fault.NewEffect]: the effect sends the first event at or
-// after the trigger for which fits returns true twice, the copy with the next sequence number.
+// duplicateFirst returns a value for [Fault.NewEffect]. The effect sends the first event for which
+// fits returns true, starting at the trigger, twice. The copy gets the next sequence number.
 func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var s renumberer
@@ -127,8 +130,9 @@ func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	}
 }
 
-// changeFirst returns a value for [Fault.NewEffect]: the effect applies change to a copy of the
-// first event at or after the trigger for which fits returns true, and sends the copy instead.
+// changeFirst returns a value for [Fault.NewEffect]. The effect changes the first event for which
+// fits returns true, starting at the trigger: it applies change to a copy of the event and sends
+// the copy instead.
 func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		isAffected := firstMatch(a.Trigger, fits)
@@ -143,9 +147,9 @@ func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Arg
 	}
 }
 
-// mapParts returns a copy of a list of content parts in which each part, at any depth, is replaced
-// by the result of change. If keep is false, the part is left out. The list itself is not
-// modified; the result is nil if list is.
+// mapParts returns a copy of list, a list of content parts, in which the result of change replaces
+// each part, at any depth. A part for which change returns keep as false is left out. The argument
+// list is not modified. If list is nil, the result is nil.
 func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
 	if list == nil {
 		return nil

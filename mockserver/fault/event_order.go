@@ -43,9 +43,9 @@ var Lost = &Fault{
 	},
 }
 
-// targetEvents returns the condition for events that a fault of order may affect. If the trigger
-// is an event number, every event meets it; otherwise only deltas with text do, because clients
-// show them.
+// targetEvents returns a function that reports whether a fault may affect an event. If the trigger
+// is an event number, a fault may affect any event. Otherwise it may affect only deltas with text,
+// because clients display that text.
 func targetEvents(at Trigger) func(*spec.Event) bool {
 	if at.Event >= 0 {
 		return func(*spec.Event) bool { return true }
@@ -53,9 +53,9 @@ func targetEvents(at Trigger) func(*spec.Event) bool {
 	return func(e *spec.Event) bool { return isDelta(e) && e.Text != "" }
 }
 
-// swapEvents returns a value for [Fault.NewEffect]: the effect sends the first event at or after
-// the trigger for which fits returns true after its successor. If it has no successor, it is sent
-// at the end.
+// swapEvents returns a value for [Fault.NewEffect]. The effect delays the first event for which
+// fits returns true, starting at the trigger, and sends it after the next event. If no event
+// follows, the delayed event is sent at the end of the run.
 func swapEvents(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var held *spec.Event

@@ -50,10 +50,10 @@ type Param struct {
 	Validate  func(text string) error // additional validation of a text; may be nil
 }
 
-// A Trigger is the position in a stream at which a fault takes effect. At most one of the
-// fields is set.
+// A Trigger is the position in a stream at which a fault takes effect. At most one of the fields is
+// set. If none is set, each fault has its own default position.
 type Trigger struct {
-	Event int           // before the event with this number, from 0; -1: not set
+	Event int           // before the event with this number, counted from 0; -1: not set
 	Byte  int64         // after this number of bytes of the body; -1: not set
 	Time  time.Duration // after this time since the head of the response; -1: not set
 }
@@ -69,7 +69,8 @@ type Args struct {
 	Run       string     // id of the run
 }
 
-// An Effect is a fault applied to one response. A nil function changes nothing.
+// An Effect describes what a fault does to one response: it refuses the request or calls functions
+// that change the response. A nil function changes nothing.
 type Effect struct {
 	// Refusal, if its Status is not 0, is sent instead of serving the request.
 	Refusal Refusal
@@ -105,14 +106,15 @@ type Refusal struct {
 	Body        string
 }
 
-// A ResponseHead is the status and header of a response.
+// A ResponseHead is the status and header of a response that has not been sent yet. Faults modify
+// it in place.
 type ResponseHead struct {
 	Status int
 	Header http.Header
 	Delay  time.Duration // time to wait before the head is sent
 }
 
-// A StreamWriter is the writer below a fault, to which it writes the body of a stream.
+// A StreamWriter is the writer to which a fault writes the body of a stream.
 type StreamWriter interface {
 	// Write writes bytes, which may be buffered.
 	io.Writer
@@ -131,9 +133,10 @@ type StreamWriter interface {
 // A FrameWriter receives the frames of a stream.
 type FrameWriter interface {
 	// WriteFrame writes one complete frame or comment, including the blank line at its
-	// end. n counts frames from 0 and is -1 for comments.
+	// end. n is the index of the frame in the stream, starting at 0, and -1 for a comment.
 	WriteFrame(n int, frame []byte) error
-	// Close is called after the last frame, unless the stream was ended before.
+	// Close writes what was held back. It is called after the last frame, unless the
+	// stream was ended before.
 	Close() error
 }
 

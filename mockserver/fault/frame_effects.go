@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// editFrame returns a value for [Fault.NewEffect]: the effect changes one frame. It calls change
-// with each frame whose data is a JSON object, from the trigger on or, if none is set, from the
-// second frame on, until change returns ok with the frame to send instead.
+// editFrame returns a value for [Fault.NewEffect]. The effect calls change with each frame whose
+// data is a JSON object, until change returns ok as true, and sends out instead of that frame. It
+// starts at the trigger or, if no trigger is set, with the second frame.
 func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -36,8 +36,8 @@ func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) fu
 }
 
 // frameData returns the data of a frame: the rest of its first line that begins with "data: ",
-// without the line end. It returns nil if there is no such line. The reference writes the data of
-// an event on one line.
+// without the line end. That is all of the data, because the reference writes it on one line. If
+// there is no such line, frameData returns nil.
 func frameData(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
@@ -47,8 +47,8 @@ func frameData(frame []byte) []byte {
 	return nil
 }
 
-// replaceData returns a copy of frame in which the first occurrence of data, as returned by
-// frameData, is replaced by other.
+// replaceData returns a copy of frame in which its data is replaced by other. The argument data
+// must be the result of frameData for that frame.
 func replaceData(frame, data, other []byte) []byte {
 	return bytes.Replace(frame, data, other, 1)
 }
@@ -77,10 +77,10 @@ func encodeMembers(m map[string]json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// chooseMember returns the name of the member of m that a fault changes: the one that the
-// parameter "member" names or, if it is not set, the first by name whose name ends in "id", or the
-// first of any name. It never chooses type, object or status by itself, because the type of an
-// event depends on them. ok is false if m has no such member.
+// chooseMember returns the name of the member of m that a fault changes, and whether m has such a
+// member. The parameter "member" selects it. If that is not set, chooseMember returns the first
+// name in alphabetical order that ends in "id", or else the first name of any kind. It never
+// returns type, object or status on its own, because the type of an event depends on these members.
 func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	if configured := a.Strings["member"]; configured != "" {
 		_, ok = m[configured]
@@ -100,8 +100,8 @@ func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	return names[0], true
 }
 
-// startIndex returns the event number of the trigger, or 1 if it is not set. The default is not 0
-// because defects in the very first event are the least typical.
+// startIndex returns the event number of the trigger. If that is not set, it returns 1, because
+// defects in the very first event, which has the number 0, are the least typical.
 func startIndex(at Trigger) int {
 	if at.Event < 0 {
 		return 1

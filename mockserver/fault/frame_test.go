@@ -17,7 +17,8 @@ func frames() []string {
 	}
 }
 
-// The change that each fault makes to the second frame, or to that of its trigger.
+// encodeMembers lists faults that change a frame of frames(). want replaces the frame with the
+// index at. If at is -1, the fault changes no frame or, like unknown-event, has a test of its own.
 var encodeMembers = []struct {
 	use, want string
 	at        int // index of the changed frame, or -1

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Gzip is the fault that compresses an event stream although the request did not ask for it by
-// Accept-Encoding.
+// Gzip is the fault that compresses an event stream although the Accept-Encoding header of the
+// request did not ask for compression.
 var Gzip = &Fault{
 	Name: "gzip", Doc: "the stream is compressed, although the client did not request it", Category: CategoryWire,
 	Checks: []string{"wire.opens-stream"},

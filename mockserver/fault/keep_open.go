@@ -34,8 +34,8 @@ var NoKeepAlive = &Fault{
 	NewEffect:     replaceComments(nil),
 }
 
-// OtherKeepAlive is the fault that replaces the keep-alive comments by comments with another text
-// than the protocol requires.
+// OtherKeepAlive is the fault that replaces the keep-alive comments by comments whose text differs
+// from the one that the protocol requires.
 var OtherKeepAlive = &Fault{
 	Name: "other-keep-alive", Doc: "the keep-alive comments have another text than the protocol defines", Category: CategoryWire,
 	RequiredKinds: []spec.Kind{"slot.limit"},
@@ -43,8 +43,8 @@ var OtherKeepAlive = &Fault{
 	NewEffect:     replaceComments([]byte(": still here\n\n")),
 }
 
-// replaceComments returns a value for [Fault.NewEffect]: the effect sends comment in place of each
-// comment of the stream, or nothing if comment is nil.
+// replaceComments returns a value for [Fault.NewEffect]. The effect replaces each comment of the
+// stream by the given one. If comment is nil, it omits the comments.
 func replaceComments(comment []byte) func(Args) Effect {
 	return func(Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {

@@ -2,8 +2,8 @@ package fault
 
 import "bytes"
 
-// Malformed is the fault that removes the last byte of an event's data, so that it is not valid
-// JSON.
+// Malformed is the fault that removes the last byte of an event's data, so that the data is not
+// valid JSON.
 var Malformed = &Fault{
 	Name: "malformed", Doc: "the data of an event is truncated JSON", Category: CategoryProtocol,
 	Triggers: []string{"event"},

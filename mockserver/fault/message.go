@@ -2,8 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// unknownID is an id that no message and no tool call has. Faults put it into references to make
-// them refer to nothing.
+// unknownID is an id that no message and no tool call has. Faults use it as the target of
+// references that must not refer to anything.
 const unknownID = "nobody-told-of-this"
 
 // isMessageStart reports whether e starts a message or reasoning.
@@ -16,8 +16,8 @@ func isMessageEnd(e *spec.Event) bool {
 	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
 }
 
-// UnknownMessage is the fault that changes the message id of a delta to one of which no message
-// was started.
+// UnknownMessage is the fault that changes the message id of a delta to the id of a message that
+// was never started.
 var UnknownMessage = &Fault{
 	Name: "unknown-message", Doc: "a delta names a message that was never started", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageDelta}, Triggers: []string{"event"},

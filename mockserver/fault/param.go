@@ -11,11 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxTextSize is how many bytes the value of a text parameter may have.
+// maxTextSize is the maximum length of the value of a text parameter, in bytes.
 const maxTextSize = 4096
 
-// parse converts text to the type of the parameter. It returns an error, without the name of the
-// parameter, if text has the wrong type, is out of bounds or fails the parameter's own validation.
+// parse converts text to a value of the parameter's type. It returns an error if text has the wrong
+// type, is out of bounds or fails the parameter's own validation. The error does not contain the
+// name of the parameter.
 func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
 	switch p.Type {
@@ -41,8 +42,9 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// validateText returns an error if text is not allowed as the value of a text parameter: not in
-// Enum, too long, not printable or refused by Validate.
+// validateText returns an error if text is not a valid value of the parameter, which has the type
+// text: if Enum is not empty and does not contain it, if it is too long or not printable, or if
+// Validate refuses it.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
 		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))
@@ -59,15 +61,15 @@ func (p Param) validateText(text string) error {
 	return nil
 }
 
-// parseInt converts Min or Max of an int parameter. It returns 0 for "", which means that there is
-// no bound.
+// parseInt returns s, the Min or Max of an int parameter, as an integer. It returns 0 if s is "",
+// which means that there is no bound; the caller must check for that.
 func (p Param) parseInt(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// parseDuration converts Min or Max of a duration parameter. It returns 0 for "", which means that
-// there is no bound.
+// parseDuration returns s, the Min or Max of a duration parameter, as a duration. It returns 0 if s
+// is "", which means that there is no bound; the caller must check for that.
 func (p Param) parseDuration(s string) time.Duration {
 	d, _ := time.ParseDuration(s)
 	return d

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxSpecs is how many faults one header may list.
+// maxSpecs is the maximum number of faults in a list that [Parse] accepts.
 const maxSpecs = 32
 
 // Parse parses the fault list of a header or command line. Faults are separated by commas;
@@ -17,8 +17,8 @@ const maxSpecs = 32
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
 //
-// It returns an error if the syntax is invalid, a fault or parameter is unknown, a value is
-// invalid or there are more than 32 faults.
+// For an empty list it returns nil. It returns an error if the syntax is invalid, a fault or
+// parameter is unknown, a value is invalid or there are more than 32 faults.
 func Parse(header string) (specs []Spec, err error) {
 	rest := strings.TrimSpace(header)
 	for rest != "" {
@@ -55,8 +55,8 @@ func Parse(header string) (specs []Spec, err error) {
 	return specs, nil
 }
 
-// parseName parses the name of a fault at the beginning of s. rest is what follows: "", or text
-// that begins with a comma or semicolon. It returns an error if the name is empty.
+// parseName parses the name of a fault at the beginning of s. rest is the text after the name: "",
+// or text that begins with a comma or semicolon. parseName returns an error if the name is empty.
 func parseName(s string) (name, rest string, err error) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
@@ -68,9 +68,10 @@ func parseName(s string) (name, rest string, err error) {
 	return name, s[i:], nil
 }
 
-// parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted.
-// rest is what follows: "", or text that begins with a comma or semicolon. It returns an error if
-// the equals sign, the key or a closing quote is missing.
+// parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted. rest
+// is the text after the setting: "", or text that begins with a comma or semicolon. parseSetting
+// returns an error if the equals sign, the key or a closing quote is missing, or if anything else
+// follows the closing quote.
 func parseSetting(s string) (key, text, rest string, err error) {
 	key, s, ok := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)
@@ -121,8 +122,9 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue returns text as [Parse] reads it: in double quotes if it is empty or has characters
-// with a meaning in that syntax, and unchanged otherwise.
+// quoteValue returns text in the form in which [Parse] reads a value. That is text in double quotes
+// if it is empty, begins or ends with white space, or has characters with a meaning in that syntax.
+// Otherwise it is text itself.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text
@@ -130,7 +132,8 @@ func quoteValue(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// MarshalText implements encoding.TextMarshaler. It returns the result of [Spec.String].
+// MarshalText implements encoding.TextMarshaler. It returns the result of [Spec.String] and no
+// error.
 func (u Spec) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler. It returns an error and leaves u unchanged

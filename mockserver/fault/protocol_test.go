@@ -39,7 +39,8 @@ func exampleRun() []spec.Event {
 	return append(list, spec.Event{Kind: spec.Done})
 }
 
-// describeEvent returns a short description of an event.
+// describeEvent returns the kind, ids and text of an event and its parts on one line, and other
+// fields if they differ from those of exampleRun.
 func describeEvent(e spec.Event) string {
 	words := []string{string(e.Kind)}
 	for _, w := range []string{e.Message, e.Call, e.Text} {
@@ -58,7 +59,8 @@ func describeEvent(e spec.Event) string {
 	return strings.Join(words, " ")
 }
 
-// applyEffect returns the events that a fault emits for the given events.
+// applyEffect returns the events that a fault with the given effect emits for a run of the given
+// events. It does not modify these.
 func applyEffect(effect fault.Effect, events []spec.Event) (out []spec.Event) {
 	tell := func(e *spec.Event) { out = append(out, *e) }
 	for i := range events {
@@ -71,8 +73,9 @@ func applyEffect(effect fault.Effect, events []spec.Event) (out []spec.Event) {
 	return out
 }
 
-// diffLines returns the removed (-) and added (+) lines, each with the number of preceding
-// lines of before.
+// diffLines returns the lines of before that are missing in after, marked with "-", and the
+// additional lines of after, marked with "+". The number behind the mark is the number of preceding
+// lines of before. If both lists are equal, the result is nil.
 func diffLines(before, after []string) (out []string) {
 	// Lengths of the longest common subsequences.
 	best := make([][]int, len(before)+1)
@@ -111,8 +114,9 @@ const (
 	stacked   = "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 )
 
-// The changes that each fault makes to exampleRun. The sequence numbers stay consecutive
-// unless seqs is set.
+// protocolCases lists the changes that each fault makes to exampleRun, as returned by diffLines.
+// seqs contains the sequence numbers that are sent; if it is "", they must be consecutive, starting
+// at 0.
 var protocolCases = []struct {
 	use  string
 	want []string

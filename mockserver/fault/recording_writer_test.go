@@ -48,7 +48,7 @@ func (t *recordingWriter) Sleep(d time.Duration) error {
 	return nil
 }
 
-// pass advances the clock by d.
+// pass advances the clock by d and calls the functions whose time has come.
 func (t *recordingWriter) pass(d time.Duration) {
 	t.now += d
 	for at, f := range t.timers {
@@ -74,10 +74,11 @@ func (t *recordingWriter) After(d time.Duration, f func()) {
 	t.timers[d] = f
 }
 
-// sent returns all data that was flushed.
+// sent returns all data that was flushed, joined to one string.
 func (t *recordingWriter) sent() string { return strings.Join(t.segments, "") }
 
-// send writes frames to body at intervals of step, flushing after each as servers do.
+// send writes frames to body at intervals of step, flushing after each as servers do, and closes
+// body. It stops when the stream is ended or body returns an error.
 func (t *recordingWriter) send(body fault.FrameWriter, step time.Duration, frames ...string) {
 	n := 0
 	for _, f := range frames {

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// The refusal or response head that each fault sends.
+// responseCases lists the refusal or the response head that each fault sends.
 var responseCases = []struct {
 	use    string
 	refuse fault.Refusal
@@ -57,7 +57,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// Where a stream is resumed after event 5 of 9.
+// resumeCases lists the results of OnResume for each fault if the cursor is that of event 5 and the
+// last event is 9.
 var resumeCases = []struct {
 	use  string
 	from int64

@@ -36,8 +36,8 @@ var ResumeExpired = &Fault{
 	NewEffect:     overrideResume(func(at, _ int64) (int64, bool) { return at, false }),
 }
 
-// ResumeNewer is the fault that resumes a stream after the latest event, so that those between the
-// cursor and the request are missing.
+// ResumeNewer is the fault that resumes a stream after the latest event, so that the events between
+// the cursor and the request are missing.
 var ResumeNewer = &Fault{
 	Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -45,8 +45,8 @@ var ResumeNewer = &Fault{
 	NewEffect:     overrideResume(func(_, last int64) (int64, bool) { return last, true }),
 }
 
-// overrideResume returns a value for [Fault.NewEffect]: the effect chooses by f the position from
-// which a stream is resumed; see [Effect.OnResume].
+// overrideResume returns a value for [Fault.NewEffect]. The effect calls f to determine the
+// position from which a stream is resumed; see [Effect.OnResume].
 func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	return func(Args) Effect { return Effect{OnResume: f} }
 }

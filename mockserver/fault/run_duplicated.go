@@ -2,8 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// DoubleStart is the fault that repeats the start event of a run after the first event that is not
-// about the run itself.
+// DoubleStart is the fault that sends the start event of a run again, after the first event of its
+// content, such as the start of a message.
 var DoubleStart = &Fault{
 	Name: "double-start", Doc: "the start event of the run is repeated after its first content", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart}, Triggers: []string{"event"},

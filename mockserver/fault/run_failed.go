@@ -73,9 +73,9 @@ var StackTrace = &Fault{
 	}),
 }
 
-// failRun returns a value for [Fault.NewEffect]: the effect replaces the event at the trigger by
-// an error event with the text that the function text returns, and drops what follows. If no
-// trigger is set, the run fails before the second event that is not about the run itself.
+// failRun returns a value for [Fault.NewEffect]. The effect sends an error event with the text
+// text(a) in place of the event at the trigger and of all later ones. If no trigger is set, the run
+// fails at its second event of content, or at its terminal event if that comes first.
 func failRun(text func(Args) string) func(Args) Effect {
 	return func(a Args) Effect {
 		n, contentEvents, failed := -1, 0, false

@@ -2,8 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// StartLate is the fault that sends the first event that is not about the run itself before the
-// start event of the run.
+// StartLate is the fault that sends the first event of a run's content, such as the start of a
+// message, before the start event of the run.
 var StartLate = &Fault{
 	Name: "start-late", Doc: "the event after the start of the run is sent before it", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart},

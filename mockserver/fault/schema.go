@@ -2,8 +2,7 @@ package fault
 
 import "encoding/json"
 
-// memberParam is the parameter by which faults let the user choose the JSON member that they
-// change.
+// memberParam is the parameter that selects the JSON member that a fault changes.
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
 // MissingMember is the fault that removes a member from the JSON data of an event.
@@ -48,9 +47,9 @@ var WrongValue = &Fault{
 	}),
 }
 
-// editMember returns a value for [Fault.NewEffect]: the effect calls change with the members of
-// the first frame that has the member that chooseMember selects, and with the name of that member,
-// and sends the frame with the changed members.
+// editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
+// the member that chooseMember selects. change edits the members m of that data in place; name is
+// the name of the selected member.
 func editMember(change func(m map[string]json.RawMessage, name string)) func(Args) Effect {
 	return editFrame(func(a Args, frame, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)

@@ -19,8 +19,8 @@ var SentinelTwice = &Fault{
 	NewEffect:     duplicateFirst(OfKind(spec.Done)),
 }
 
-// InterruptNotLast is the fault that sends a message after an interrupt, with which a run must
-// stop.
+// InterruptNotLast is the fault that sends a message delta after an interrupt, although a run must
+// stop with the interrupt.
 var InterruptNotLast = &Fault{
 	Name: "interrupt-not-last", Doc: "the run sends a message after an interrupt", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Interrupt, spec.MessageDelta},

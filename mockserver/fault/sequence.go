@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// SeqSkipped is the fault that leaves out one sequence number and adds 1 to all that follow.
+// SeqSkipped is the fault that leaves out one sequence number, so that all later numbers are too
+// high by 1.
 var SeqSkipped = &Fault{
 	Name: "seq-skipped", Doc: "the sequence numbers skip one; with event=0 they begin at 1", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotSeq}, Triggers: []string{"event"},
@@ -10,8 +11,8 @@ var SeqSkipped = &Fault{
 	NewEffect: shiftNumbers(1),
 }
 
-// SeqRepeated is the fault that gives an event the sequence number of the event before it and
-// subtracts 1 from all that follow.
+// SeqRepeated is the fault that gives an event the sequence number of the preceding event, so that
+// all later numbers are too low by 1.
 var SeqRepeated = &Fault{
 	Name: "seq-repeated", Doc: "two different events have the same sequence number", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotSeq}, Triggers: []string{"event"},
@@ -19,9 +20,9 @@ var SeqRepeated = &Fault{
 	NewEffect: shiftNumbers(-1),
 }
 
-// shiftNumbers returns a value for [Fault.NewEffect]: the effect adds by to all sequence numbers
-// from the trigger on or, if none is set, from the first text delta on. No number becomes
-// negative.
+// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds the value of the parameter by
+// to all sequence numbers from the trigger on or, if no trigger is set, from the first text delta
+// on. If the first of these numbers would become negative, none is changed.
 func shiftNumbers(by int64) func(Args) Effect {
 	return func(a Args) Effect {
 		var s renumberer

@@ -13,8 +13,8 @@ import (
 )
 
 // A Spec is a fault together with its trigger and parameters. [FromYAML] and [Parse] return
-// validated values. A composite literal must set Trigger, to [NoTrigger] for a fault without one,
-// because the zero Trigger means "before event 0".
+// validated values. A composite literal must always set Trigger: the zero Trigger means "before
+// event 0", and [NoTrigger] means that there is no trigger.
 type Spec struct {
 	Fault   *Fault
 	Trigger Trigger
@@ -22,8 +22,8 @@ type Spec struct {
 	params map[string]paramValue // parameters without an entry have their defaults
 }
 
-// A paramValue is the value of a parameter. Which field holds it depends on the type of
-// the parameter.
+// A paramValue is the value of a parameter. The field text is always set; number is set for an int
+// and duration for a duration.
 type paramValue struct {
 	text     string // the value as text, set for all types
 	number   int
@@ -36,7 +36,8 @@ func NoTrigger() Trigger { return Trigger{Event: -1, Byte: -1, Time: -1} }
 // IsSet reports whether the trigger names a position, that is whether one of its fields is set.
 func (p Trigger) IsSet() bool { return p.Event >= 0 || p.Byte >= 0 || p.Time >= 0 }
 
-// String returns the trigger in the syntax of [Parse], such as "event=3", or "" if none is set.
+// String returns the trigger in the syntax of [Parse], such as "event=3". It returns "" if no field
+// is set.
 func (p Trigger) String() string {
 	switch {
 	case p.Event >= 0:
@@ -55,7 +56,7 @@ var commonParams = []Param{
 	{Name: "streams", Doc: "number of streams of a run that are affected, counted from the first; 0: all. The default is 1 for faults of the category wire and 0 for others", Type: "int", Min: "0", Max: "1000000"},
 }
 
-// triggerParams maps the name of each kind of trigger to its parameter.
+// triggerParams holds the parameter that sets each kind of trigger, by the name of the trigger.
 var triggerParams = map[string]Param{
 	"event": {Name: "event", Doc: "before the event with this number, from 0", Type: "int", Min: "0", Max: "1000000"},
 	"byte":  {Name: "byte", Doc: "after this number of bytes of the body", Type: "int", Min: "0", Max: "1000000000"},
@@ -77,8 +78,8 @@ func ByName(name string) (*Fault, error) {
 	return nil, fmt.Errorf("unknown fault %q%s", name, near.Suggest(name, names))
 }
 
-// AllParams returns the fault's own parameters, followed by its triggers and the
-// parameters that every fault has.
+// AllParams returns the parameters of the fault: its own, those that set its triggers and those
+// that every fault has, in this order.
 func (f *Fault) AllParams() []Param {
 	all := slices.Clone(f.Params)
 	for _, name := range f.Triggers {
@@ -87,8 +88,9 @@ func (f *Fault) AllParams() []Param {
 	return append(all, commonParams...)
 }
 
-// FromYAML returns the Spec of a named fault with arguments decoded from YAML or JSON. It
-// returns an error for an unknown fault or parameter and for an invalid value.
+// FromYAML returns the Spec of the fault with the given name. args holds the trigger and the
+// parameters, as decoded from YAML or JSON. FromYAML returns an error for an unknown fault or
+// parameter, an invalid value and a second trigger.
 func FromYAML(name string, args map[string]any) (Spec, error) {
 	settings := map[string]string{}
 	for key, v := range args {
@@ -101,7 +103,7 @@ func FromYAML(name string, args map[string]any) (Spec, error) {
 	return newSpec(name, settings)
 }
 
-// formatValue returns a decoded YAML or JSON value as the text that [Parse] reads; the items of a
+// formatValue returns v, a decoded YAML or JSON value, as the text of a parameter; the items of a
 // list are separated by spaces. It returns an error unless v is a scalar or a list of scalars.
 func formatValue(v any) (string, error) {
 	switch v := v.(type) {
@@ -153,8 +155,8 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// unknownKeyHint returns what to append to the error message for the unknown parameter key: a
-// suggestion, or the statement that the fault has no trigger. It returns "" if it knows neither.
+// unknownKeyHint returns the text to append to the error message for the unknown parameter key: a
+// suggestion, or the statement that the fault has no trigger. It returns "" if neither applies.
 func (f *Fault) unknownKeyHint(key string) string {
 	var names []string
 	for _, p := range f.AllParams() {
@@ -166,8 +168,9 @@ func (f *Fault) unknownKeyHint(key string) string {
 	return near.Suggest(key, names)
 }
 
-// setParam stores v as the parameter key or, if key is a kind of trigger, as the trigger. It
-// returns an error if a trigger was stored before.
+// setParam stores v as the trigger if key is a kind of trigger that the fault supports. Otherwise
+// it stores v as the parameter with the name key. It returns an error if v would be a second
+// trigger.
 func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v
@@ -187,8 +190,8 @@ func (u *Spec) setParam(key string, v paramValue) error {
 	return nil
 }
 
-// MaxStreams returns how many streams of a run the fault affects, counted from the first; 0 means
-// all.
+// MaxStreams returns the number of streams of a run that the fault affects, counted from the first
+// one. It returns 0 if the fault affects all streams.
 func (u Spec) MaxStreams() int {
 	if v, isSet := u.params["streams"]; isSet || u.Fault.Category != CategoryWire {
 		return v.number
@@ -196,8 +199,9 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect returns the effect of the fault on one response of the given run. All random choices
-// are drawn from r. The effect is empty if the parameter "chance" exempts this response.
+// NewEffect returns the effect of the fault on one response. thread and run are the ids of the
+// thread and the run to which the response belongs, and r is the source of all random choices. The
+// effect is empty if the parameter "chance" exempts this response.
 func (u Spec) NewEffect(r *rand.Rand, thread, run string) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= chance.number {
 		return Effect{}

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRefused checks that errors say what is wrong and what would be right.
+// TestRefused checks that each error of Parse describes what is wrong or what would be valid.
 func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"abrot":                            `did you mean abort?`,
@@ -79,7 +79,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFromYAML checks arguments of the types that decoders return.
+// TestFromYAML checks that FromYAML accepts arguments of the types that decoders return, and
+// refuses others.
 func TestFromYAML(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -105,7 +106,8 @@ func TestFromYAML(t *testing.T) {
 	}
 }
 
-// TestChance checks that the seed determines which requests are affected.
+// TestChance checks that the parameter chance is the approximate percentage of affected requests,
+// and that the seed determines which requests these are.
 func TestChance(t *testing.T) {
 	uses, err := fault.Parse("end-missing; chance=30")
 	if err != nil {
@@ -125,7 +127,8 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// TestStreams checks the number of streams that are affected, by category if not set.
+// TestStreams checks the result of MaxStreams. If the parameter streams is not set, it depends on
+// the category of the fault.
 func TestStreams(t *testing.T) {
 	for in, want := range map[string]int{"abort": 1, "abort; streams=0": 0, "abort; streams=3": 3, "end-missing": 0, "resume-lost": 0} {
 		uses, err := fault.Parse(in)
@@ -135,7 +138,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestCatalogue checks the entries of All.
+// TestCatalogue checks that the entries of All are complete and valid and have unique names.
 func TestCatalogue(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fault.All {

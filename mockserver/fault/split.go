@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Split is the fault that sends each frame in several segments. That is legal: it tests whether a
-// client joins what it reads.
+// Split is the fault that sends each frame in several segments, which is legal. It tests whether a
+// client joins the pieces that it reads.
 var Split = &Fault{
 	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{
@@ -47,7 +47,7 @@ var Split = &Fault{
 	},
 }
 
-// maxOffsets is how many byte offsets the parameter "at" of the fault Split may list.
+// maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault Split.
 const maxOffsets = 256
 
 // parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an
@@ -63,10 +63,10 @@ func parseOffsets(text string) (all []int, err error) {
 	return all, nil
 }
 
-// segmentEnds returns, in ascending order, the offsets at which a frame of length bytes is cut,
-// followed by length. The offsets are those in at, of which negative ones count from the end of
-// the frame and others outside of the frame are ignored. If at is empty, a cut is made every size
-// bytes.
+// segmentEnds returns the offsets at which the segments of a frame end, in ascending order; the
+// last one is length, the size of the frame in bytes. The frame is cut at the offsets in at:
+// negative ones count from its end, and those outside of the frame are ignored. If at is empty, the
+// frame is cut every size bytes instead.
 func segmentEnds(length int, at []int, size int) (ends []int) {
 	for _, n := range at {
 		if n < 0 {

@@ -2,8 +2,8 @@ package fault
 
 import "time"
 
-// StallEnd is the fault that stops sending at the trigger and keeps the connection open, for a
-// given time or until the client leaves.
+// StallEnd is the fault that stops sending at the trigger and keeps the connection open: for a
+// given time, after which the stream continues, or until the client leaves.
 var StallEnd = &Fault{
 	Name: "stall", Doc: "nothing more is sent, or not for a while, and the connection stays open", Category: CategoryWire,
 	Triggers: allTriggers,
@@ -24,8 +24,9 @@ var StallEnd = &Fault{
 	},
 }
 
-// pauseStream flushes what was written, waits for span and writes rest, the part of the current
-// frame that has not been written. It returns an error if the client leaves or the stream ends.
+// pauseStream flushes what was written, waits for the duration span and writes rest, the part of
+// the current frame that has not been written. It returns an error if the client leaves or the
+// stream ends.
 func pauseStream(c *triggeredWriter, rest []byte, span time.Duration) error {
 	if err := c.out.Flush(); err != nil {
 		return err

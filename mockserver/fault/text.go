@@ -3,7 +3,7 @@ package fault
 import "github.com/streamassay/streamassay/spec"
 
 // WrongText is the fault that appends a character to the text in the event that completes a text,
-// so that it differs from its deltas.
+// so that the completed text differs from the concatenated deltas.
 var WrongText = &Fault{
 	Name: "wrong-text", Doc: "the completed text differs from the concatenation of its deltas", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -41,8 +41,8 @@ var SummaryShort = &Fault{
 	}),
 }
 
-// changeTexts appends a character to each text in the parts of e, at any depth. The parts are
-// copied first.
+// changeTexts appends a character to each text in the parts of e, at any depth. It replaces e.Parts
+// by a changed copy, so that other events with the same parts are not affected.
 func changeTexts(e *spec.Event) {
 	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
 		if p.Text != "" {

@@ -3,7 +3,7 @@ package fault
 import "github.com/streamassay/streamassay/spec"
 
 // CreatedChanges is the fault that changes the creation time of a run in its terminal event, so
-// that it differs from that in earlier events.
+// that it differs from the creation time in earlier events.
 var CreatedChanges = &Fault{
 	Name: "created-changes", Doc: "the creation time of the run differs in its terminal event", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created"},
@@ -13,7 +13,8 @@ var CreatedChanges = &Fault{
 	}),
 }
 
-// CompletedEarly is the fault that sets the completion time of a run to before its creation time.
+// CompletedEarly is the fault that sets the completion time of a run to a time before the creation
+// of the run.
 var CompletedEarly = &Fault{
 	Name: "completed-early", Doc: "the completion time of the run is before its creation time", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created", "slot.completed"},

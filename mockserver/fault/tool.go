@@ -27,8 +27,8 @@ var ReusedCallID = &Fault{
 	NewEffect: duplicateFirst(OfKind(spec.ToolStart)),
 }
 
-// UnknownCall is the fault that changes the call id of an arguments delta to one of which no tool
-// call was started.
+// UnknownCall is the fault that changes the call id of an arguments delta to the id of a tool call
+// that was never started.
 var UnknownCall = &Fault{
 	Name: "unknown-call", Doc: "an arguments delta names a tool call that was never started", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolStart, spec.ToolDelta, spec.ToolEnd}, Triggers: []string{"event"},
@@ -62,9 +62,9 @@ var ArgumentsBroken = &Fault{
 	},
 }
 
-// mapEvent returns a copy of e in which change was applied to e and to its parts, at any depth.
-// Parts for which keep is false are left out. It returns e itself, without a call of change, if e
-// has no parts and is neither a tool call nor a tool result.
+// mapEvent returns a copy of e after change was applied to e and to its parts, at any depth. A part
+// for which change returns keep as false is left out. If e has no parts and is neither a tool call
+// nor a tool result, mapEvent returns e itself and does not call change.
 func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e

@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A triggeredWriter is a FrameWriter that passes frames on unchanged, except that it calls its
-// inject function once, at the position that the trigger names.
+// A triggeredWriter is a FrameWriter that passes frames on unchanged until the position of the
+// trigger is reached. There it calls its inject function once; after that it passes frames on
+// again.
 type triggeredWriter struct {
 	out         StreamWriter
 	beforeFrame int   // number of the frame before which to inject; -1: none
@@ -23,9 +24,10 @@ type triggeredWriter struct {
 	inject func(rest []byte) error
 }
 
-// newTriggeredWriter returns a triggeredWriter that writes to w. The fault occurs at the trigger
-// in a or, if none is set, before the second, third or fourth frame, chosen at random. The caller
-// must set the inject function, and isDue when the time of a time trigger has passed.
+// newTriggeredWriter returns a triggeredWriter that writes to w. The fault occurs at a.Trigger. If
+// that is not set, the fault occurs before the second, third or fourth frame, chosen at random. The
+// caller must set the inject function before the first frame, and must set isDue when the time of a
+// time trigger has passed.
 func newTriggeredWriter(w StreamWriter, a Args) *triggeredWriter {
 	c := &triggeredWriter{out: w, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte}
 	if !a.Trigger.IsSet() {
@@ -42,8 +44,9 @@ func randomBelow(r *rand.Rand, n int) int {
 	return r.IntN(n)
 }
 
-// WriteFrame writes frame, or calls inject if the position of the fault is reached. It returns the
-// first error of either.
+// WriteFrame writes frame. If the frame reaches the position of the fault, it writes only the bytes
+// before that position and calls inject with the rest of the frame. It returns the first error from
+// writing or from inject.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
@@ -61,8 +64,8 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
-// writeBytes writes p and adds its length to the bytes written, by which a byte trigger is
-// determined.
+// writeBytes writes p and adds its length to c.written, the number that is compared with a byte
+// trigger. It returns any error from the underlying writer.
 func (c *triggeredWriter) writeBytes(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -72,8 +75,8 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 	return err
 }
 
-// Close calls inject with nil if the stream was too short for a position that was chosen at
-// random, so that the fault occurs nevertheless.
+// Close calls inject with nil and returns its error if the stream was too short for a position that
+// was chosen at random, so that the fault occurs nevertheless. Otherwise it returns nil.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil
@@ -88,10 +91,10 @@ type frameFuncs struct {
 	close func() error // may be nil
 }
 
-// WriteFrame returns the result of the function frame.
+// WriteFrame calls b.frame and returns its error.
 func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
 
-// Close returns the result of the function close, or nil if there is none.
+// Close calls b.close and returns its error. If b.close is nil, it returns nil.
 func (b frameFuncs) Close() error {
 	if b.close == nil {
 		return nil
@@ -99,9 +102,9 @@ func (b frameFuncs) Close() error {
 	return b.close()
 }
 
-// hasReached returns a function that must be called with the number of each frame, or with -1 for
-// a comment. It reports whether the event number of the trigger has been reached; without an event
-// number it always reports true.
+// hasReached returns a function that reports whether a stream has reached the event number of the
+// trigger. The function must be called with the index of each frame, in order, or with -1 for a
+// comment. If the trigger has no event number, the function always returns true.
 func hasReached(at Trigger) func(n int) bool {
 	reached := at.Event <= 0
 	return func(n int) bool {
@@ -131,9 +134,9 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 	}
 }
 
-// injectAt returns an effect that calls inject once, at the trigger. rest is the part of the
-// current frame that has not been written, which inject must write; it is nil at the end of the
-// stream.
+// injectAt returns an effect that calls inject once, at the trigger. The function inject must write
+// rest, the part of the current frame that has not been written. At the end of the stream, rest is
+// nil.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a)

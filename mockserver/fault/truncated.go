@@ -15,8 +15,8 @@ var TornEnd = &Fault{
 	}),
 }
 
-// TornUTF8 is the fault that closes the connection in the middle of a multibyte character, which
-// it inserts if the frame has none.
+// TornUTF8 is the fault that closes the connection in the middle of a multibyte character. If the
+// frame has no such character, the fault inserts one.
 var TornUTF8 = &Fault{
 	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character, which is inserted if necessary", Category: CategoryWire,
 	Triggers:  []string{"event"},
@@ -24,9 +24,9 @@ var TornUTF8 = &Fault{
 	NewEffect: truncateFrame(cutInsideCharacter),
 }
 
-// truncateFrame returns a value for [Fault.NewEffect]: the effect sends only the beginning of a
-// frame, which part returns, and closes the connection. If the trigger is a number of bytes, the
-// connection is closed after exactly that number instead.
+// truncateFrame returns a value for [Fault.NewEffect]. At the trigger, the effect sends only the
+// beginning of a frame, part(frame), and closes the connection. If the trigger is a number of
+// bytes, the connection is closed after exactly that number instead.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -44,9 +44,9 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideCharacter returns the beginning of a frame up to and including the first byte of its
-// first multibyte character. If the frame has no such character, it returns the frame up to its
-// last quotation mark, followed by a part of one.
+// cutInsideCharacter returns the beginning of frame up to and including the first byte of its first
+// multibyte character. If the frame has no such character, it returns the bytes before the last
+// quotation mark, followed by the first two bytes of a three-byte character.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])

@@ -12,10 +12,11 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// Four frames and a comment, one each second.
+// sent contains the frames of a short stream: four frames with data, and a comment.
 var sent = []string{"id: 1\ndata: {\"a\":1}\n\n", "data: {\"b\":\"€\"}\n\n", ": hm\n\n", "id: 3\ndata: {\"c\":3}\n\n", "id: 4\ndata: {\"d\":4}\n\n"}
 
-// The segments that each fault sends and how it ends the stream. Nil segments: unchanged.
+// wireCases lists the segments in which each fault sends the frames in sent, one frame per second,
+// and how the fault ends the stream. If neither is given, the frames are sent unchanged.
 var wireCases = []struct {
 	use      string
 	segments []string
@@ -89,8 +90,8 @@ func TestTravels(t *testing.T) {
 	}
 }
 
-// TestAnywhere checks that without a trigger a fault is injected early in the stream, at a
-// position determined by the seed, and at the end of a shorter stream.
+// TestAnywhere checks that a fault without a trigger is injected early in the stream, at a position
+// that the seed determines, or at the end of a shorter stream.
 func TestAnywhere(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(20) {

@@ -22,8 +22,9 @@ var WrongThread = &Fault{
 	}),
 }
 
-// similarID returns an id that differs from id in one letter or digit, or is one character longer
-// if id has neither. It has the same form, so that only a comparison finds the difference.
+// similarID returns an id of the same form as the given one that differs from it in one letter or
+// digit, so that only a comparison finds the difference. If no character of id can be changed, the
+// result has an additional one.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {

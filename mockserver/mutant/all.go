@@ -6,7 +6,7 @@ package mutant
 
 import "slices"
 
-// All lists the mutants. To add a mutant, put a value into the list of its area.
+// All lists all mutants, area by area. To add a mutant, add it to the list of its area.
 var All = slices.Concat(
 	wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants,
 	echoMutants, schemaMutants,

@@ -15,7 +15,7 @@ import (
 )
 
 // concurrencyMutants are servers in which the end or the cancel of one run affects other runs of
-// its thread, or in which streams need an Accept header.
+// its thread, or which refuse streams without an Accept header.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -67,15 +67,16 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// A cancellableStreams holds the functions that end the open streams of runs, and which runs were
-// cancelled.
+// A cancellableStreams holds, for each run with an open stream, the function that ends the stream,
+// and the set of runs for which a cancel was requested. The mutex mu protects both.
 type cancellableStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread → run → function that ends its stream
 	canceled    map[string]bool                          // runs
 }
 
-// endOthers ends the streams of all runs of a thread except the named run. The caller holds n.mu.
+// endOthers ends the streams of all runs of a thread except the run with the given id. The caller
+// must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -84,8 +85,9 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd returns a middleware that calls ended after the terminal event of a run was sent. n
-// holds the open streams; canceled tells whether a cancel of the run was requested before.
+// onRunEnd returns a middleware that calls ended after it has sent the terminal event of a run. n
+// holds the open streams and is locked during the call; canceled reports whether a cancel of the
+// run was requested before.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next http.Handler) http.Handler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -141,9 +143,9 @@ func (o *runEndDetector) Write(data []byte) (int, error) {
 // Unwrap returns the wrapped writer, so that streams can be flushed.
 func (o *runEndDetector) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// redirectCancel returns a middleware that, for a request to cancel a run, cancels the runs that
-// which returns instead. which gets all runs that were started in the thread, oldest first, and the
-// run that the request names.
+// redirectCancel returns a middleware that changes which runs a cancel request cancels: the runs
+// which(runs, named) instead of the named one. The argument runs contains all runs that were
+// started in the thread, oldest first, and named is the run that the request names.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on content parts, grouped by what they demand. Each list holds the ids of one
-// demand in all catalogues.
+// The ids of the requirements on content parts, grouped by what they demand of a server. Each list
+// contains the requirements of all catalogues with the same demand.
 var (
 	reqDeltasJoin       = []string{"agentscope-java.content.concat", "agentscope.delta-concat"}
 	reqCompletedText    = []string{"agentscope-java.content.completed", "agentscope.delta-complete"}

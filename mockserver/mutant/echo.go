@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on the ids of runs and threads in events, grouped by what they demand. Each list
-// holds the ids of one demand in all catalogues.
+// The ids of the requirements on the ids of runs and threads in events, grouped by what they demand
+// of a server. Each list contains the requirements of all catalogues with the same demand.
 var (
 	reqEchoRun       = []string{"agentscope-java.resp.request-id", "agentscope.id-echo", "runs.create.run-echo", "runs.cancel.run-echo"}
 	reqEchoThread    = []string{"agentscope-java.resp.session", "agentscope.session-echo", "runs.create.thread-echo", "runs.cancel.thread-echo"}
@@ -48,11 +48,12 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// sessionIDMember matches the JSON member with which an event names its session.
+// sessionIDMember matches the JSON member of an event that contains the id of its session.
 var sessionIDMember = regexp.MustCompile(`"session_id":"[^"]*"`)
 
-// hideCreatedThread is a middleware that removes the session id from the events of runs whose
-// request named no session, so that the client does not learn the id that the server chose.
+// hideCreatedThread is a middleware for runs that were started by a request without a session id.
+// It removes the session id from the events of such a run, so that the client does not learn the id
+// that the server chose.
 func hideCreatedThread(next http.Handler) http.Handler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if v.event.Thread == "" && v.startsRun() {
@@ -62,8 +63,8 @@ func hideCreatedThread(next http.Handler) http.Handler {
 	})(next)
 }
 
-// An editingWriter is a response writer that passes each piece of the body through edit. The
-// servers of this project write each frame in one piece.
+// An editingWriter is a response writer that replaces each piece of the body by the result of edit.
+// A piece is a whole frame, because the servers of this project write each frame with one call.
 type editingWriter struct {
 	http.ResponseWriter
 	edit func(p []byte) []byte

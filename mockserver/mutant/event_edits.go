@@ -14,10 +14,9 @@ import (
 // A newEffect returns the effect of a fault on one response.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that sends, instead of each event of a run, the events that an edit
-// emits. begin returns the edit for one response. The emitted events get the sequence numbers of
-// the original ones in order, so that a fault that is not about sequence numbers does not show in
-// them.
+// editEvents returns a fault that replaces each event of a run by the events that an edit emits for
+// it. It calls begin once per response to get the edit. The emitted events are numbered like the
+// original ones, so that the sequence numbers stay correct whatever the edit does.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -40,7 +39,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEff
 	}
 }
 
-// dropEvents returns a fault that leaves out the events for which fits returns true.
+// dropEvents returns a fault that omits the events for which fits returns true.
 func dropEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -51,8 +50,8 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// insertAfter returns a fault that sends the events that more returns after each event for which
-// fits returns true.
+// insertAfter returns a fault that inserts the events more(e) after each event e for which fits
+// returns true.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -67,8 +66,8 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents returns a fault that sends each event for which fits returns true after the event that
-// follows it. No event is moved behind the end of its run.
+// swapEvents returns a fault that exchanges each event for which fits returns true with the next
+// event of the run. If that next event is the terminal one, the two keep their order.
 func swapEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -92,8 +91,8 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// firstOnly returns the fault that begin creates, limited in each run to the first event for which
-// fits returns true.
+// firstOnly returns a fault that begin creates and that affects only one event of each run: the
+// first for which fits returns true.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -107,20 +106,21 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal reports whether an event ends its run or its stream.
+// isTerminal reports whether e ends its run or its stream: whether it is a terminal event or the
+// sentinel.
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange returns a copy of event e after change has edited the copy.
+// withChange returns a copy of e to which change was applied. It does not modify e.
 func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	other := *e
 	change(&other)
 	return other
 }
 
-// changeNested calls change for an event and for all its parts, at any depth. It replaces the list
-// of parts by a copy first, so that other events with the same list are not affected.
+// changeNested applies change to e and to all its parts, at any depth. It copies the list of parts
+// first, so that other events with the same list are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {
@@ -134,7 +134,8 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber adds n to a decimal number. It returns a text that is not a number unchanged.
+// addToNumber returns the sum of n and the integer that the text number represents, as a decimal
+// text. If number is not an integer, it is returned unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that sends a changed copy of each event of a run for which fits
-// returns true; change edits the copy.
+// changeEvents returns a fault that changes each event for which fits returns true: it applies
+// change to a copy of the event and sends the copy instead.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -28,8 +28,9 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fa
 	}
 }
 
-// frameDataBounds returns the offsets at which the data of a frame begins and ends. The servers of
-// this project write the data on one line; ok is false if the frame has no such line.
+// frameDataBounds returns the offsets at which the data of a frame begins and ends, without the
+// line end. If the frame has no data line, ok is false. The data must be on one line, as the
+// servers of this project write it.
 func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	from = bytes.Index(frame, []byte("data: "))
 	if from < 0 {
@@ -43,16 +44,16 @@ func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	return from, from + n, true
 }
 
-// changeFrames returns a fault that sends, instead of each frame of a run, what change returns for
-// it.
+// changeFrames returns a fault that replaces each frame of a run by the result of change, which may
+// modify its argument.
 func changeFrames(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame returns a fault that sends an additional frame with the given data before the first
-// delta of each run.
+// insertFrame returns a fault that inserts a frame with the given data before the first text delta
+// of each run.
 func insertFrame(data string) newEffect {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -82,8 +83,8 @@ type lastFrameEditor struct {
 	onClose   func() error // called after the whole stream was sent; may be nil
 }
 
-// WriteFrame sends the frame that was held back, and holds back the new one. A comment, for which n
-// is negative, is sent at once.
+// WriteFrame sends the frame that was held back and holds back the new one. A comment, for which n
+// is negative, is sent at once. WriteFrame returns any error from sending.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -97,8 +98,8 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close edits and sends the frame that was held back, which is the last one, and then ends the
-// stream in the configured way. It returns the first error of writing to the client.
+// Close sends the last frame as changed by t.change. Then it calls onClose or, if that is nil, ends
+// the stream in the way that streamEnd names. It returns the first error.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {
@@ -117,8 +118,8 @@ func (t *lastFrameEditor) Close() error {
 	return t.out.Finish(t.streamEnd)
 }
 
-// changeLastFrame returns a fault that sends, instead of the last frame of every stream, what
-// change returns for it.
+// changeLastFrame returns a fault that replaces the last frame of every stream by the result of
+// change.
 func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -127,8 +128,8 @@ func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Ef
 	}
 }
 
-// changeComments returns a middleware that replaces each comment of a stream by what change returns
-// for it. If change returns nil, the comment is left out. r is the request for the stream.
+// changeComments returns a middleware that replaces each comment of a stream by the result of
+// change. If the result is nil, the comment is omitted. r is the request for the stream.
 func changeComments(change func(r *http.Request, comment []byte) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,8 +138,9 @@ func changeComments(change func(r *http.Request, comment []byte) []byte) middlew
 	}
 }
 
-// A commentEditor is a response writer that replaces comments by what change returns for them. The
-// servers of this project write each comment in one piece.
+// A commentEditor is a response writer that replaces each comment by the result of change, or omits
+// it if the result is nil. It recognizes comments because the servers of this project write each of
+// them with one call.
 type commentEditor struct {
 	http.ResponseWriter
 	request *http.Request

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// editHistories returns a middleware that lets edit change the JSON object m of each history that
-// the server returns. v is the request for the history.
+// editHistories returns a middleware that calls edit to change each history that the server
+// returns. m is the JSON object of the history, and v the request for it.
 func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.isOperation("history") && a.status == http.StatusOK {
@@ -23,8 +23,9 @@ func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	})
 }
 
-// editMessages returns a middleware that lets edit change each message m of a history, which has
-// the given role. If edit returns false, the message is left out.
+// editMessages returns a middleware that calls edit to change each message of the histories that
+// the server returns. m is the JSON object of the message, and role its role. If edit returns
+// false, the message is omitted.
 func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -36,8 +37,8 @@ func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	})
 }
 
-// editMessageTexts returns a middleware that passes the texts of all messages with the role of in
-// histories through edit.
+// editMessageTexts returns a middleware that replaces the text of each message in a history by the
+// result of edit. It affects only messages with the given role.
 func editMessageTexts(of string, edit func(text string) string) middleware {
 	return editMessages(func(role string, m map[string]any) bool {
 		if text, ok := m["content"].(string); ok && role == of {
@@ -47,17 +48,17 @@ func editMessageTexts(of string, edit func(text string) string) middleware {
 	})
 }
 
-// dropMessages returns a middleware that leaves the messages with the role of out of histories.
+// dropMessages returns a middleware that omits all messages with the given role from histories.
 func dropMessages(of string) middleware {
 	return editMessages(func(role string, _ map[string]any) bool { return role != of })
 }
 
-// historyMutants are servers whose histories have wrong messages, are those of another thread, or
-// are of the wrong day.
+// historyMutants are servers that return a history with wrong messages, the history of another
+// thread or the messages of another day.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
-// contain others than those that were sent.
+// contain them in altered form.
 var historyContentMutants = []*Mutant{
 	{
 		Name: "user-forgotten", Doc: "the user's messages are missing in the history",
@@ -143,8 +144,9 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// historyThreadMutants are servers that confuse the threads of histories: they return another
-// thread than the requested or latest one, mix threads, or describe a missing history wrongly.
+// historyThreadMutants are servers that confuse the threads of histories: they return the wrong
+// thread or none, mix the messages of several threads, or return a wrong history to a user without
+// threads.
 var historyThreadMutants = []*Mutant{
 	{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
@@ -230,8 +232,8 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// mixThreads returns a middleware that adds the messages of the user's other threads to the history
-// of a thread. into gets the messages of that history and tells whether to add to it.
+// mixThreads returns a middleware that adds the messages of the user's other threads to a history
+// if into(told) is true. The argument told contains the original messages of the history.
 func mixThreads(into func(told []any) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, page map[string]any) {
@@ -264,8 +266,8 @@ func mixThreads(into func(told []any) bool) middleware {
 	})
 }
 
-// shiftQueriedDay returns a middleware that shifts the day in requests for an earlier part of a
-// history by a number of days.
+// shiftQueriedDay returns a middleware for requests for a part of a history before a certain day.
+// It shifts that day by the given number of days.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryQuery(func(_ parsedRequest, q url.Values) {
 		if day, err := time.Parse(time.DateOnly, q.Get("before")); err == nil {
@@ -274,8 +276,9 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay returns a middleware that lets edit change the response to each request for the
-// part of a history before a day. before is that day and page the JSON object of the response.
+// editEarlierDay returns a middleware that calls edit to change the responses to requests for a
+// part of a history before a certain day. The parameter before is that day, and page the JSON
+// object of the response.
 func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	return editHistories(func(v parsedRequest, page map[string]any) {
 		if v.parsed().Day != "" {
@@ -284,23 +287,24 @@ func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	})
 }
 
-// dayBefore returns the day before the given day. Both have the form YYYY-MM-DD.
+// dayBefore returns the day that precedes the given one. Both have the form YYYY-MM-DD.
 func dayBefore(day string) string {
 	at, _ := time.Parse(time.DateOnly, day)
 	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
-// greetingMessages returns the messages of a history with a single greeting that was sent at the
-// given time. It has a uiSchema because one version of the protocol requires that member; the
-// others permit it.
+// greetingMessages returns the messages of a history that consists of a single greeting. The
+// parameter at is the timestamp of the greeting. The greeting has the member uiSchema because one
+// version of the protocol requires it and the others permit it.
 func greetingMessages(at string) []any {
 	return []any{map[string]any{
 		"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil,
 	}}
 }
 
-// shiftTimestamps returns a middleware that adds years and days to timestamps in histories. which
-// gets the index of a message, from 0, and tells whether to shift its timestamp.
+// shiftTimestamps returns a middleware that adds numbers of years and days to the timestamps of
+// messages in histories. It affects the message with the index i, starting at 0, only if which(i)
+// is true.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -314,8 +318,8 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages returns a middleware that sets the sequence number of each message in a history
-// to what number returns for the index of the message, from 0.
+// renumberMessages returns a middleware that changes the sequence number of each message in a
+// history to number(i), where i is the index of the message, starting at 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -327,8 +331,8 @@ func renumberMessages(number func(i int) int) middleware {
 	})
 }
 
-// historyDayMutants are servers whose histories have the wrong day, wrong timestamps or sequence
-// numbers, or say wrongly whether there are earlier days.
+// historyDayMutants are servers whose histories have a wrong day, wrong timestamps or wrong
+// sequence numbers, or wrongly report whether there are earlier days.
 var historyDayMutants = []*Mutant{
 	{
 		Name: "day-unread", Doc: "the latest day is returned for every requested day",

@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on runs, grouped by what they demand. Each list holds the ids of one demand in
-// all catalogues.
+// The ids of the requirements on runs, grouped by what they demand of a server. Each list contains
+// the requirements of all catalogues with the same demand.
 var (
 	reqRunFirst       = []string{"agentscope-java.resp.first"}
 	reqRunOpens       = []string{"agentscope-java.resp.created", "agentscope-java.resp.in-progress", "agentscope.response-first"}
@@ -32,8 +32,8 @@ var (
 	reqOwnRunOnly     = []string{"runs.stream.only-this-run", "runs.stream.run-id-equal", "runs.resume.filter"}
 )
 
-// alsoWithoutEnd are further checks that fail if no terminal event is sent: failures and cancels
-// are not reported either, and a stopped run does not say why it stopped.
+// alsoWithoutEnd lists further checks that fail if no terminal event is sent, such as those of
+// failures and cancels, which that event reports.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
@@ -224,7 +224,8 @@ var lifecycleMutants = []*Mutant{
 	},
 }
 
-// extraMessage returns the events of a message that nobody asked for, in the run of event e.
+// extraMessage returns the start and a delta of an additional message, which the prompt did not ask
+// for, in the run of e.
 func extraMessage(e *spec.Event) []spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []spec.Event{
@@ -233,7 +234,7 @@ func extraMessage(e *spec.Event) []spec.Event {
 	}
 }
 
-// stopAfter returns a fault that sends nothing after the first event of a run for which fits
+// stopAfter returns a fault that omits all events after the first one of a run for which fits
 // returns true.
 func stopAfter(fits func(*spec.Event) bool) newEffect {
 	return func(fault.Args) fault.Effect {
@@ -247,8 +248,8 @@ func stopAfter(fits func(*spec.Event) bool) newEffect {
 	}
 }
 
-// shiftCreated returns a fault in which each event of a run has an earlier creation time than the
-// event before.
+// shiftCreated returns a fault that changes the creation time of the run in each event, so that it
+// is earlier than in the preceding event.
 func shiftCreated() newEffect {
 	return func(fault.Args) fault.Effect {
 		n := int64(0)
@@ -280,8 +281,9 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIdleLimit returns a middleware that replaces the idle limit in a request for a stream, in
-// seconds, by what other returns for it; "" removes the limit.
+// changeIdleLimit returns a middleware that changes the idle limit in requests for a stream to
+// other(limit), where limit is the number of seconds that the client requested. The result ""
+// removes the limit. A request without a limit is not changed.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

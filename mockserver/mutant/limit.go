@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// editTooManyStreams returns a middleware that lets edit change each response a that refuses a
-// stream because the user has too many open. v is the refused request.
+// editTooManyStreams returns a middleware that calls edit to change the refusals of streams to
+// users who have too many open streams. a is the refusal and v the refused request.
 func editTooManyStreams(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editDenials(http.StatusTooManyRequests, edit)
 }

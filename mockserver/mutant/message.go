@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on messages, grouped by what they demand. Each list holds the ids of one demand
-// in all catalogues.
+// The ids of the requirements on messages, grouped by what they demand of a server. Each list
+// contains the requirements of all catalogues with the same demand.
 var (
 	reqMessageAnnounced = []string{"agentscope-java.msg.created", "agentscope-java.content.msgid", "agentscope-java.content.in-message", "agentscope.message-announced"}
 	reqMessageOpen      = []string{"agentscope-java.content.in-message", "agentscope.message-closed"}
@@ -142,8 +142,8 @@ var messageMutants = []*Mutant{
 func anyEvent(*spec.Event) bool { return true }
 
 // dropMessageIDs returns a fault that removes the message id from text deltas. If late is true, the
-// start of the message is sent only after its deltas; otherwise a second message is open at the
-// same time, so that it is unclear to which one a delta belongs.
+// start of the message is sent only after its deltas. Otherwise a second message is open at the
+// same time, so that it is unclear to which message a delta belongs.
 func dropMessageIDs(late bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event

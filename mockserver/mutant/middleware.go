@@ -22,7 +22,7 @@ import (
 // A middleware wraps the handler of a server in another handler.
 type middleware = func(next http.Handler) http.Handler
 
-// A parsedRequest is a request together with what it means in the dialect of the server.
+// A parsedRequest is an HTTP request together with its interpretation in the dialect of the server.
 type parsedRequest struct {
 	dialect     *dialect.Dialect
 	raw         spec.Request
@@ -31,8 +31,8 @@ type parsedRequest struct {
 	httpRequest *http.Request
 }
 
-// maxEagerBody is the largest body, in bytes, that is parsed before a middleware asks for the
-// parsed request. Parsing larger ones takes long and is often unnecessary.
+// maxEagerBody is the maximum size, in bytes, of a request body that is parsed at once. A larger
+// body is parsed only when a middleware asks for the result, because that takes long.
 const maxEagerBody = 1 << 20
 
 // maxRequestBody is the maximum size of a request body in bytes. No document of a dialect allows
@@ -42,9 +42,9 @@ const maxRequestBody = 32 << 20
 // A dialectNamer is a handler that can name the dialects it serves, such as a mock.
 type dialectNamer interface{ Dialects() []*dialect.Dialect }
 
-// interceptRequests returns a middleware that calls serve with each parsed request and the wrapped
-// handler. If the wrapped handler does not serve exactly one dialect, it is returned unchanged, so
-// the mutant survives.
+// interceptRequests returns a middleware that parses each request and calls serve with it; next is
+// the wrapped handler. A handler that does not serve exactly one dialect is not wrapped but
+// returned unchanged, so that the mutant survives.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next http.Handler) http.Handler {
 		server, ok := next.(dialectNamer)
@@ -63,8 +63,8 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
-// parseRequest returns the request r, whose body has been read, together with what it means in
-// dialect d.
+// parseRequest returns r with its interpretation in dialect d. The argument body is the body of r,
+// which has already been read.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := strings.TrimPrefix(r.URL.EscapedPath(), d.Base)
 	if r.URL.RawQuery != "" {
@@ -87,8 +87,8 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether the request is for the operation of the template with the name
-// phrase, such as "history".
+// isOperation reports whether the request is for a certain operation. phrase is the name of the
+// template of that operation, such as "history".
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
@@ -100,9 +100,8 @@ func (v parsedRequest) startsRun() bool {
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns how the document requires the request to be refused, as far as it is one
-// of the given requirements that says so. It returns nothing unless the request has exactly one
-// violation.
+// expectedRefusals returns the refusals that the document prescribes for the request because of the
+// given requirements. It returns nil unless the request has exactly one violation.
 func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.RefusalRequirement) {
 	if len(v.parsed().Violations) != 1 {
 		return nil
@@ -115,13 +114,14 @@ func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.Refus
 	return all
 }
 
-// exercises reports whether the request is valid and makes use of what a requirement is about, so
-// that its response can show whether the server meets that requirement.
+// exercises reports whether the request is valid and exercises the requirement with the given id,
+// so that the response shows whether the server meets that requirement.
 func (v parsedRequest) exercises(requirement string) bool {
 	return v.parsed().Valid() && slices.Contains(v.parsed().Exercised, requirement)
 }
 
-// withRequest returns r as an HTTP request to the same server, with the credentials of v.
+// withRequest returns an HTTP request with the method, target, header and body of r, to the server
+// of v and with the credentials of v. Credentials in r are ignored.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	out := v.httpRequest.Clone(v.httpRequest.Context())
 	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
@@ -149,8 +149,8 @@ type plainResponse struct {
 	body   []byte
 }
 
-// editResponses returns a middleware that lets edit change each response a that is not a stream,
-// before it is sent. v is the request.
+// editResponses returns a middleware that calls edit to change each response before it is sent,
+// except streams. a is the response and v the request.
 func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -179,8 +179,8 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// editJSON lets edit change the members m of the body, if it is a JSON object. Other bodies stay as
-// they are.
+// editJSON calls edit to change the members of the body in place, if the body is a JSON object. Any
+// other body stays unchanged.
 func (a *plainResponse) editJSON(edit func(m map[string]any)) {
 	var m map[string]any
 	in := json.NewDecoder(bytes.NewReader(a.body))
@@ -248,8 +248,9 @@ type threadRegistry struct {
 	firstUser string // the user who started the first thread
 }
 
-// trackThreads returns the middleware that with creates, with a registry in which all threads are
-// recorded when their first run is started.
+// trackThreads returns a middleware that records each thread in a registry when the first run of
+// the thread is started. Requests are then served by the middleware with(m), where m is the
+// registry.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next http.Handler) http.Handler {
 		m := &threadRegistry{ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]any{}}
@@ -281,8 +282,8 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryQuery returns a middleware that lets edit change the query parameters q of each valid
-// request v for a history.
+// editHistoryQuery returns a middleware that calls edit to change the query parameters of each
+// valid request for a history. q contains these parameters, and v is the request.
 func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

@@ -36,7 +36,7 @@ type Mutant struct {
 	KilledBy map[string]string
 	// AlsoFails are checks, or globs of them, that rightly fail as well; a comment says why.
 	AlsoFails []string
-	// ExceptIn are dialects, or globs of them, in which the defect is none; a comment says why.
+	// ExceptIn are dialects, or globs of them, that permit the behavior; a comment says why.
 	ExceptIn []string
 
 	// Exactly one of these is set.
@@ -55,7 +55,8 @@ func matchesAny(globs []string, id string) bool {
 }
 
 // Requirements returns the requirements of dialect d that the mutant violates and that checks
-// serve. Requirements of level MAY are left out, since they cannot be violated.
+// serve. It leaves out requirements of level MAY, since these cannot be violated. If the dialect is
+// one of m.ExceptIn, it returns nil.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	if matchesAny(m.ExceptIn, d.Name) {
 		return nil
@@ -68,12 +69,12 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	return requirements
 }
 
-// AppliesTo reports whether the mutant is played in dialect d: it violates a requirement there that
-// checks serve.
+// AppliesTo reports whether the mutant is run in dialect d: whether it violates at least one
+// requirement of the dialect that checks serve.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
 // Validate returns all errors in the definition of the mutant, such as a missing field or the name
-// of an unknown check. There are none if the definition is valid.
+// of an unknown check. It returns nil if the definition is valid.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
 		problems = append(problems, errors.New("one of Doc, Violates and KilledBy is not set"))
@@ -109,8 +110,8 @@ func (m *Mutant) Validate() (problems []error) {
 // JSON pointer.
 var location = regexp.MustCompile(`^(\*|\?|[a-z]+|[a-z*]+\.[a-z*-]+|/\S+)$`)
 
-// validateLocations returns an error if list, location patterns separated by spaces, is empty or
-// contains a malformed pattern.
+// validateLocations returns an error if list is empty or contains a malformed pattern. list holds
+// location patterns, separated by spaces, as in [Mutant.KilledBy].
 func validateLocations(list string) error {
 	locations := strings.Fields(list)
 	if len(locations) == 0 {
@@ -124,8 +125,8 @@ func validateLocations(list string) error {
 	return nil
 }
 
-// isAtLocation reports whether the evidence of a finding is at one of the locations in places,
-// which are patterns separated by spaces as in [Mutant.KilledBy].
+// isAtLocation reports whether the location of finding f matches one of the patterns in places,
+// which are separated by spaces as in [Mutant.KilledBy].
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||

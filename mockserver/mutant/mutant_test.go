@@ -18,7 +18,8 @@ import (
 
 var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// What the list says of the mutants is true of the catalogues and checks.
+// TestAll checks that each mutant has a valid definition, violates requirements of a catalogue and
+// applies to at least one dialect.
 func TestAll(t *testing.T) {
 	dialects, err := dialect.All()
 	if err != nil {
@@ -55,14 +56,15 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// expects says whether a check of m's serves a requirement in d that m breaks.
+// expects reports whether one of the checks in m.KilledBy serves a requirement of dialect d that
+// the mutant m violates.
 func expects(m *mutant.Mutant, d *dialect.Dialect) bool {
 	return slices.ContainsFunc(m.Requirements(d), func(r spec.Requirement) bool {
 		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.KilledBy[id] != "" })
 	})
 }
 
-// Two mutants at least are expected to be killed by each check.
+// TestEveryCheckHasMutants checks that each check is expected to kill at least two mutants.
 func TestEveryCheckHasMutants(t *testing.T) {
 	for _, c := range rules.All {
 		n := 0
@@ -77,7 +79,7 @@ func TestEveryCheckHasMutants(t *testing.T) {
 	}
 }
 
-// There are as many as were promised.
+// TestEnough checks that there are at least 150 mutants.
 func TestEnough(t *testing.T) {
 	if len(mutant.All) < 150 {
 		t.Errorf("there are %d mutants, and 150 are wanted", len(mutant.All))

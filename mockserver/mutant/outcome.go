@@ -52,9 +52,9 @@ func (o Outcome) Description() string {
 	return "survived"
 }
 
-// The settings of the suite and the server for every mutant: the longest time of an exchange, the
-// longest silence in it, the interval at which the server looks for new events, and the number of
-// streams that it grants a user.
+// Settings that are the same for every mutant. exchangeTimeout and idleTimeout limit the duration
+// of an exchange and of a silence within it. pollInterval is the interval at which the server looks
+// for new events, and streamLimit the number of streams that a user may have open.
 const (
 	exchangeTimeout = 20 * time.Second
 	idleTimeout     = 3 * time.Second
@@ -64,7 +64,7 @@ const (
 
 // RunOne runs the suite, with all capabilities claimed, against mutant m in dialect d. If m is nil,
 // it runs the suite against the correct server. It returns an error if the suite could not be run
-// to its end.
+// to its end, for example because ctx was cancelled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	h, shut, err := newServer(d, m)
 	if err != nil {
@@ -92,9 +92,10 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	return newOutcome(d, m, parts), nil
 }
 
-// skippedScenarios returns the names of the scenarios that cannot find the mutant. The scenario
-// that sends invalid requests takes as long as all others together, so it is played only if a check
-// of refusals or of accepted requests must find the mutant.
+// skippedScenarios returns the names of the scenarios to leave out because they cannot find the
+// mutant. The scenario that sends invalid requests takes as long as all others together, so it is
+// played only if a check of refusals or of accepted requests must find the mutant. If m is nil, no
+// scenario is left out.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -112,7 +113,8 @@ func bearerHeader(token string) spec.Header {
 }
 
 // newServer returns the handler of mutant m in dialect d, or of the correct server if m is nil, and
-// a function that shuts it down.
+// the function shut, which shuts the server down. It returns an error if the fault or the script of
+// the mutant is invalid or the server cannot be created.
 func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -147,8 +149,8 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
 
-// faultSpecs returns the faults that the mock injects for the mutant. There are none if the defect
-// is not a fault.
+// faultSpecs returns the faults that the mock injects for the mutant, or nil if the defect is not a
+// fault. It returns an error if m.Fault is invalid.
 func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	switch {
 	case m.Fault != "":
@@ -164,7 +166,8 @@ func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// loadScript returns the script of a mutant with other replies, or nil if the mutant has none.
+// loadScript returns the script of the mutant for dialect d, or nil if the mutant has none. It
+// returns an error if the script is invalid.
 func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	if m.Script == "" {
 		return nil, nil
@@ -178,8 +181,9 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome compares the results of the suite, one part per scenario, with what mutant m should
-// cause. If m is nil, no check should fail.
+// newOutcome returns the outcome of running the suite against mutant m in dialect d. parts contains
+// the result of each scenario. If m is nil, every failed check is an over-kill, because a correct
+// server must pass all of them.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -214,7 +218,7 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// firstMessage returns the message of the first finding of a result, or its note if it has no
+// firstMessage returns the message of the first finding in r, or the note of r if there are no
 // findings.
 func firstMessage(r spec.Result) string {
 	if len(r.Findings) > 0 {
@@ -234,9 +238,9 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	})
 }
 
-// violatesShared reports whether the mutant violates at least one of the failed requirements that
-// the check serves. It applies to findings that name no requirement, which concern all of these
-// requirements; for others it returns false.
+// violatesShared reports whether finding f names no requirement and the mutant violates one of the
+// failed requirements that the check serves. A finding that names no requirement concerns all of
+// these. For any other finding, violatesShared returns false.
 func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
 	if f.Event.Requirement != "" {
 		return false
@@ -246,10 +250,10 @@ func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
 	})
 }
 
-// overKills returns what should not have failed in result r: the id of the check, if it is not
-// expected to fail, or the requirements that the check accuses although the mutant meets them. A
-// check without findings accuses nothing, since a claim of the target that was not exercised is no
-// defect.
+// overKills returns what should not have failed in result r: the id of the check, if the check
+// should pass, or each requirement that a finding names although the mutant meets it. It returns
+// nil if there is nothing of that kind. A result without findings matters only if its verdict is
+// error, because a claimed capability that was not exercised is not a defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

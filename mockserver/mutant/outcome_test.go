@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// testMutant is what becomes of a mutant in a dialect.
+// testMutant runs the suite against mutant m in the dialect agkit@0.0.10 and returns the outcome.
 func testMutant(t *testing.T, m *mutant.Mutant) mutant.Outcome {
 	t.Helper()
 	d, err := dialect.Open("agkit@0.0.10")
@@ -26,7 +26,7 @@ func testMutant(t *testing.T, m *mutant.Mutant) mutant.Outcome {
 	return o
 }
 
-// A sentinel told twice is what the trials are made of: a clause, and a fault that breaks it.
+// sentinel returns a valid mutant for the tests to modify: a server that sends the sentinel twice.
 func sentinel() *mutant.Mutant {
 	return &mutant.Mutant{
 		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
@@ -35,7 +35,8 @@ func sentinel() *mutant.Mutant {
 	}
 }
 
-// What a trial says depends on what was expected, and not on whether anything is red.
+// TestTry checks that the description of an outcome depends on which checks and findings were
+// expected, and not only on whether any check failed.
 func TestTry(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m *mutant.Mutant)
@@ -59,7 +60,8 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// A mutant that says nonsense of itself is not played.
+// TestNonsense checks that RunOne fails for a mutant with an unknown fault, and that Validate
+// returns an error for each kind of invalid definition.
 func TestNonsense(t *testing.T) {
 	m := sentinel()
 	m.Fault = "no-such-fault"

@@ -14,8 +14,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// acceptInvalid returns a middleware that accepts requests that should be refused by the given
-// requirements. Instead of such a request it serves the last valid request for the same operation.
+// acceptInvalid returns a middleware that accepts requests that the server should refuse because of
+// the given requirements. Instead of such a request it serves the last valid request of the same
+// user for the same operation. If there was none, the request is refused.
 func acceptInvalid(requirements ...string) middleware {
 	return func(next http.Handler) http.Handler {
 		lastValid := lastValidRequests{}
@@ -33,8 +34,8 @@ func acceptInvalid(requirements ...string) middleware {
 	}
 }
 
-// A lastValidRequests holds, for each operation and user, the last valid request, both of each
-// thread and of all threads.
+// A lastValidRequests holds the last valid request for each operation, user and thread, and also
+// the last one for each operation and user in any thread.
 type lastValidRequests struct {
 	mu    sync.Mutex
 	byKey map[string]spec.Request
@@ -70,8 +71,8 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// refuseWithStatus returns a middleware that replaces the status of each refusal that the given
-// requirements are about.
+// refuseWithStatus returns a middleware that replaces the status of refusals by the given one. It
+// affects only refusals that the given requirements prescribe.
 func refuseWithStatus(status int, requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status >= 400 && len(v.expectedRefusals(requirements)) > 0 {
@@ -80,8 +81,8 @@ func refuseWithStatus(status int, requirements ...string) middleware {
 	})
 }
 
-// hideRefusalText returns a middleware that replaces the codes and texts that the given
-// requirements prescribe for refusals by others.
+// hideRefusalText returns a middleware that replaces codes and texts in refusals by meaningless
+// ones. It affects only codes and texts that the given requirements prescribe.
 func hideRefusalText(requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status < 400 {
@@ -98,9 +99,9 @@ func hideRefusalText(requirements ...string) middleware {
 	})
 }
 
-// refuseValid returns a middleware that has the server refuse the valid requests for which which
-// returns true. It makes the request invalid before the server sees it, so the refusal is the
-// server's own.
+// refuseValid returns a middleware that makes the server refuse a valid request v if which(v) is
+// true. It makes the request invalid before the server sees it, so that the refusal is the server's
+// own.
 func refuseValid(which func(v parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -113,8 +114,9 @@ func refuseValid(which func(v parsedRequest) bool) middleware {
 	})
 }
 
-// exercisesRequirement returns a function that reports whether a request makes use of what a
-// requirement is about. requirement is the id of the requirement or a glob of ids.
+// exercisesRequirement returns a function that reports whether a request exercises the given
+// requirement. The argument is the id of a requirement, or a glob of ids of which the request must
+// exercise at least one.
 func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool {
 		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool {
@@ -123,9 +125,9 @@ func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	}
 }
 
-// withDefect returns the request with a defect for which the server refuses it: a JSON body without
-// its last brace, otherwise a change that the document wants refused with status 400 or 422. It
-// returns false if there is no such change.
+// withDefect returns a variant of the request that the server refuses. If the body ends with a
+// brace, the variant lacks that brace. Otherwise the variant is one that the document requires to
+// be refused with status 400 or 422. If there is none, withDefect returns false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -142,9 +144,9 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// acceptingMutant returns a server that accepts requests that violate the given requirements.
-// others are the ids, separated by spaces, of requirements on the refusal itself, such as its code
-// and text, which the server thereby violates as well.
+// acceptingMutant returns a mutant that accepts requests that violate the given requirements.
+// others contains the ids, separated by spaces, of requirements on the refusal itself, such as its
+// code and text, which the mutant thereby violates, too.
 func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirements...),
@@ -153,8 +155,8 @@ func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	}
 }
 
-// wrongStatusMutant returns a server that refuses violations of the given requirements with the
-// given status instead of the one that they prescribe.
+// wrongStatusMutant returns a mutant that refuses violations of the given requirements with the
+// given status instead of the prescribed one.
 func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: requirements,
@@ -163,8 +165,9 @@ func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mu
 	}
 }
 
-// alsoViolating adds requirements to those that the mutant violates, and returns the mutant. It is
-// for requirements on the code of a refusal, which a refusal with an undocumented status lacks.
+// alsoViolating adds requirements to those that the mutant violates, and returns the mutant. The
+// requirements are those on the code of a refusal: a refusal with an undocumented status has no
+// code, so that the mutant violates them, too.
 func (m *Mutant) alsoViolating(requirements ...string) *Mutant {
 	m.Violates = append(m.Violates, requirements...)
 	return m
@@ -176,14 +179,14 @@ func (m *Mutant) alsoFailing(checks ...string) *Mutant {
 	return m
 }
 
-// exceptIn adds dialects in which the server is correct in spite of the change, and returns the
-// mutant.
+// exceptIn adds dialects that permit the behavior of the mutant, in which the mutant is therefore
+// not run, and returns the mutant.
 func (m *Mutant) exceptIn(dialects ...string) *Mutant {
 	m.ExceptIn = append(m.ExceptIn, dialects...)
 	return m
 }
 
-// wrongTextMutant returns a server whose refusals do not have the text or code that the given
+// wrongTextMutant returns a mutant whose refusals have another text or code than the given
 // requirements prescribe.
 func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
@@ -193,21 +196,23 @@ func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	}
 }
 
-// The requirements on the codes of refused requests to start a run. Most mutants that accept such a
-// request violate one of them as well.
+// The ids of the requirements on the codes in refusals of requests to start a run. Most mutants
+// that accept an invalid request violate one of these requirements, too.
 const (
 	inputCode    = "runs.errors.code-run-input"
 	messagesCode = "runs.errors.code-run-messages"
 )
 
-// refuseMutants are servers that each treat one kind of invalid request wrongly. They are defined
-// by the requirements behind the refusal, so they apply to every dialect that has one of these.
+// refuseMutants are servers that each handle one kind of invalid request wrongly. Each mutant is
+// defined by the requirements that prescribe the refusal, so it applies to every dialect that has
+// one of these requirements.
 var refuseMutants = slices.Concat(
 	refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants,
 )
 
-// refuseBodyMutants are servers that wrongly accept requests to start a run, or refuse them with a
-// wrong status, text or code, because of their body; messages have their own list.
+// refuseBodyMutants are servers that wrongly accept requests to start a run with an invalid body,
+// or refuse such requests with a wrong status, text or code. The list refuseMessageMutants is for
+// bodies with invalid messages.
 var refuseBodyMutants = []*Mutant{
 	acceptingMutant("takes-no-thread", "a run of no conversation is accepted", inputCode, "runs.create.thread-required"),
 	acceptingMutant("takes-any-thread", "a thread id that is not a UUID is accepted", inputCode+" runs.errors.text-thread", "runs.create.thread-uuid"),
@@ -239,8 +244,8 @@ var refuseBodyMutants = []*Mutant{
 	wrongTextMutant("input-without-code", "an invalid request is refused with an unknown code", inputCode),
 }
 
-// refuseMessageMutants are servers that wrongly accept requests to start a run with invalid
-// messages, or refuse them with a wrong status, text or code.
+// refuseMessageMutants are servers that wrongly accept requests to start a run if only the messages
+// in the body are invalid, or refuse such requests with a wrong status, text or code.
 var refuseMessageMutants = []*Mutant{
 	acceptingMutant("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
 	wrongStatusMutant(400, "messages-type-400", "messages that are not a list are refused with 400", "runs.create.messages-type"),
@@ -317,8 +322,8 @@ var refuseUploadMutants = []*Mutant{
 }
 
 // refuseOtherMutants are servers of the families other than runs that wrongly accept invalid
-// requests or refuse them with a wrong status. The documents of these families say less about
-// refusals.
+// requests or refuse them with a wrong status. The documents of these families specify fewer
+// properties of refusals.
 var refuseOtherMutants = []*Mutant{
 	acceptingMutant("takes-any-method", "another method is served like the one there is", "", "agkit.http.method"),
 	wrongStatusMutant(400, "method-400", "another method is refused with 400", "agkit.http.method"),

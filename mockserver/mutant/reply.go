@@ -11,11 +11,12 @@ import (
 	"sync"
 )
 
-// replyMutants are servers that respond to valid requests otherwise than promised, or refuse them.
+// replyMutants are servers that refuse valid requests, or respond to them in another way than the
+// document promises.
 var replyMutants = slices.Concat(replyStatusMutants, replyAcceptedMutants, replyHistoryMutants, replyAllowedMutants)
 
-// editPromisedReply returns a middleware that lets edit change each successful response to a valid
-// request that makes use of what a requirement is about.
+// editPromisedReply returns a middleware that calls edit to change each successful response to a
+// valid request that exercises the given requirement.
 func editPromisedReply(requirement string, edit func(a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.exercises(requirement) && a.status/100 == 2 {
@@ -84,9 +85,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes whether the response to a request to start a
-// run says that the thread of the run is new. isNew returns what it says; first tells whether this
-// is the first run of the thread, and known whether its history was requested before.
+// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: the
+// member created, which tells whether the thread of the run is new, becomes isNew(first, known).
+// The argument first tells whether the run is the first of its thread, and known whether the
+// history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -106,8 +108,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants are servers whose responses to requests to start a run say wrongly whether
-// the thread is new.
+// replyAcceptedMutants are servers whose responses to requests to start a run wrongly report
+// whether the thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
@@ -162,8 +164,9 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that reports a thread as not found until its first prompt has been
-// answered, if it was not found before that prompt.
+// hideUnanswered is a middleware that delays the appearance of threads in histories. If a thread
+// was reported as not found before its first prompt, it is reported as not found until that prompt
+// has been answered.
 var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	unknown := map[string]plainResponse{}
@@ -186,10 +189,10 @@ var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	})(next)
 }
 
-// rejectingMutant returns a server that refuses valid requests that make use of what a requirement
-// is about. others are the ids, separated by spaces, of requirements that it thereby violates as
-// well. The check refuse.as-documented may fail too: it compares an invalid request with its valid
-// counterpart, which this server may refuse.
+// rejectingMutant returns a mutant that refuses valid requests that exercise the given requirement.
+// others contains the ids, separated by spaces, of further requirements that the mutant thereby
+// violates. The check refuse.as-documented may fail, too: it compares an invalid request with its
+// valid counterpart, which this mutant may refuse.
 func rejectingMutant(name, doc string, others string, requirement string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirement),
@@ -199,13 +202,13 @@ func rejectingMutant(name, doc string, others string, requirement string) *Mutan
 	}
 }
 
-// everyRunRequirements are the ids of the requirements that every request to start a run makes use
-// of.
+// everyRunRequirements contains the ids, separated by spaces, of the requirements that every
+// request to start a run exercises.
 const everyRunRequirements = "runs.create.endpoint runs.create.status-202 runs.create.context-optional runs.create.state-any " +
 	"runs.create.tools-optional runs.create.mode-chat runs.create.user-text-form runs.create.forwarded-any"
 
 // replyAllowedMutants are servers that each refuse one kind of request that the document allows.
-// Such a refusal violates all requirements that the same requests make use of.
+// Such a refusal violates all requirements that requests of this kind exercise.
 var replyAllowedMutants = []*Mutant{
 	rejectingMutant("refuses-what-was-said", "a run with earlier messages is refused",
 		"runs.create.assistant-accept runs.create.toolcall-accept runs.create.tool-accept", "runs.create.system-accept"),

@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Summary returns one line with the numbers of mutants that were killed and not killed, of over-
-// kills, and of checks that have killed a mutant.
+// Summary returns one line with the numbers of mutants that were killed, of survivors, of mutants
+// with over-kills, and of checks that have killed a mutant.
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(Outcome) bool { return true })
 	survivors := r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })
@@ -50,8 +50,8 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether the report has more surviving mutants than survivors, or more mutants
-// with over-kills than over.
+// IsWorse reports whether the report has more survivors, or more mutants with over-kills, than the
+// given numbers.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
@@ -90,7 +90,7 @@ func (r *Report) killsBy(check string) (kills []checkKill) {
 	return kills
 }
 
-// Markdown returns the report as the document docs/mutants.md.
+// Markdown returns the report in Markdown, in the form of the document docs/mutants.md.
 func (r *Report) Markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s
@@ -111,8 +111,8 @@ green, and a canary has to die, or none of this counts. %d mutants, %d plays.
 	return b.Bytes()
 }
 
-// writeOutcomes writes a list of outcomes below a heading with the given title. say describes an
-// outcome.
+// writeOutcomes writes a list of outcomes below a heading with the given title. It uses say to
+// describe each outcome.
 func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, o := range list {
@@ -123,8 +123,8 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	}
 }
 
-// writeCounts writes a table with the number of mutants that each check killed, in all dialects and
-// in each.
+// writeCounts writes a table with the number of mutants that each check killed, in total and in
+// each dialect.
 func (r *Report) writeCounts(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
 	for _, d := range r.Dialects {

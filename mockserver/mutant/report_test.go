@@ -14,14 +14,16 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// outcomes are those of the first two mutants in the list, in two dialects.
+// outcomes returns a report with two outcomes. Their mutants are the first two in All, and their
+// dialects a@1 and b@1.
 func outcomes(first, second mutant.Outcome) *mutant.Report {
 	first.Mutant, second.Mutant = mutant.All[0].Name, mutant.All[1].Name
 	first.Dialect, second.Dialect = "a@1", "b@1"
 	return &mutant.Report{Outcomes: []mutant.Outcome{first, second}}
 }
 
-// The first line of the document says how many survive, and it can be read again.
+// TestHeadline checks that ParseSummary returns the numbers of survivors and over-kills that
+// Markdown has written, and that IsWorse compares these numbers.
 func TestHeadline(t *testing.T) {
 	killed := mutant.Outcome{KilledBy: []string{"wire.opens-stream"}}
 	over := mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
@@ -50,7 +52,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// The document names what is wrong, and the matrix who was killed by what.
+// TestDocument checks that the document lists the survivors, the over-kills, the mutants that each
+// check killed, and the defect of each mutant.
 func TestDocument(t *testing.T) {
 	text := string(outcomes(mutant.Outcome{}, mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}).Markdown())
 	for _, want := range []string{
@@ -66,8 +69,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// The committed document is of these mutants and checks: what came of them only playing
-// them says (make mutants), but none was added, taken away or changed since.
+// TestDocumentIsCurrent checks that the committed document docs/mutants.md covers exactly the
+// current mutants and checks. It does not run the mutants, which "make mutants" does.
 func TestDocumentIsCurrent(t *testing.T) {
 	text, err := os.ReadFile("../../docs/mutants.md")
 	if err != nil {

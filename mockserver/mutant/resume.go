@@ -11,16 +11,16 @@ import (
 	"sync"
 )
 
-// A streamEdit edits one stream. frame returns the frames that are sent instead of a frame, and end
-// returns those that are sent after the last one. If frame is nil, the stream is not edited; end
-// may be nil.
+// A streamEdit edits one stream: frame(f) returns the frames to send instead of the frame f, and
+// end() returns the frames to send after the last one. If frame is nil, the stream is not edited;
+// if end is nil, nothing is added.
 type streamEdit struct {
 	frame func(frame []byte) [][]byte
 	end   func() [][]byte
 }
 
-// editStreams returns a middleware that edits the streams of the server. begin returns the edit of
-// the stream that request v asks for.
+// editStreams returns a middleware that edits the streams of the server: begin(v) returns the edit
+// of the stream that is the response to request v.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		told := begin(v)
@@ -34,8 +34,9 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	})
 }
 
-// A frameEditingWriter is a response writer that splits the body of a stream into frames and sends what
-// its edit returns for each of them. Comments and other responses pass unchanged.
+// A frameEditingWriter is a response writer that edits a stream. It splits the body into frames and
+// sends the frames that the edit returns for each of them. Comments, and responses that are not
+// streams, pass unchanged.
 type frameEditingWriter struct {
 	http.ResponseWriter
 	edit      streamEdit
@@ -91,8 +92,9 @@ func (f *frameEditingWriter) finish() {
 	}
 }
 
-// editResumed returns a middleware that edits streams that are resumed from a cursor. begin returns
-// the edit of the stream that request v asks for; r holds the frames that were sent before.
+// editResumed returns a middleware that edits streams that are resumed from a cursor: begin(v, r)
+// returns the edit of the stream that is the response to request v. The argument r holds the frames
+// that were sent before, of all runs.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next http.Handler) http.Handler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -125,8 +127,8 @@ func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// findCursor returns the frame that has the cursor of request v, and its index among the frames of
-// the run. It returns nil and -1 if the run has sent no such frame.
+// findCursor returns the frame whose id is the cursor of request v, and the index of that frame
+// among the frames of the run. It returns nil and -1 if the run has sent no such frame.
 func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,15 +151,15 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit that sends, instead of each frame, the frames that the function frame
-// returns for its index n, from 0.
+// editByIndex returns an edit that replaces the frame f with the index n, starting at 0, by the
+// frames that frame(n, f) returns.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast returns an edit that sends, instead of the last frame of a stream, the frames that last
-// returns for it.
+// editLast returns an edit that replaces the last frame f of a stream by the frames that last(f)
+// returns.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -183,8 +185,8 @@ var resumeMutants = slices.Concat(
 	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
 )
 
-// resumeStartMutants are servers that resume a stream with a frame that the client has already
-// received.
+// resumeStartMutants are servers that repeat, in a resumed stream, a frame that the client has
+// already received.
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
@@ -339,8 +341,8 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that sends, instead of the last frame of a cancelled run, the
-// frames that last returns for it.
+// editCanceled returns a middleware that replaces the last frame f in the stream of a cancelled run
+// by the frames that last(f) returns.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex

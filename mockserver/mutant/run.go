@@ -50,10 +50,10 @@ type job struct {
 }
 
 // Run runs the suite against the selected mutants concurrently, and in each dialect also against a
-// correct server and the canary. A job whose outcome is not as expected is run again alone, and
-// that outcome counts, because a server that shares the machine with others may respond late. With
-// an error Run returns a report of the jobs that were completed, or nil if the options select no
-// mutant.
+// correct server and the canary. A server that shares the machine with others may respond late.
+// Therefore, a job whose outcome is not as expected is run again alone, and the second outcome
+// counts. If Run returns an error, the report covers the completed jobs, or is nil if the options
+// are invalid or select no mutant.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -76,8 +76,9 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return r, nil
 }
 
-// runJobs runs the jobs with the indexes in which, at most abreast at a time, and stores their
-// outcomes at the same indexes. It stops at the first error and returns it.
+// runJobs runs the jobs with the given indexes and stores each outcome at the same index of
+// outcomes. At most abreast jobs run at the same time. runJobs stops at the first error and returns
+// it.
 func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -177,8 +178,9 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	return jobs, nil
 }
 
-// newReport returns a report with the outcomes of the mutants. If correct servers failed a check or
-// canaries survived, the report says so in InvalidReasons.
+// newReport returns a report with the outcomes of the mutants. Outcomes of correct servers and
+// canaries are not part of the report; if a correct server failed a check or a canary survived,
+// InvalidReasons states that.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{Dialects: p.Dialects, IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
 	for _, o := range outcomes {
@@ -204,13 +206,14 @@ func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), Outcome.IsKilled)
 }
 
-// OverKills returns the outcomes in which a check failed, or accused a requirement, although the
-// mutant does not violate what it checks.
+// OverKills returns the outcomes with over-kills: a check failed that should not fail for the
+// mutant, or a finding named a requirement that the mutant does not violate.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }
 
-// mutantByName returns the mutant with the given name, which must exist.
+// mutantByName returns the mutant with the given name. It panics if there is no such mutant in
+// [All].
 func mutantByName(name string) *Mutant {
 	return All[slices.IndexFunc(All, func(m *Mutant) bool { return m.Name == name })]
 }

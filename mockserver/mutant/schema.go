@@ -12,10 +12,11 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// A jsonObject is the decoded JSON object in the data of a frame, or an object inside it.
+// A jsonObject is the decoded JSON object in the data of a frame, or an object nested in it.
 type jsonObject = map[string]any
 
-// editFrameData returns a fault that lets change edit the data of each frame that is a JSON object.
+// editFrameData returns a fault that calls change to edit the data of each frame. Data that is not
+// a JSON object stays unchanged.
 func editFrameData(change func(o jsonObject)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) {
@@ -35,8 +36,8 @@ func editFrameData(change func(o jsonObject)) newEffect {
 	}
 }
 
-// editObjects returns a fault that lets change edit the data of each frame whose member object or
-// type has the value what, such as "message".
+// editObjects returns a fault that calls change to edit the data of certain frames: those whose
+// member "object" or "type" equals the parameter what, such as "message".
 func editObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) {
 		if o["object"] == what || o["type"] == what {
@@ -45,8 +46,8 @@ func editObjects(what string, change func(o jsonObject)) newEffect {
 	})
 }
 
-// editNestedObjects returns a fault that lets change edit each object in a frame, at any depth,
-// whose member object or type has the value what.
+// editNestedObjects returns a fault that calls change to edit certain objects in the data of
+// frames, at any depth: those whose member "object" or "type" equals the parameter what.
 func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	var look func(v any)
 	look = func(v any) {
@@ -67,8 +68,9 @@ func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) { look(o) })
 }
 
-// findMember returns the first of the given names that is a member of the object, or "" if none is.
-// The same member has different names in different dialects, such as created_at and createdAt.
+// findMember returns the first of the given names that is a member of o, or "" if there is none. It
+// takes several names because the same member has different names in different dialects, such as
+// created_at and createdAt.
 func findMember(o jsonObject, names ...string) string {
 	for _, name := range names {
 		if _, there := o[name]; there {
@@ -78,8 +80,8 @@ func findMember(o jsonObject, names ...string) string {
 	return ""
 }
 
-// setMember returns an edit that sets the first of the named members that an object has to value.
-// It does nothing if the object has none of them or the member is null.
+// setMember returns an edit that changes one member of an object to the given value: the first of
+// the named members that exists. It does nothing if none of them exists or that member is null.
 func setMember(value any, names ...string) func(o jsonObject) {
 	return func(o jsonObject) {
 		if name := findMember(o, names...); name != "" && o[name] != nil {
@@ -88,13 +90,14 @@ func setMember(value any, names ...string) func(o jsonObject) {
 	}
 }
 
-// deleteMember returns an edit that removes the first of the named members that an object has.
+// deleteMember returns an edit that removes one member of an object: the first of the named members
+// that exists. It does nothing if none of them exists.
 func deleteMember(names ...string) func(o jsonObject) {
 	return func(o jsonObject) { delete(o, findMember(o, names...)) }
 }
 
-// editInside returns an edit that applies change to the object in the named member of an object. It
-// does nothing if the member is not an object.
+// editInside returns an edit that applies change to the value of the named member of an object. It
+// does nothing if that value is not itself an object.
 func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
 	return func(o jsonObject) {
 		if inner, ok := o[name].(jsonObject); ok {

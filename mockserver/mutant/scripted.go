@@ -6,7 +6,8 @@ package mutant
 
 import "slices"
 
-// promptRequirements returns the ids of the requirements that a target follows a test prompt.
+// promptRequirements returns the ids of the requirements that oblige an agent to follow the given
+// test prompt, one for each of the families.
 func promptRequirements(prompt string, families ...string) (requirements []string) {
 	for _, f := range families {
 		requirements = append(requirements, f+".scripted."+prompt)
@@ -14,14 +15,15 @@ func promptRequirements(prompt string, families ...string) (requirements []strin
 	return requirements
 }
 
-// replyScript returns a script that replies to a prompt, matched by a regular expression,
-// differently than the prompt asks. The streams are valid; only their content is wrong.
+// replyScript returns a script that answers a test prompt with reply, which is not what the prompt
+// asks for. The argument prompt is a regular expression for the beginning of the prompt, after
+// "conformance:". The streams are valid; only their content is wrong.
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }
 
-// The families whose dialects have words for most things, and those that have also words
-// for messages, for contents, for calls of the client's.
+// Lists of families, by what their dialects can express. allFamilies contains all families. The
+// other lists contain those with separate messages, content parts and calls of client tools.
 var (
 	allFamilies        = []string{"agentscope-java", "agentscope", "agkit", "runs"}
 	messageFamilies    = []string{"agentscope-java", "agentscope", "runs"}
@@ -29,8 +31,8 @@ var (
 	clientCallFamilies = []string{"agentscope-java", "agentscope", "agkit"}
 )
 
-// The requirements on failed runs, grouped by what they demand. Each list holds the ids of one
-// demand in all catalogues.
+// The ids of the requirements on failed runs, grouped by what they demand of a server. Each list
+// contains the requirements of all catalogues with the same demand.
 var (
 	reqErrorVisible = []string{"agentscope-java.err.object", "agentscope.error-reported", "agkit.error.visible", "runs.stream.error-visible"}
 	reqNoStackTrace = []string{"agentscope.no-stack-trace", "agkit.error.no-stack", "runs.errors.no-stack-trace"}

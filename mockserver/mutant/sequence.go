@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on sequence numbers and cursors, grouped by what they demand. Each list holds
-// the ids of one demand in all catalogues.
+// The ids of the requirements on sequence numbers and cursors, grouped by what they demand of a
+// server. Each list contains the requirements of all catalogues with the same demand.
 var (
 	reqSequenceIncreases = []string{"agentscope-java.seq.order", "agentscope.sequence-increases"}
 	reqSequenceDense     = []string{"agentscope.sequence-every"}
@@ -95,23 +95,21 @@ func countDown(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIDLines returns a fault that replaces the id line of each frame by what change returns for
-// it.
+// changeIDLines returns a fault that replaces the id line of each frame by the result of change.
 func changeIDLines(change func(id []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return idLineEditor{w, change} }}
 	}
 }
 
-// An idLineEditor writes frames with each id line replaced by what change returns for it. The
-// servers of this project write each id on a line of its own.
+// An idLineEditor is a frame writer that replaces the id line of each frame by the result of
+// change. It recognizes only id lines as the servers of this project write them.
 type idLineEditor struct {
 	out    fault.StreamWriter
 	change func(id []byte) []byte
 }
 
-// WriteFrame sends a frame with its id line replaced. It returns the error of writing to the
-// client.
+// WriteFrame sends a frame with its id line replaced. It returns any error from sending.
 func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
 	out := make([]byte, 0, len(frame))
 	for line := range bytes.Lines(frame) {
@@ -124,5 +122,5 @@ func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
 	return err
 }
 
-// Close does nothing: every frame was sent.
+// Close does nothing and returns nil, because no frame is held back.
 func (l idLineEditor) Close() error { return nil }

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on tool calls, grouped by what they demand. Each list holds the ids of one
-// demand in all catalogues.
+// The ids of the requirements on tool calls, grouped by what they demand of a server. Each list
+// contains the requirements of all catalogues with the same demand.
 var (
 	reqArgumentsJSON = []string{"agentscope-java.tool.call", "agentscope.tool-arguments-json", "agkit.order.args-json", "runs.stream.tool-arguments"}
 	reqToolResult    = []string{"agentscope-java.tool.result", "agentscope.tool-paired", "agkit.order.result-after-end"}
@@ -150,7 +150,8 @@ var toolMutants = []*Mutant{
 }
 
 // endOfCall returns a function that reports whether an event ends a call of the named tool. The
-// function must also be called with the events that start calls, since only these name the tool.
+// function must be called with all events of a run, since only the event that starts a call names
+// the tool.
 func endOfCall(tool string) func(*spec.Event) bool {
 	var calls sync.Map // runs may be streamed concurrently
 	return func(e *spec.Event) bool {
@@ -162,14 +163,15 @@ func endOfCall(tool string) func(*spec.Event) bool {
 	}
 }
 
-// toolResult returns an event with a result, the given text, of the tool call that event e ends.
+// toolResult returns an event with the result of a tool call. e is the event that ends the call,
+// and text the result.
 func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
 }
 
-// answerLate returns a fault that sends an empty result of the last call of the named tool just
+// answerLate returns a fault that sends an empty result for the last call of the named tool just
 // before the terminal event of the run.
 func answerLate(tool string) newEffect {
 	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} })
@@ -183,9 +185,9 @@ func addLastText(tool, text string) newEffect {
 	})
 }
 
-// insertBeforeEnd returns a fault that sends more events just before the terminal event of each run
-// that calls the named tool. more returns these events; call is the event that ends the last call
-// of the tool.
+// insertBeforeEnd returns a fault that inserts the events more(call) just before the terminal event
+// of each run that calls the named tool. The argument call is the event that ends the last call of
+// the tool.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

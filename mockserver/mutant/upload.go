@@ -15,14 +15,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// uploadMutants are servers that treat uploads, links to files, images or recordings of speech
-// wrongly.
+// uploadMutants are servers that handle uploads, links to files, images in messages or recordings
+// of speech wrongly.
 var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )
 
-// editReplyJSON returns a middleware that lets edit change the JSON object in each successful
-// response to a request for an operation. phrase is the name of the operation's template, such as
+// editReplyJSON returns a middleware that calls edit to change the JSON object in each successful
+// response to a request for one operation. phrase is the name of that operation's template, such as
 // "attach".
 func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
@@ -32,8 +32,8 @@ func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	})
 }
 
-// setNestedMember returns an edit that sets all members of the given name to value, in an object
-// and in the objects inside it.
+// setNestedMember returns an edit that sets every member with the given name to value, in an object
+// and in the objects nested in it.
 func setNestedMember(name string, value any) func(m map[string]any) {
 	var set func(m map[string]any)
 	set = func(m map[string]any) {
@@ -94,8 +94,9 @@ var uploadSignedMutants = []*Mutant{
 }
 
 // signUnknownFile returns a middleware that responds to a request to sign a link for an unknown
-// file with the last link that was signed. signedPath gets the requested path and returns the path
-// that the response names; "" stands for that of the last link.
+// file with the last link that was signed. The response names the path signedPath(asked), where
+// asked is the requested path. If signedPath returns "", the response names the path of the last
+// link.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -119,9 +120,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 	}
 }
 
-// editLinkResponses returns a middleware that lets give change the response a to each request for a
-// link that the server has handed out. signed tells whether the link comes from a request to sign a
-// link, rather than from the upload itself.
+// editLinkResponses returns a middleware that calls give to change the responses to requests for
+// links that the server has issued. a is such a response. The argument signed tells whether the
+// link was issued by a request to sign a link, rather than by the upload itself.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -164,15 +165,16 @@ func respondUnauthorized(a *plainResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
-// corruptBody changes the last byte of a response body, if it has any.
+// corruptBody changes the last byte of the body of a response. It does nothing if the body is
+// empty.
 func corruptBody(a *plainResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
 	}
 }
 
-// uploadLinkMutants are servers whose links to files have expired, need credentials or lead to
-// other bytes.
+// uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
+// other than those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -221,9 +223,10 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
-// replaceForeignImages returns a middleware that replaces images in requests to start a run if
-// their links lead to another server. take gets such an image and own, the last link to an image on
-// this server. It returns the image to send instead, or nil to leave the image out.
+// replaceForeignImages returns a middleware that changes a request to start a run if the first
+// image of the user's message has a link to another server. It replaces each image by take(image,
+// own), where own is the last link to an image on this server, or omits the image if take returns
+// nil. Before there is such a link, no request is changed.
 func replaceForeignImages(take func(image map[string]any, own string) map[string]any) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -244,8 +247,8 @@ func replaceForeignImages(take func(image map[string]any, own string) map[string
 	}
 }
 
-// imageLink returns the link of the first image in the last message of the user, or "" if that
-// message has no image.
+// imageLink returns the link of the first image in the last user message of the request ask, or ""
+// if that message has no image.
 func imageLink(ask spec.Event) string {
 	user, _ := ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
@@ -256,8 +259,8 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withImages returns the request with each image in its messages replaced by what take returns for
-// it. If take returns nil, the image is left out.
+// withImages returns the request with each image in its messages replaced by take(image). If take
+// returns nil, the image is omitted.
 func (v parsedRequest) withImages(take func(image map[string]any) map[string]any) spec.Request {
 	a := plainResponse{body: bytes.Clone(v.raw.Body)}
 	a.editJSON(func(m map[string]any) {

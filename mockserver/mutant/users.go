@@ -13,12 +13,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// usersMutants are servers that treat requests of some principals wrongly.
+// usersMutants are servers that handle requests of some principals wrongly: of clients without
+// valid credentials, or of users who do not own the thread.
 var usersMutants = slices.Concat(anonymousMutants, otherUserMutants, userHistoryMutants)
 
-// impersonate returns a middleware that repeats requests that the server refuses with the given
-// status in the name of another user, so that they are served. which selects the requests. as
-// returns the value of the Authorization header to use; if it is "", the refusal stands.
+// impersonate returns a middleware that serves requests that the server refuses with the given
+// status, by repeating them in the name of another user. A request v is repeated only if which(v)
+// is true and as(v) is not "". The latter is the Authorization header of that user.
 func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedRequest) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -37,8 +38,9 @@ func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedR
 	})
 }
 
-// asFirstUser returns a middleware that repeats requests that the server refuses with status 401 in
-// the name of the first user that the server has served. which selects the requests.
+// asFirstUser returns a middleware that serves requests that the server refuses with status 401, by
+// repeating them in the name of the first user whom the server has served. A request v is repeated
+// only if which(v) is true.
 func asFirstUser(which func(v parsedRequest) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -76,8 +78,9 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap returns the wrapped writer, so that streams can be flushed.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// asOwner returns a middleware that repeats requests that the server refuses with status 403 in the
-// name of the user who started the thread. which selects the requests.
+// asOwner returns a middleware that serves requests that the server refuses with status 403, by
+// repeating them in the name of the user who started the thread. A request v is repeated only if
+// which(v) is true.
 func asOwner(which func(v parsedRequest) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return impersonate(http.StatusForbidden, which, func(v parsedRequest) string {
@@ -95,8 +98,9 @@ func forOperation(phrase string) func(v parsedRequest) bool {
 // isAnonymous reports whether the request has no Authorization header.
 func (v parsedRequest) isAnonymous() bool { return v.httpRequest.Header.Get("Authorization") == "" }
 
-// anonymousMutant returns a server that serves the requests that which selects without credentials.
-// requirements are the ids, separated by spaces, of the requirements that it thereby violates.
+// anonymousMutant returns a mutant that serves a request v without credentials if which(v) is true.
+// The string requirements contains the ids, separated by spaces, of the requirements that the
+// mutant thereby violates.
 func anonymousMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -105,8 +109,8 @@ func anonymousMutant(name, doc, requirements string, which func(v parsedRequest)
 	}
 }
 
-// editDenials returns a middleware that lets edit change each response a with the given status. v
-// is the refused request.
+// editDenials returns a middleware that calls edit to change each response with the given status,
+// except streams. a is the response and v the refused request.
 func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status == status {
@@ -115,7 +119,8 @@ func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middl
 	})
 }
 
-// asStream turns a refusal into an event stream with the refusal as its only event.
+// asStream turns response a, a refusal, into an event stream. The only event of the stream has the
+// body of the refusal as its data.
 func asStream(_ parsedRequest, a *plainResponse) {
 	a.header.Set("Content-Type", spec.EventStream)
 	a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
@@ -162,9 +167,9 @@ var anonymousMutants = []*Mutant{
 	},
 }
 
-// otherUserMutant returns a server that serves the requests that which selects to users who do not
-// own the thread. requirements are the ids, separated by spaces, of the requirements that it
-// thereby violates.
+// otherUserMutant returns a mutant that serves a request v to users who do not own the thread if
+// which(v) is true. The string requirements contains the ids, separated by spaces, of the
+// requirements that the mutant thereby violates.
 func otherUserMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -199,9 +204,10 @@ var otherUserMutants = []*Mutant{
 	},
 }
 
-// redirectLatest returns a middleware that serves requests for the latest thread in the name of
-// another user. whose gets the Authorization header of the request and returns that of the other
-// user; if it is "", the request is served as it is.
+// redirectLatest returns a middleware that serves requests for the history of the latest thread in
+// the name of another user. The Authorization header becomes whose(m, who), where who is the
+// original one and m records the threads of all users. If whose returns "", the request is served
+// unchanged.
 func redirectLatest(whose func(m *threadRegistry, who string) string) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The requirements on streams, grouped by what they demand. Each list holds the ids of one demand
-// in all catalogues.
+// The ids of the requirements on streams, grouped by what they demand of a server. Each list
+// contains the requirements of all catalogues with the same demand.
 var (
 	reqStreamOpens      = []string{"agentscope-java.http.sse", "agentscope-java.http.status", "agentscope.http-ok", "agkit.http.status", "agkit.sse.content-type", "runs.stream.status-200", "runs.stream.content-type"}
 	reqFramesJSON       = []string{"agentscope-java.frame.json", "agentscope.frame-json", "agkit.sse.frame", "runs.stream.json"}
@@ -26,12 +26,12 @@ var (
 	reqFlushed          = []string{"agentscope-java.http.flushes", "agentscope.flushed", "agkit.sse.incremental", "runs.stream.live"}
 )
 
-// alsoWithoutFrame are further checks that fail if a frame cannot be decoded: it counts as not
-// sent, and its content is missing.
+// alsoWithoutFrame lists further checks that fail if a frame cannot be decoded, because the content
+// of that frame is missing.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// alsoWithoutLastFrame are further checks that fail if the last frame is not terminated: clients
-// discard such a frame.
+// alsoWithoutLastFrame lists further checks that fail if the last frame is not terminated, because
+// clients discard such a frame.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
 
 // wireMutants are servers that violate the rules about HTTP and event streams, such as media types,
@@ -162,8 +162,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd returns an effect that sends comments without end instead of the last frame of every
-// stream.
+// neverEnd returns an effect that replaces the last frame of every stream by an endless sequence of
+// comments.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -183,7 +183,7 @@ func neverEnd(fault.Args) fault.Effect {
 }
 
 // delayDeltas returns an effect that holds back the text deltas of a run until an event of another
-// kind is sent.
+// kind is sent or the run ends.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {

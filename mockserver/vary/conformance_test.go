@@ -19,7 +19,8 @@ import (
 )
 
 // TestSuite checks that the reference passes the suite with its output varied, over real
-// connections. VARY_SEEDS is the number of seeds to try.
+// connections. The environment variable VARY_SEEDS sets the number of seeds to try; the default is
+// 1.
 func TestSuite(t *testing.T) {
 	seeds := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32); err == nil {
@@ -54,7 +55,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// server returns a reference server with two users.
+// server returns a reference server for dialect d with two users.
 func server(d *dialect.Dialect) *reference.Server {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -65,14 +66,16 @@ func server(d *dialect.Dialect) *reference.Server {
 	return reference.New(d, reference.Scripted, reference.Config{Authenticator: users, Limits: reference.Limits{StreamsPerUser: 40}})
 }
 
-// known configures the suite for that server.
+// known sets the capabilities, limits and credentials in target to those of the server that the
+// function server returns.
 func known(target *suites.Target) {
 	target.ClaimedCapabilities, target.Parallel, target.StreamLimit = []string{"all"}, 16, 40
 	target.Header = spec.Header{}.With("Authorization", "Bearer token-of-ann")
 	target.OtherHeader = spec.Header{}.With("Authorization", "Bearer token-of-bob")
 }
 
-// A variedWriter is an http.ResponseWriter that applies a variation.
+// A variedWriter is an http.ResponseWriter that applies the variation v to a response. The method
+// close must be called at the end of the response.
 type variedWriter struct {
 	http.ResponseWriter
 	v      *vary.Variation

@@ -27,8 +27,8 @@ var cursorEncodings = []cursorEncoding{
 	{strings.Repeat("long-", 60), "", hex.EncodeToString, hex.DecodeString},
 }
 
-// EncodeCursor returns the cursor text in the form of this variation. It returns text unchanged if
-// text is empty or the variation does not vary cursors.
+// EncodeCursor encodes text, a cursor of the server, in the form that the variation uses. It
+// returns text unchanged if text is empty or the variation does not vary cursors.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -36,11 +36,11 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
-// wrap returns the cursor text in the form f.
+// wrap encodes text, a cursor of the server, in the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor returns the cursor that EncodeCursor, of any variation, encoded as text. If text has
-// none of the forms of cursors, it is returned unchanged.
+// DecodeCursor reverses [Variation.EncodeCursor] for every variation: it returns the cursor that
+// was encoded as text. If text has none of the forms of encoded cursors, it is returned unchanged.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
 		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
@@ -55,8 +55,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether the document of a dialect accepts cursors of all forms in
-// requests to resume a stream.
+// allowsAnyCursor reports whether the document of dialect d permits requests to resume a stream
+// with cursors of all forms.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

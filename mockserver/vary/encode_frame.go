@@ -11,8 +11,9 @@ import (
 // A fieldLine is one field of a frame, or a comment if the name is empty.
 type fieldLine struct{ name, value string }
 
-// parseFrame returns the lines of a frame in the form that the reference server writes: fields or
-// comments only, each ended by LF. ok is false if the frame has any other form.
+// parseFrame returns the lines of a frame that has the form that the reference server writes: at
+// most one id, event and data field each, and comments, with LF as the line end. For a frame of any
+// other form, ok is false.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	text, ok := strings.CutSuffix(string(frame), "\n\n")
 	if !ok || strings.ContainsAny(text, "\r\x00") {
@@ -34,13 +35,14 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	return all, !seen["id"] && !seen["event"] || seen["data"]
 }
 
-// hasData reports whether at least one of the lines is a data field.
+// hasData reports whether at least one of the lines of a frame is a data field.
 func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields appends the lines all of a frame to dst, varied and without the final blank line.
-// frame is the original frame; its bytes determine the random choices.
+// encodeFields appends the lines of a frame to dst, varied, and returns the extended slice. It does
+// not append the final blank line. The parameter all contains the lines, and frame is the original
+// frame, whose bytes determine the random choices.
 func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -73,7 +75,8 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData returns the data of a frame, with its JSON rewritten, as one data field or several.
+// encodeData returns the data field of a frame with its value, a JSON text, rewritten. If the
+// rewritten text has several lines, it returns one data field for each line.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
@@ -83,7 +86,8 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	return all
 }
 
-// addFields returns the fields of a frame with additional fields that clients must ignore.
+// addFields inserts random fields that clients must ignore into the fields of a frame, as far as
+// the variation allows them, and returns the result.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -105,8 +109,8 @@ var (
 	commentTexts      = []string{"", " ", " keep-alive", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
 )
 
-// reorderFields shuffles the fields of a frame and returns them. The data fields keep their order
-// among themselves.
+// reorderFields shuffles the fields of a frame in place and returns them. The data fields keep
+// their order relative to each other.
 func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	var data []fieldLine
 	for _, l := range fields {
@@ -123,8 +127,8 @@ func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	return fields
 }
 
-// commentText returns the text of a comment, which follows its colon: the one that the dialect
-// requires, or a random one.
+// commentText returns the text of a comment after its colon: the text that the dialect requires or,
+// if it requires none, a random one.
 func (v *Variation) commentText(r *rand.Rand) string {
 	if v.profile.keepAliveText != "" {
 		return v.profile.keepAliveText
@@ -132,8 +136,9 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd appends one of the variation's line ends to dst. After a CR it does not choose LF,
-// because the two would form a single line end instead of an empty line.
+// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
+// dst ends with CR, it does not choose LF, because the two would form a single line end instead of
+// an empty line.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

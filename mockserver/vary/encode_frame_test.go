@@ -30,7 +30,8 @@ var samples = []string{
 // withCursor is a frame of a dialect with cursors.
 const withCursor = "id: 1-0\nevent: RUN_STARTED\ndata: {\"type\":\"RUN_STARTED\",\"runId\":\"r1\",\"threadId\":\"t\"}\n\n"
 
-// traitVisible maps traits to functions that report whether a trait shows in a stream.
+// traitVisible maps traits to functions that report whether the trait is visible in a stream with
+// the given body and segments.
 var traitVisible = map[Trait]func(body string, segments [][]byte) bool{
 	ByteOrderMark: func(b string, _ [][]byte) bool { return strings.HasPrefix(b, "\ufeff") },
 	CRLF: func(b string, _ [][]byte) bool {
@@ -114,8 +115,8 @@ func items(body string, is func(sse.Item) bool) bool {
 	return false
 }
 
-// TestEverythingIsSeen checks over many seeds that every trait of a variation shows in its
-// streams, and that no other does.
+// TestEverythingIsSeen checks over many seeds that every trait of a variation is visible in some of
+// its streams. Traits that the variation does not have must not be visible, except those in loose.
 func TestEverythingIsSeen(t *testing.T) {
 	seen := map[Trait]int{}
 	for _, d := range all(t) {
@@ -158,7 +159,8 @@ func TestEverythingIsSeen(t *testing.T) {
 	t.Log(seen)
 }
 
-// loose lists traits that show in streams with other traits too.
+// loose lists traits for which traitVisible may report true although the variation does not have
+// the trait.
 var loose = []Trait{KeyOrder, Comments, BlankLines, FieldOrder, Whitespace, Escapes, EventNames, EventIDs, SingleByteSegments, SplitCharacters, RandomSegments}
 
 func BenchmarkFrame(b *testing.B) {

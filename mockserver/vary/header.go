@@ -15,8 +15,8 @@ var framingHeaders = []string{
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// mediaTypeParams lists parameters that may be appended to the media type of JSON or an event
-// stream. Both are always UTF-8, whether or not a parameter says so.
+// mediaTypeParams lists parameters that may be appended to the media type of JSON or of an event
+// stream. They do not change its meaning, because both formats are always UTF-8.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
 // EncodeHeader varies the header h of a response in place. It must be called just before the header
@@ -37,8 +37,8 @@ func (v *Variation) EncodeHeader(h http.Header) {
 	}
 }
 
-// varyMediaType returns the Content-Type value text in another form, if it is JSON or an event
-// stream. It returns "" for any other type.
+// varyMediaType returns text, a Content-Type value, in another form if it is the type of JSON or of
+// an event stream. It returns "" for any other type.
 func varyMediaType(r *rand.Rand, text string) string {
 	media, _, _ := strings.Cut(text, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -49,8 +49,9 @@ func varyMediaType(r *rand.Rand, text string) string {
 	return spellings[r.IntN(len(spellings))] + mediaTypeParams[r.IntN(len(mediaTypeParams))]
 }
 
-// changeHeaderCase changes the case of the names of header fields. It keeps the canonical names
-// with nil values, so that net/http neither sends them nor adds defaults.
+// changeHeaderCase changes the case of the names of header fields in h, except framingHeaders. The
+// canonical names stay in h with nil values, so that net/http neither sends these names nor adds
+// defaults for them.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	names := make([]string, 0, len(h))
 	for name := range h {

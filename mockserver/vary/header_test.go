@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// head returns the lines of a response head as sent on the wire.
+// head sends a request to the server at the given address and returns the lines of the response
+// head as sent on the wire.
 func head(t *testing.T, address string) (lines []string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -28,8 +29,8 @@ func head(t *testing.T, address string) (lines []string) {
 	return lines
 }
 
-// TestHeaders checks that net/http sends every varied header exactly once and adds no
-// defaults.
+// TestHeaders checks that net/http sends every varied header field exactly as often as it was set,
+// and adds no defaults.
 func TestHeaders(t *testing.T) {
 	d, err := dialect.Open(dialect.Names()[0])
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// recorded returns the conversations of the suite with the reference in every dialect.
+// recorded runs the suite against the reference in every dialect and returns the results of the
+// scenarios by the name of the dialect. Later calls return the same results.
 var recorded = sync.OnceValue(func() map[string][]suites.ScenarioResult {
 	all := map[string][]suites.ScenarioResult{}
 	var mu sync.Mutex
@@ -66,8 +67,8 @@ func seeds() uint64 {
 	return 100
 }
 
-// TestLegal checks that varied conversations lead to no new findings and decode to the same
-// events.
+// TestLegal checks that conversations with varied responses cause no additional findings and decode
+// to the same events.
 func TestLegal(t *testing.T) {
 	seen := map[vary.Trait]int{}
 	for name, parts := range recorded() {
@@ -126,7 +127,8 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// encodeTrace returns a conversation with varied responses.
+// encodeTrace returns a copy of conversation t with varied responses. It also varies the cursors in
+// requests that were sent in earlier responses.
 func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 	handed := map[string]bool{} // cursors
 	out := t
@@ -169,7 +171,8 @@ func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 	return out
 }
 
-// stream varies a body frame by frame and keeps the arrival times of the frames.
+// stream varies the body of r frame by frame. It returns the new body and the arrival times of the
+// frames, with the offsets at which they end in the new body.
 func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.Arrival) {
 	rest, at := r.Body, 0
 	for len(rest) > 0 {
@@ -189,7 +192,7 @@ func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.A
 	return body, reads
 }
 
-// findings returns the findings of all checks on a conversation.
+// findings returns the check and the message of each finding in a conversation.
 func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	for _, r := range spec.Run(d.Plan(rules.All), d.Events(t), nil).Results {
 		for _, f := range r.Findings {
@@ -199,7 +202,8 @@ func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	return all
 }
 
-// decodedEvents returns the events of a conversation without their raw form.
+// decodedEvents returns the events of a conversation without what a variation may change: comments,
+// requests, events of unknown types, and fields such as the raw form and the cursor.
 func decodedEvents(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 	for e := range d.Events(t) {
 		if e.Kind == spec.Comment || e.Kind == spec.HTTPRequest || e.Kind == spec.Unrecognized && e.IsFrame() {

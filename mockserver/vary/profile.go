@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A profile says which variations the document and the catalogue of a dialect allow.
+// A profile describes which variations the document and the catalogue of a dialect allow.
 type profile struct {
 	frameShape, replyShape *schemaShape
 	memberNames            map[string]bool   // all member names in the document
@@ -22,8 +22,8 @@ type profile struct {
 	keepAliveText          string // required text of comments; "": any
 }
 
-// A schemaShape summarizes all schemas that apply to one place in a frame or response body: what at
-// least one of them says about the value there.
+// A schemaShape summarizes the schemas that apply to a value at one place in a frame or response
+// body. A field is set if at least one of these schemas states the property.
 type schemaShape struct {
 	hasMembers bool // an object with named members
 	closed     bool // additional members are not allowed
@@ -39,8 +39,8 @@ type unknownEventForm struct {
 	sharedMembers []string // other required members, which have the same values as in known events
 }
 
-// The ids of checks that restrict the encoding of frames if a dialect has requirements for them,
-// and the comment that keepAliveCheck demands.
+// The ids of the checks that restrict the encoding of frames in dialects with requirements that
+// they serve, and the text of comments that keepAliveCheck demands.
 const (
 	plainFramesCheck = "wire.frames-are-plain"
 	keepAliveCheck   = "wire.keep-alive-text"
@@ -105,8 +105,8 @@ type schemaWalker struct {
 	profile  *profile
 }
 
-// readPaths collects the shapes of the frames and bodies of all responses in the document, and
-// whether events have names.
+// readPaths adds the shapes of the frames and bodies of all responses in the document to the
+// profile, and sets hasEventNames in the profile if events have names.
 func (w schemaWalker) readPaths() {
 	for _, item := range asObject(w.document["paths"]) {
 		for _, operation := range w.resolve(item) {
@@ -128,7 +128,8 @@ func (w schemaWalker) readPaths() {
 	}
 }
 
-// maxDepth is the depth at which the walk through schemas stops, because schemas may be recursive.
+// maxDepth is the number of nested schemas after which the walk through a document stops, because
+// schemas may be recursive.
 const maxDepth = 14
 
 // closingKeywords lists the schema keywords that may forbid members that the schema does not name.
@@ -136,9 +137,9 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// addShape adds what a schema says about a place to its shape s, and does the same for the members
-// and items inside it. depth is the number of schemas around it; deeper than maxDepth, no members
-// may be added.
+// addShape adds to the shape s the properties that schema states, and does the same for the members
+// and items inside it. depth is the number of schemas around this one. If it exceeds maxDepth,
+// addShape only marks s as closed, so that no members are added there.
 func (w schemaWalker) addShape(s *schemaShape, schema any, depth int) {
 	m := w.resolve(schema)
 	if depth > maxDepth {
@@ -191,9 +192,9 @@ func isNumber(schema map[string]any) bool {
 	return !fixed && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
 }
 
-// findUnknownEvent looks in a schema of frames, and in its alternatives, for the variant of events
-// of unknown types. If it finds one, it stores the form of such events in the profile. depth is the
-// number of schemas around it.
+// findUnknownEvent searches schema, a schema of frames, and its alternatives for the variant that
+// describes events of unknown types. If there is one, it stores the form of such events in the
+// profile. depth is the number of schemas around this one.
 func (w schemaWalker) findUnknownEvent(schema any, depth int) {
 	m := w.resolve(schema)
 	if m["x-kind"] == string(spec.Unrecognized) {
@@ -233,8 +234,8 @@ func isOpenText(schema map[string]any) bool {
 	return schema["type"] == "string"
 }
 
-// collectNames adds the names of all members that the schemas in v, a part of the document, define
-// or require to the profile.
+// collectNames adds the names of members to the profile: all those that a schema within v, a part
+// of the document, defines or requires.
 func (w schemaWalker) collectNames(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -256,8 +257,8 @@ func (w schemaWalker) collectNames(v any) {
 	}
 }
 
-// resolve returns v, a part of the document, as an object. If it is a reference, resolve returns
-// the object that it refers to. If it is no object, it returns nil.
+// resolve returns v, a part of the document, as an object. If v is a reference, it returns the
+// object to which the reference points. If v is not an object, it returns nil.
 func (w schemaWalker) resolve(v any) map[string]any {
 	m := asObject(v)
 	for range 32 {
@@ -274,8 +275,8 @@ func (w schemaWalker) resolve(v any) map[string]any {
 	return m
 }
 
-// mergeReference returns the object that a reference refers to, with the keywords that stand beside
-// $ref in the reference added.
+// mergeReference returns target, the object to which reference points, with the other keywords of
+// reference added. It copies target if it has to add any.
 func mergeReference(target, reference map[string]any) map[string]any {
 	if len(reference) == 1 {
 		return target

@@ -22,9 +22,9 @@ type jsonRewriter struct {
 	allowEscapes  bool // escape ASCII characters in strings
 }
 
-// rewriteJSON returns another encoding of a JSON text with the same meaning. If text is not valid
-// JSON, it is returned unchanged. s is the shape of the value, and r determines the choices. Of p,
-// only allowNewlines and allowEscapes are used.
+// rewriteJSON returns another encoding of the JSON text with the same meaning. If text is not valid
+// JSON, it is returned unchanged. r determines the choices, and s is the shape of the value. The
+// argument p only sets the options allowNewlines and allowEscapes; its other fields are ignored.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -37,7 +37,7 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jso
 }
 
 // rewriteValue takes the next value from the input and appends it rewritten to the output. s is the
-// shape of the value; nil if the document says nothing about it.
+// shape of the value, or nil if the document does not describe it.
 func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 	if s == nil {
 		s = &schemaShape{}
@@ -108,8 +108,8 @@ func (p *jsonRewriter) rewriteList(s *schemaShape) {
 	p.appendJoined('[', items, ']')
 }
 
-// memberShape returns the shape of a member, whose name is given as a JSON string. It returns nil
-// if the document does not say how the member looks.
+// memberShape returns the shape of a member of an object. literal is the name of the member, as a
+// JSON string. The result is nil if the document does not describe the member.
 func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	var name string
 	if s.hasSlot || json.Unmarshal(literal, &name) != nil {
@@ -118,8 +118,8 @@ func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	return s.members[name]
 }
 
-// itemShape returns the shape of the items of an array, or nil if the document does not say how
-// they look.
+// itemShape returns the shape of the items of an array, or nil if the document does not describe
+// the items.
 func (s *schemaShape) itemShape() *schemaShape {
 	if s.hasSlot {
 		return nil
@@ -157,7 +157,8 @@ var unknownMemberValues = []string{
 }
 
 // unknownMember returns a member, as JSON, with a name that the document does not use. n is the
-// number of members before it in the object, which makes the name unique there.
+// number of members before it in the object; it becomes part of the name, to make the name unique
+// in the object.
 func (p *jsonRewriter) unknownMember(n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if p.variation.profile.memberNames[name] {
@@ -197,7 +198,8 @@ func (p *jsonRewriter) takeToken() []byte {
 // skipSpace removes leading white space from the input.
 func (p *jsonRewriter) skipSpace() { p.input = bytes.TrimLeft(p.input, " \t\r\n") }
 
-// addSpace appends white space to the output, at random, if the variation has such a trait.
+// addSpace appends random white space, or none, to the output: line feeds if allowNewlines is set,
+// and spaces and tabs if the variation has the trait Whitespace.
 func (p *jsonRewriter) addSpace() {
 	if p.allowNewlines && p.rng.IntN(5) == 0 {
 		p.output = append(p.output, '\n')
@@ -208,8 +210,8 @@ func (p *jsonRewriter) addSpace() {
 }
 
 // rewriteNumber appends text, a number or one of the keywords true, false and null, to the output.
-// It may write a non-negative integer in another form, such as 1.0, if s says that the document
-// describes the value as a number.
+// If the variation has the trait Numbers and s is the shape of a number, it may write a
+// non-negative integer in another form, such as 1.0.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
@@ -231,8 +233,8 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	}
 }
 
-// rewriteString appends a JSON string to the output, with some of its characters escaped at random
-// if the variation has that trait.
+// rewriteString appends literal, a JSON string, to the output. If the variation has the trait
+// Escapes, it escapes some of the characters, chosen at random.
 func (p *jsonRewriter) rewriteString(literal []byte) {
 	if !p.variation.Has(Escapes) {
 		p.output = append(p.output, literal...)
@@ -256,8 +258,8 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends the character r of a string, whose bytes are raw, to the output, and escapes
-// it at random.
+// rewriteChar appends one character of a string to the output, escaped or not, at random. r is the
+// character, and raw contains its bytes in the input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {
@@ -276,7 +278,7 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 }
 
 // EncodeReply returns another encoding of a JSON response body with the same meaning. A body that
-// is not JSON is returned unchanged. The seed and the body determine the encoding.
+// is not JSON is returned unchanged. The variation, the seed and the body determine the encoding.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
 	rewriter := jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true}

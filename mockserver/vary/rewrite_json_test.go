@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// every returns a variation with all traits.
+// every returns a variation that has all traits, including those that exclude each other.
 func every(seed uint64) *Variation {
 	open := &schemaShape{hasMembers: true, members: map[string]*schemaShape{"n": {isNumber: true}}}
 	open.members["in"], open.members["list"] = open, &schemaShape{items: open}
@@ -22,7 +22,9 @@ func every(seed uint64) *Variation {
 	return &Variation{seed: seed, profile: b, traits: Traits, cursorEncoding: cursorEncodings[2], lineEnds: []string{"\n", "\r", "\r\n"}}
 }
 
-// value draws a JSON value that may contain the members of the shape in every.
+// value draws a JSON value. The names of object members are partly those in the shape of the
+// function every and partly unknown. At a depth of more than 3, value draws neither arrays nor
+// objects.
 func value(t *rapid.T, depth int) any {
 	kinds := 6
 	if depth > 3 {
@@ -61,7 +63,8 @@ func decode(t *rapid.T, text []byte) (v any) {
 	return v
 }
 
-// within reports whether b equals a except for additional members.
+// within reports whether the decoded JSON values a and b are equal except for additional members in
+// b. Numbers are compared by value.
 func within(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -87,8 +90,8 @@ func within(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// TestFramesSayTheSame checks that varied frames decode to the original events and that
-// values of slots are not modified.
+// TestFramesSayTheSame checks that varied frames decode to the original events, apart from
+// additional members, and that values of slots are not modified.
 func TestFramesSayTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := every(rapid.Uint64().Draw(t, "seed"))
@@ -155,7 +158,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestLeftAlone checks that frames in another form than the reference's stay unchanged.
+// TestLeftAlone checks that a frame that does not have the form of the reference's frames stays
+// unchanged.
 func TestLeftAlone(t *testing.T) {
 	for _, frame := range []string{
 		"data: {}\n", "data: {}", "data {}\n\n", "data: {}\r\n\r\n", "id: 1\n\n", "data: {}\ndata: {}\n\n", "retry: 1\ndata: {}\n\n", "\n", "", "data: \x00\n\n", "garbage",
@@ -170,7 +174,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// TestReplayedFrames checks that a frame has the same encoding in every stream.
+// TestReplayedFrames checks that frames have the same encoding in two streams with different seeds.
 func TestReplayedFrames(t *testing.T) {
 	for seed := range uint64(50) {
 		v := every(seed)

@@ -20,16 +20,17 @@ type StreamEncoder struct {
 	segments  [][]byte
 }
 
-// NewStream returns an encoder for one stream. The seed determines what is inserted between frames
-// and where segments end. The encoding of the frames themselves does not depend on the seed.
+// NewStream returns an encoder for one stream. The seed determines the text between frames and the
+// ends of segments. It does not affect the encoding of the frames themselves.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 	return &StreamEncoder{variation: v, rng: v.streamRNG(seed), lastByte: '\n'}
 }
 
 // EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller
 // must flush after each segment except possibly the last; see CanJoin. The result may use
-// the capacity of dst and is valid until the next call. A frame that does not have the form
-// that the reference server writes is returned unchanged.
+// the capacity of dst and is valid until the next call. If the frame does not have the form
+// that the reference server writes, its bytes are not changed; only a byte order mark may
+// precede them at the start of the stream.
 func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
 	if !s.started && s.variation.Has(ByteOrderMark) {
@@ -60,9 +61,10 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 // next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends to dst what clients must ignore before the next frame, at random: comments,
-// blank lines, retry fields and, after the first frame, events of unknown types. all holds the
-// lines of the next frame.
+// insertIgnored appends to dst, at random, what clients must ignore before the next frame:
+// comments, blank lines, retry fields and, after the first frame with data, events of unknown
+// types. The parameter all contains the lines of the next frame. insertIgnored returns the extended
+// slice.
 func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -84,7 +86,7 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine appends an empty line to dst.
+// appendBlankLine appends an empty line to dst and returns the extended slice.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
 		return append(dst, '\r')
@@ -95,8 +97,9 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 // unknownEventTypes lists event types that no document names, for events that clients must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data of an event of an unknown type, to be sent before the frame with
-// the lines all. It returns nil if that frame lacks a member whose value the two must share.
+// newUnknownEvent returns the data of an event of an unknown type, to be sent before the frame
+// whose lines are all. It returns nil if that frame has no JSON data or lacks a member whose value
+// both events must share. The dialect must allow such events.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -122,7 +125,8 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 // more of them would make tests slow.
 const maxSegments = 200
 
-// split divides an encoded frame into segments, which are flushed one by one.
+// split divides an encoded frame into segments, which are flushed one by one. The segments are
+// parts of out, and the list of them is valid until the next call.
 func (s *StreamEncoder) split(out []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(out) == 0 {

@@ -69,8 +69,8 @@ type Variation struct {
 	lineEnds       []string // the line ends in use
 }
 
-// New returns the variation of dialect d for a seed, which determines its traits and all of its
-// choices.
+// New returns a variation of dialect d. The seed determines the traits of the variation and all of
+// its choices.
 func New(seed uint64, d *dialect.Dialect) *Variation {
 	v := &Variation{seed: seed, profile: profileOf(d)}
 	r := v.rng("traits", nil)
@@ -84,8 +84,8 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds selects the line ends of the variation. The traits about line ends exclude each
-// other, so it keeps or adds one of them, or removes all.
+// chooseLineEnds chooses the line ends of the variation at random. The variation gets one of the
+// traits CRLF, CR and MixedLineEnds, which exclude each other, or none of them.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	v.traits = slices.DeleteFunc(v.traits, func(t Trait) bool {
@@ -100,11 +100,11 @@ func (v *Variation) chooseLineEnds(r *rand.Rand) {
 // Has reports whether the variation has a trait.
 func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 
-// Traits returns the traits of the variation.
+// Traits returns a copy of the list of traits that the variation has.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
-// rng returns a source of randomness that depends only on the seed of the variation, a purpose and
-// data, so that the same frame is always encoded in the same way.
+// rng returns a source of random numbers that depends only on the seed of the variation and on the
+// arguments. This way, the same frame is always encoded in the same way.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -113,7 +113,7 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// streamRNG returns the source of randomness for a stream with the given seed.
+// streamRNG returns the source of random numbers for a stream with the given seed.
 func (v *Variation) streamRNG(seed uint64) *rand.Rand {
 	return v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
 }

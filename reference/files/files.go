@@ -21,8 +21,8 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// Bucket is the bucket name of every file, whatever the storage calls it, so that files
-// keep their names when they are moved to another storage.
+// Bucket is the bucket name of every file. It does not depend on the storage, so that files keep
+// their names when they are moved to another storage.
 const Bucket = "attachments"
 
 // Limits of files and of their storage.
@@ -50,7 +50,8 @@ type Config struct {
 	Now          func() time.Time // nil means time.Now
 }
 
-// A Store stores files. Its methods are safe for concurrent use.
+// A Store stores uploaded images and makes signed links to them. Its methods are safe for
+// concurrent use.
 type Store struct {
 	cfg     Config
 	bucket  *blob.Bucket
@@ -65,7 +66,8 @@ type File struct {
 	Size         int64  // in bytes
 }
 
-// An Upload is a file to be stored. Its name is only a hint.
+// An Upload is a file to be stored. Its Name is only a hint: the name of a stored file contains at
+// most a part of it.
 type Upload struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte
@@ -103,8 +105,8 @@ func Open(ctx context.Context, location string, cfg Config) (*Store, error) {
 	return nil, fmt.Errorf("files: unknown location, want %s", Locations)
 }
 
-// NewMemory returns a store in memory. It holds up to 256 MiB and then drops the oldest
-// files.
+// NewMemory returns a store that keeps files in memory. When the files exceed 256 MiB, it drops the
+// oldest ones.
 func NewMemory(cfg Config) *Store {
 	return &Store{
 		cfg: cfg.withDefaults(), bucket: memblob.OpenBucket(nil), evictor: &evictor{maxBytes: maxMemoryBytes},
@@ -128,8 +130,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// openS3 opens an object store. Its errors contain the names of invalid parameters, but
-// not their values.
+// openS3 opens the S3 object store at location. Its errors contain the names of invalid parameters,
+// but not their values.
 func openS3(ctx context.Context, location string) (*blob.Bucket, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
@@ -218,11 +220,12 @@ func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner st
 	return File{Bucket: Bucket, Path: path, Type: attrs.ContentType, Size: attrs.Size}, owner, nil
 }
 
-// probeSize is the size, in bytes, of a file that does not fit into the remainder of a
-// full file system.
+// probeSize is the size, in bytes, of the file that Ping writes. A file of that size does not fit
+// into the remainder of a full file system.
 const probeSize = 16 << 10
 
-// Ping checks that files can be stored, by storing one and deleting it.
+// Ping checks that files can be stored, by storing a file and deleting it. The error wraps
+// ErrUnavailable.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.checkDir(); err != nil {
 		return err
@@ -243,8 +246,8 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close releases the storage. Files in memory are lost.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// checkDir returns an error if the storage directory no longer exists. The driver would
-// create it again, perhaps on another disk than the one that was unmounted.
+// checkDir returns an error if the storage directory no longer exists. Without this check, the
+// driver would create the directory again, perhaps on another disk if its own was unmounted.
 func (s *Store) checkDir() error {
 	if s.dir == "" {
 		return nil

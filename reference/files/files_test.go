@@ -19,7 +19,7 @@ var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
 
 var start = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// A clock is set by the test.
+// A clock shows a time that the test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -37,7 +37,8 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// each runs a test with every kind of store that needs no external server.
+// each runs a subtest for each kind of store: in memory, in a directory, and on an S3 server that
+// each starts itself.
 func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock)) {
 	t.Helper()
 	for name, place := range map[string]func(t *testing.T) string{
@@ -53,7 +54,8 @@ func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock))
 	}
 }
 
-// open opens a store, or ends the test.
+// open opens the store at place and closes it at the end of the test. The test ends if opening
+// fails.
 func open(t *testing.T, place string, cfg Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), place, cfg)
@@ -64,7 +66,7 @@ func open(t *testing.T, place string, cfg Config) *Store {
 	return s
 }
 
-// put stores a file, or ends the test.
+// put stores a file and returns it. The test ends if storing fails.
 func put(t *testing.T, s *Store, up Upload) File {
 	t.Helper()
 	f, err := s.Put(t.Context(), up)
@@ -117,7 +119,7 @@ func TestFindUnknown(t *testing.T) {
 	})
 }
 
-// A file in the directory that Put did not store is not found.
+// TestForeignFile checks that a file in the directory that was not stored by Put is not found.
 func TestForeignFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, "dir:"+dir, Config{})
@@ -284,7 +286,7 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// A store in memory drops its oldest files at the limit.
+// TestMemoryEnds checks that a store in memory drops its oldest files when the limit is exceeded.
 func TestMemoryEnds(t *testing.T) {
 	s := NewMemory(Config{})
 	t.Cleanup(func() { _ = s.Close() })

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// The query parameters of a link, in the order in which they occur.
+// The names of the query parameters of a link, with their separators, in the order in which they
+// occur.
 const (
 	expiresParam   = "expires="
 	signatureParam = "&signature="
 )
 
-// Link returns a signed URL of a file below a base URL, which expires after
-// Config.LinkLifetime. It returns "" if f is not a name that Put returned.
+// Link returns a signed URL of the file f below a base URL. The URL expires after
+// Config.LinkLifetime. Link returns "" if Put cannot have returned f.
 func (s *Store) Link(base string, f File) string {
 	if f.Bucket != Bucket || !isValidPath(f.Path) {
 		return ""
@@ -26,16 +27,17 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + Bucket + "/" + f.Path + "?" + query
 }
 
-// ParseLink returns the file of a link that Link returned, for any base and even if it
-// has expired. The file may no longer exist. Its Size is 0, and its Type is set only if
-// the path shows it; see Find.
+// ParseLink returns the file of a link that Link returned, for any base and even if the link has
+// expired. It returns false for any other link. The file may no longer exist. Its Size is 0, and
+// its Type is set only if the path shows it; see Find.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok
 }
 
-// verifyLink returns the file to which a link leads, and when the link expires. ok is false if the
-// signature of the link is not valid.
+// verifyLink returns the file to which a link refers, and the time until which the link is valid.
+// ok is false if the link is malformed or its signature is not valid. It is true for a link that
+// has expired.
 func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	// Link returns only characters that need no escaping, so there is one form to parse.
 	address, query, hasQuery := cutLast(link, "?")
@@ -55,8 +57,9 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
-// sign returns the signature of a link to the file at path that is valid until the time until, in
-// Unix seconds. Line feeds separate the signed fields, because no field contains one.
+// sign returns the signature of a link to the file at path. The parameter until is the time at
+// which the link expires, in Unix seconds. Line feeds separate the signed fields, because no field
+// contains one.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + Bucket + "\n" + path + "\n" + until))

@@ -78,7 +78,7 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// A link with any bit flipped is invalid.
+// TestTampered checks that a link is invalid after any change, such as a flipped bit.
 func TestTampered(t *testing.T) {
 	s := open(t, "", Config{})
 	f := put(t, s, a("cat.png"))
@@ -110,7 +110,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// checkInvalid checks that a link is invalid.
+// checkInvalid checks that the store s does not accept link, either in ParseLink or in a request.
 func checkInvalid(t *testing.T, s *Store, link string) {
 	t.Helper()
 	if f, ok := s.ParseLink(link); ok {
@@ -184,7 +184,8 @@ func TestServeRefuses(t *testing.T) {
 	})
 }
 
-// Files that may contain scripts, or whose type is unknown, are downloads.
+// TestShown checks that images whose type may contain scripts or is unknown are downloaded rather
+// than shown.
 func TestShown(t *testing.T) {
 	s := open(t, "", Config{})
 	for kind, want := range map[string]string{"image/png": "", "image/webp": "", "image/svg+xml": "attachment", "image/x-own": "attachment", "image/jxl": "attachment"} {

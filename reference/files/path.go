@@ -26,9 +26,9 @@ var extensions = map[string]string{
 // svgType is the only image type that can contain scripts.
 const svgType = "image/svg+xml"
 
-// checkImage returns the media type of an upload without parameters. The error wraps ErrNotImage
-// if the declared type is not that of an image, or if the content is recognizably of another type;
-// the image is not decoded.
+// checkImage returns the media type in declaredType, the type that an upload declares, without its
+// parameters. The error wraps ErrNotImage if that is not a type of images, or if data is
+// recognizably of another type; the image is not decoded.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
@@ -48,15 +48,16 @@ func checkImage(declaredType string, data []byte) (string, error) {
 	return media, nil
 }
 
-// rejectedTypes are further types that http.DetectContentType recognizes reliably.
-// Fonts are not among them: too few bytes identify those.
+// rejectedTypes are types, other than text, audio and video, that an image cannot have. They are
+// types that http.DetectContentType recognizes reliably. Fonts are not among them, because
+// http.DetectContentType identifies fonts by too few bytes.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns the path of a new file: a random id, the harmless part of the
-// client's file name, which helps people, and the extension of the media type.
+// newPath returns the path of a new file. It consists of a random id, the harmless part of the
+// client's file name, which people can recognize, and the extension of the media type kind.
 func newPath(name, kind string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
@@ -68,8 +69,9 @@ func newPath(name, kind string) string {
 	return path
 }
 
-// cleanName returns the ASCII letters and digits of the last part of a file name,
-// without its extension.
+// cleanName returns a harmless form of the last element of a file name, without its extension. It
+// keeps ASCII letters, digits and underscores, and puts a hyphen in place of other characters
+// between them. The result has about maxNameLength bytes at most.
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
@@ -100,8 +102,8 @@ var pathPattern = regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_][A-Za-z0-9_-]{0
 // isValidPath reports whether path can be a result of newPath.
 func isValidPath(path string) bool { return len(path) < 80 && pathPattern.MatchString(path) }
 
-// typeOfPath returns the media type that the file name extension of a path stands for, or "" if
-// there is none.
+// typeOfPath returns the media type for the file name extension of a path. It returns "" if the
+// path has no extension or an unknown one.
 func typeOfPath(path string) string {
 	_, end, _ := strings.Cut(path, ".")
 	for kind, e := range extensions {

@@ -17,8 +17,8 @@ const (
 	sendTimeout = 5 * time.Minute // for sending a file
 )
 
-// ServeHTTP serves the file of a link. It ignores the part of the path before the
-// bucket, so a prefix may be stripped. A valid link is the only credential that it
+// ServeHTTP serves the file of a link, which is the URL of the request. It ignores the part of the
+// path before the bucket, so a prefix may be stripped. A valid link is the only credential that it
 // requires.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -57,9 +57,8 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// setHeaders sets the media type of a file, and headers that keep browsers from
-// treating it as anything else. Image types that may not be harmless are downloaded
-// rather than shown.
+// setHeaders sets the media type of a file, and headers that keep browsers from treating the file
+// as anything else. Images of types that may be harmful are downloaded rather than shown.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"
@@ -72,8 +71,8 @@ func setHeaders(h http.Header, kind string) {
 	}
 }
 
-// openFile opens a file for reading. cancel, which ends ctx, is called if the storage
-// takes longer than storageTimeout.
+// openFile opens a file for reading. It calls cancel, which must end ctx, if the storage takes
+// longer than storageTimeout. The error is ErrNotFound or wraps ErrUnavailable.
 func (s *Store) openFile(ctx context.Context, cancel context.CancelFunc, path string) (*blob.Reader, error) {
 	if err := s.checkDir(); err != nil {
 		return nil, err

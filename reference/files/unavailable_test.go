@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A store implements as much of the S3 API as the package uses.
+// A store is an HTTP server that implements as much of the S3 API as the package files uses.
 type store struct {
 	mu      sync.Mutex
 	objects map[string]object
@@ -30,7 +30,7 @@ type object struct {
 	data []byte
 }
 
-// newStore starts a store and returns its location.
+// newStore starts a store for the test and returns its location in the form that Open accepts.
 func newStore(t *testing.T) string {
 	credentials(t)
 	s := httptest.NewServer(&store{objects: map[string]object{}})
@@ -106,8 +106,8 @@ func body(r *http.Request) ([]byte, error) {
 	}
 }
 
-// checkUnavailable checks that all methods return ErrUnavailable soon; the S3 driver
-// retries twice.
+// checkUnavailable checks that all methods of s return ErrUnavailable soon. The S3 driver retries a
+// request twice.
 func checkUnavailable(t *testing.T, s *Store, f File) {
 	t.Helper()
 	began := time.Now()
@@ -161,7 +161,7 @@ func TestDirectoryGone(t *testing.T) {
 	put(t, s, a("x"))
 }
 
-// The metadata of a file is unreadable.
+// TestDirectoryBroken checks that a file whose metadata is unreadable is unavailable.
 func TestDirectoryBroken(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, "dir:"+dir, Config{})
@@ -203,7 +203,7 @@ func TestStoreGone(t *testing.T) {
 	checkUnavailable(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
 }
 
-// A store that refuses requests is unavailable, not empty.
+// TestStoreRefuses checks that a store that refuses requests counts as unavailable, not as empty.
 func TestStoreRefuses(t *testing.T) {
 	credentials(t)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
@@ -247,7 +247,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A store that lists files but accepts none is not usable.
+// TestNothingCanBeKept checks that Ping fails for a store that can be read but not written.
 func TestNothingCanBeKept(t *testing.T) {
 	credentials(t)
 	inner := &store{objects: map[string]object{}}
@@ -285,7 +285,7 @@ func TestNothingCanBeKept(t *testing.T) {
 	}
 }
 
-// Ping leaves no files behind.
+// TestPingLeavesNothing checks that Ping leaves no files behind.
 func TestPingLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), "dir:"+dir, Config{})

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// An Authenticator maps tokens to users. It is safe for concurrent use.
+// An Authenticator maps tokens to users. Implementations must be safe for concurrent use.
 type Authenticator interface {
 	// Authenticate returns the user of a token; ok is false if the token is invalid.
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
-// maxToken is the size limit of a token in bytes. It fits into a request header; signed
-// tokens with many claims have a few thousand.
+// maxToken is the size limit of a token in bytes. A token of that size fits into a request header;
+// signed tokens with many claims have a few thousand bytes.
 const maxToken = 16 << 10
 
-// Bearer returns the token of the Authorization header. ok is false unless there is
-// exactly one such header with one token: a proxy in front may have checked another
-// one.
+// Bearer returns the bearer token in the header Authorization. ok is false unless h has exactly one
+// such header with one token. With several headers, a proxy in front of the server may have checked
+// another one.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -35,7 +35,8 @@ func Bearer(h http.Header) (token string, ok bool) {
 	return token, true
 }
 
-// isVisibleASCII reports whether s is one word of printable ASCII characters.
+// isVisibleASCII reports whether s consists of one or more printable ASCII characters other than
+// spaces.
 func isVisibleASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

@@ -49,7 +49,7 @@ func TestAnyone(t *testing.T) {
 	}
 }
 
-// Errors of Add do not contain the token.
+// TestBadUsers checks that Add refuses invalid pairs, with errors that do not contain the token.
 func TestBadUsers(t *testing.T) {
 	const secret = "s3cr3t-canary"
 	for _, c := range []struct{ pair, says string }{
@@ -114,7 +114,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// Only hashes of tokens are kept, so that the duration of a comparison reveals nothing.
+// TestTokensAreKeptAsSums checks that only hashes of tokens are kept, so that the duration of a
+// comparison reveals nothing.
 func TestTokensAreKeptAsSums(t *testing.T) {
 	var tokens StaticTokens
 	if err := tokens.Add("ann:first-token"); err != nil {

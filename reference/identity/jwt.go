@@ -20,9 +20,8 @@ type JWTConfig struct {
 	Log                *slog.Logger     // nil discards log records
 }
 
-// A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The claim sub is
-// the name of the user. A signature is valid if one of the keys of a set (RFC 7517)
-// made it.
+// A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The claim sub of a token is
+// the name of the user. A token must be signed with one of the keys in a set (RFC 7517).
 type JWTAuthenticator struct {
 	cfg         JWTConfig
 	source      keySource
@@ -34,9 +33,10 @@ type JWTAuthenticator struct {
 // clockSkew is how much the clock of the issuer may differ from the server's.
 const clockSkew = time.Minute
 
-// OpenJWT returns an authenticator with the set of keys at a URL or in a file. It reads
-// the set again after RefreshAfter, and when a token is signed by an unknown key; if
-// that fails, it keeps the old keys. The error is that of the first read.
+// OpenJWT returns an authenticator that uses the set of keys at location, a URL or the name of a
+// file. The authenticator reads the set again after cfg.RefreshAfter, and when a token is signed
+// with an unknown key; if that fails, it keeps the old keys. OpenJWT returns an error if location
+// is invalid or the first read fails.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	if cfg.RefreshAfter == 0 {
 		cfg.RefreshAfter = 15 * time.Minute
@@ -98,8 +98,8 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable now: it has not expired, is for
-// this server, and names a user.
+// isValid reports whether the claims of a token are acceptable at present: the token has not
+// expired, is meant for this server, and names a user.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {
@@ -108,10 +108,9 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	return c.Expiry != nil && isValidName(c.Subject) && c.ValidateWithLeeway(want, clockSkew) == nil
 }
 
-// refresh reads the keys again, unless that was tried within MinRefreshInterval. It
-// waits for a read in progress at most until ctx is done. A read that it has begun is
-// not canceled with ctx, since otherwise clients that disconnect at once could prevent
-// it for all.
+// refresh reads the keys again, unless that was tried within MinRefreshInterval. If another call is
+// reading them, it waits for that call until ctx is done. Its own read is not canceled with ctx,
+// because otherwise clients that disconnect at once could prevent every refresh.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return
@@ -123,7 +122,8 @@ func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	}
 }
 
-// refreshInBackground reads the keys again while the old ones remain in use.
+// refreshInBackground starts reading the keys again in another goroutine, unless they are being
+// read already. The old keys remain in use meanwhile.
 func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	select {
 	case k.refreshing <- struct{}{}:
@@ -132,8 +132,9 @@ func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	}
 }
 
-// refreshIfOlder reads the keys again if the last attempt is at least age ago. The
-// caller has sent to k.refreshing; refreshIfOlder receives from it.
+// refreshIfOlder reads the keys again if the last attempt was made at least the duration age ago.
+// It logs an error of that read. The caller must have sent to k.refreshing; refreshIfOlder receives
+// from that channel before it returns.
 func (k *JWTAuthenticator) refreshIfOlder(ctx context.Context, age time.Duration) {
 	defer func() { <-k.refreshing }()
 	if k.age() < age {

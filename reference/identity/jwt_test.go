@@ -28,7 +28,7 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// Keys for all tests, as generating them takes a while.
+// The keys that the tests use. They are generated only once, because that takes a while.
 var (
 	ecKey      = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	otherKey   = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -51,7 +51,8 @@ func public(key crypto.PublicKey, id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: key, KeyID: id, Use: "sig"}
 }
 
-// signed returns a signed token.
+// signed returns a token with the given claims, signed with key. id is the key id in its header; ""
+// means none.
 func signed(t testing.TB, key any, alg jose.SignatureAlgorithm, id string, claims map[string]any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithType("JWT")
@@ -69,7 +70,8 @@ func signed(t testing.TB, key any, alg jose.SignatureAlgorithm, id string, claim
 	return must(sig.CompactSerialize())
 }
 
-// claims returns claims for ann that are valid at noon, with the given changes.
+// claims returns claims that are valid for the user ann at noon. It replaces the members in but,
+// and removes those that are nil.
 func claims(but map[string]any) map[string]any {
 	all := map[string]any{"sub": "ann", "exp": noon.Add(time.Hour).Unix(), "iss": "https://id.example", "aud": []string{"agents"}}
 	for k, v := range but {
@@ -170,7 +172,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// tokenWithKey returns a token that contains its own key in its header.
+// tokenWithKey returns a token signed with key that contains the public key in its header.
 func tokenWithKey(t *testing.T, key *ecdsa.PrivateKey) string {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
 	if err != nil {
@@ -215,7 +217,7 @@ func TestBadSets(t *testing.T) {
 	}
 }
 
-// Unknown and unsuitable members of a set are ignored.
+// TestMixedSet checks that unknown and unsuitable members of a set of keys are ignored.
 func TestMixedSet(t *testing.T) {
 	path := writeKeySet(t, map[string]any{"keys": []any{map[string]any{"kty": "new"}, 7, public(&ecKey.PublicKey, "ec")}})
 	if _, ok := opened(t, path, JWTConfig{}).Authenticate(t.Context(), signed(t, ecKey, jose.ES256, "ec", claims(nil))); !ok {
@@ -223,7 +225,7 @@ func TestMixedSet(t *testing.T) {
 	}
 }
 
-// A publisher serves a set of keys and counts requests.
+// A publisher is an HTTP server that serves a set of keys and counts the requests.
 type publisher struct {
 	*httptest.Server
 	asked  atomic.Int32
@@ -244,13 +246,13 @@ func publish(t *testing.T, keys ...jose.JSONWebKey) *publisher {
 	return p
 }
 
-// A clock is set by the test.
+// A clock shows a time that the test sets.
 type clock struct{ atomic.Int64 }
 
 func (c *clock) now() time.Time { return noon.Add(time.Duration(c.Load())) }
 
-// New keys are found, unknown keys cause a limited number of requests, and the
-// publisher may be unavailable.
+// TestKeysAreRenewed checks that new keys are found, that unknown keys cause a limited number of
+// requests, and that the old keys remain in use while the publisher is unavailable.
 func TestKeysAreRenewed(t *testing.T) {
 	p := publish(t, public(&ecKey.PublicKey, "ec"))
 	var c clock
@@ -297,7 +299,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// Old keys are refreshed by one request while they stay in use.
+// TestOldKeys checks that keys are read again after RefreshAfter while the old ones remain in use.
 func TestOldKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := writeKeySet(t, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(&ecKey.PublicKey, "ec")}})
@@ -321,8 +323,8 @@ func TestOldKeys(t *testing.T) {
 	})
 }
 
-// With a slow publisher only one request is sent, and a client that leaves does not
-// cancel it.
+// TestOneLooksForAll checks that only one request is sent to a slow publisher, and that a client
+// that leaves does not cancel that request.
 func TestOneLooksForAll(t *testing.T) {
 	p := publish(t, public(&ecKey.PublicKey, "ec"))
 	var c clock
@@ -350,7 +352,8 @@ func TestOneLooksForAll(t *testing.T) {
 	}
 }
 
-// A publisher that does not respond, or sends too much, is given up.
+// TestKeysAreBounded checks that OpenJWT gives up if a publisher does not respond or sends too
+// much.
 func TestKeysAreBounded(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -384,7 +387,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// A cached token becomes invalid when it expires or its key is removed.
+// TestSeenTokens checks that the cache of verified tokens is limited, and that a cached token
+// becomes invalid when it expires.
 func TestSeenTokens(t *testing.T) {
 	var c clock
 	path := writeKeySet(t, publicKeys)

@@ -76,7 +76,8 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
-// remember caches the claims of a verified token, unless the token is too large.
+// remember caches the claims of a verified token, unless the token is too large. If the cache is
+// full, it is emptied first.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return
@@ -162,7 +163,7 @@ func isValidName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
-// A keySource is the location of a set of keys: a URL or, if that is nil, a file.
+// A keySource is the location of a set of keys: a URL or, if url is nil, the path of a file.
 type keySource struct {
 	url  *url.URL
 	path string
@@ -203,8 +204,9 @@ func (s keySource) read(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// readBytes returns the content of the file or the response, at most one byte more than
-// maxKeySetBytes, so that the caller can tell that it is too large.
+// readBytes returns the content of the file or of the response to a request for the URL. It reads
+// at most one byte more than maxKeySetBytes, so that the caller can tell that the content is too
+// large.
 func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {
 		return fetch(ctx, s.url)
@@ -224,8 +226,8 @@ func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
 }
 
-// fetch requests u and returns the response body, at most one byte more than maxKeySetBytes. It
-// returns an error if the status is not 200.
+// fetch requests the URL u and returns the response body. It reads at most one byte more than
+// maxKeySetBytes. It returns an error if the status is not 200.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
@@ -252,8 +254,8 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(res.Body, maxKeySetBytes+1))
 }
 
-// withoutAddress returns the error in err without the URL or path that it quotes, or err itself if
-// it quotes none.
+// withoutAddress returns the error that err wraps, without the URL or path that err quotes. It
+// returns err itself if err quotes neither.
 func withoutAddress(err error) error {
 	var fetchErr *url.Error
 	var file *os.PathError

@@ -56,8 +56,9 @@ func (t *StaticTokens) Add(pair string) error {
 // maxTokenFile is the size limit of a file of tokens in bytes.
 const maxTokenFile = 1 << 20
 
-// Read adds the users of a file with one NAME:TOKEN per line. It skips empty lines and
-// lines that begin with #.
+// Read adds the tokens in a file, which it reads from r. Each line of the file is NAME:TOKEN; empty
+// lines and lines that begin with # are skipped. Read returns an error if a line is invalid, or if
+// the file has no tokens or is too large.
 func (t *StaticTokens) Read(r io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxTokenFile+1))
 	if err != nil {
@@ -85,8 +86,8 @@ func (t *StaticTokens) Read(r io.Reader) error {
 // Len returns the number of tokens.
 func (t *StaticTokens) Len() int { return len(t.entries) }
 
-// Authenticate implements [Authenticator]. It compares with every entry, even after a
-// match, so its duration depends only on the number of entries.
+// Authenticate implements [Authenticator]. It compares the token with every entry, even after a
+// match, so that its duration depends only on the number of entries.
 func (t *StaticTokens) Authenticate(_ context.Context, token string) (user string, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// An Outcome is how a run ended.
+// An Outcome tells how a run ended.
 type Outcome int
 
 // The ways in which a run can end.
@@ -43,8 +43,8 @@ type statusClasses [6]prometheus.Counter
 // OtherOperation is the name under which requests that match no operation are counted.
 const OtherOperation = "other"
 
-// ForDialect returns the metrics of a dialect with the given operations. Any other
-// operation is counted as OtherOperation, so that clients cannot create new series.
+// ForDialect returns the metrics of a dialect with the given operations, or nil if m is nil. Any
+// other operation is counted as OtherOperation, so that clients cannot create new series.
 func (m *Counters) ForDialect(name string, operations []string) *DialectCounters {
 	if m == nil {
 		return nil
@@ -71,7 +71,7 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	return &c
 }
 
-// ResponseSent counts a response and, if its status is 400 or more, a refusal.
+// ResponseSent counts a response and, if its status is at least 400, a refusal.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	if d == nil {
 		return
@@ -90,8 +90,8 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 	}
 }
 
-// refusalCounter returns the counter of a status. It creates the series at the first
-// use, as most statuses never occur.
+// refusalCounter returns the counter of refusals with a status from 400 to 599. It creates the
+// series at the first call for a status, because most statuses never occur.
 func (d *DialectCounters) refusalCounter(status int) prometheus.Counter {
 	place := &d.refusals[status-400]
 	if c := place.Load(); c != nil {

@@ -28,8 +28,8 @@ type Counters struct {
 	handler     http.Handler
 }
 
-// New returns counters at zero. version is that of the program, shown by the metric
-// build_info.
+// New returns counters at zero. version is the version of the program, which the metric build_info
+// shows.
 func New(version string) *Counters {
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Namespace: "streamassay", Name: name, Help: help}
@@ -79,7 +79,7 @@ func (m *Counters) StoreFailed() {
 	}
 }
 
-// Panicked counts a request that ended by a panic.
+// Panicked counts a request that ended with a panic.
 func (m *Counters) Panicked() {
 	if m != nil {
 		m.panics.Inc()

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// figures returns the metrics as Prometheus reads them.
+// figures returns the metrics in the text format in which Prometheus reads them.
 func figures(t *testing.T, m *metrics.Counters) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
@@ -84,7 +84,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Two Counters of one process are independent.
+// TestMetersAreApart checks that two Counters in one process are independent.
 func TestMetersAreApart(t *testing.T) {
 	one, two := metrics.New(""), metrics.New("")
 	one.ForDialect("words@1", nil).RunStarted()
@@ -92,7 +92,7 @@ func TestMetersAreApart(t *testing.T) {
 	want(t, figures(t, two), `streamassay_runs_begun_total{dialect="words@1"} 0`)
 }
 
-// Methods of nil pointers do nothing.
+// TestNoMeter checks that the methods of nil pointers do nothing.
 func TestNoMeter(t *testing.T) {
 	var m *metrics.Counters
 	m.StoreFailed()

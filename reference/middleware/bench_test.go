@@ -18,7 +18,7 @@ func (n *discardResponse) WriteHeader(int)             {}
 func (n *discardResponse) Write(p []byte) (int, error) { return len(p), nil }
 func (n *discardResponse) FlushError() error           { return nil }
 
-// BenchmarkFront measures the overhead for a response of twelve events.
+// BenchmarkFront measures the overhead of the middleware for a response of twelve events.
 func BenchmarkFront(b *testing.B) {
 	event := []byte("data: {}\n\n")
 	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

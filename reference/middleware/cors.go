@@ -55,8 +55,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders sets the CORS headers of a response. Vary is set for all origins, since
-// caches serve a response to others, too.
+// setHeaders sets the CORS headers of a response. It sets the header Vary even if the origin is not
+// allowed, because caches may serve the response to other origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {
@@ -64,9 +64,9 @@ func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// allowOrigin sets the headers that allow pages of the request's origin to read the response. It
-// reports false if the origin is not allowed. If all origins are allowed, credentials are not, so
-// that a page cannot use the cookies of its visitors.
+// allowOrigin sets the headers that allow pages of the request's origin to read the response, and
+// returns true. It returns false if the origin is not allowed. If all origins are allowed,
+// credentials are not, so that a page cannot use the cookies of its visitors.
 func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	origin := r.Header["Origin"]
 	switch {
@@ -83,8 +83,8 @@ func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	return true
 }
 
-// isHeaderList reports whether s is a comma-separated list of header names of plausible
-// length.
+// isHeaderList reports whether s has from 1 to 1024 bytes and contains only characters that occur
+// in a comma-separated list of header names.
 func isHeaderList(s string) bool {
 	return s != "" && len(s) <= 1024 && strings.IndexFunc(s, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_, ", c)

@@ -13,7 +13,8 @@ import (
 const readyTimeout = 2 * time.Second
 
 // processEndpoint returns the function that serves the request if it is for /healthz, /readyz or
-// /metrics. It returns nil for all other requests, which the wrapped handler serves.
+// /metrics. It returns nil for a request that the wrapped handler serves: one for another path, or
+// one for which Config.PassThrough returns true.
 func (f *outermostHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
 	var serve func(http.ResponseWriter, *http.Request)
 	switch r.URL.Path {
@@ -40,7 +41,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here")
 }
 
-// serveHealth reports that the process is alive.
+// serveHealth responds with status 200, which shows that the process is alive.
 func serveHealth(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }
 
 // serveReady responds with status 200 if the process can serve requests, and otherwise with 503

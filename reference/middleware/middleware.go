@@ -37,7 +37,7 @@ type Config struct {
 // requestIDHeader is the header with the id of a request, in requests and responses.
 const requestIDHeader = "X-Request-Id"
 
-// A outermostHandler wraps the handler of all servers of a process.
+// An outermostHandler wraps the handler of all servers of a process.
 type outermostHandler struct {
 	next http.Handler
 	cfg  Config
@@ -71,7 +71,8 @@ func randomID() string {
 	return string(id[:])
 }
 
-// ServeHTTP gives the request an id, logs it, and serves it itself or passes it to the wrapped
+// ServeHTTP assigns an id to the request and logs the request. It responds to requests for the
+// endpoints of the process and to CORS preflights itself, and passes all others to the wrapped
 // handler.
 func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
@@ -128,9 +129,9 @@ func (f *outermostHandler) logRequest(
 		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
 }
 
-// recoverPanic turns a panic of the wrapped handler into a log record and a response
-// 500 without details. If the response has begun, it aborts the connection, so that
-// clients do not take the response for complete.
+// recoverPanic turns a panic of the wrapped handler into a log record and a response with status
+// 500 and no details. If the response has begun, it aborts the connection instead, so that clients
+// do not take the response for complete. It must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

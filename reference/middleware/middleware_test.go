@@ -142,7 +142,8 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// A panic becomes a response without details and a log record with all of them.
+// TestPanics checks that a panic results in a response without details and a log record with all
+// details.
 func TestPanics(t *testing.T) {
 	var log logBuffer
 	m := metrics.New("")
@@ -166,8 +167,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A panic in a response that has begun aborts the connection, and so does
-// ErrAbortHandler.
+// TestPanicsInStreams checks that the connection is aborted if the handler panics after the
+// response has begun, or panics with ErrAbortHandler.
 func TestPanicsInStreams(t *testing.T) {
 	for name, fault := range map[string]any{"a fault": "fault", "meant": http.ErrAbortHandler} {
 		var log logBuffer
@@ -225,8 +226,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// The wrapped handler can flush, set deadlines, use full duplex and hijack the
-// connection, as without the middleware; and HTTP/2 works.
+// TestControl checks that the wrapped handler can flush, set deadlines, use full duplex and hijack
+// the connection as without the middleware, with HTTP/1 and HTTP/2.
 func TestControl(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		faults := make(chan error, 8)
@@ -290,7 +291,7 @@ func TestHijack(t *testing.T) {
 	res.Body.Close()
 }
 
-// An informational response (1xx) is not recorded as the response.
+// TestInformational checks that an informational response (1xx) is not recorded as the response.
 func TestInformational(t *testing.T) {
 	var log logBuffer
 	srv := httptest.NewUnstartedServer(New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

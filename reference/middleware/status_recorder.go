@@ -2,8 +2,8 @@ package middleware
 
 import "net/http"
 
-// A statusRecorder is a ResponseWriter that records status and size of the response.
-// [http.ResponseController] finds further methods by Unwrap.
+// A statusRecorder is a ResponseWriter that records the status and the size of the response.
+// [http.ResponseController] finds the other methods of the wrapped ResponseWriter by Unwrap.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int // 0 until the response begins
@@ -13,7 +13,8 @@ type statusRecorder struct {
 // Unwrap returns the wrapped ResponseWriter.
 func (a *statusRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader records the status, unless it is informational (1xx).
+// WriteHeader records the status and passes it to the wrapped ResponseWriter. It does not record an
+// informational status (1xx) other than 101.
 func (a *statusRecorder) WriteHeader(status int) {
 	if a.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		a.status = status
@@ -35,7 +36,8 @@ func (a *statusRecorder) markStarted() {
 	}
 }
 
-// FlushError sends buffered data to the client.
+// FlushError sends buffered data to the client. [http.ResponseController] calls it. The error is
+// any error from the wrapped ResponseWriter.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
 	if f, ok := a.ResponseWriter.(interface{ FlushError() error }); ok {

@@ -22,7 +22,8 @@ func gave(call, text string) spec.Event {
 	return spec.Event{Kind: spec.InputToolResult, Call: call, Text: text}
 }
 
-// earlier is a conversation of two runs. The second left a call to the client.
+// earlier holds the messages of a conversation of two runs. The second run ended with a tool call
+// that the client must run.
 var earlier = []state.Message{
 	{Role: "user", Text: "hi"},
 	{Role: "assistant", Text: "Let me see."},
@@ -37,7 +38,8 @@ var earlier = []state.Message{
 const earlierAsked = "user: hi\nassistant: Let me see. [call00001 lookup {\"word\":\"x\"}] [call00002 lookup {}]\n" +
 	"tool(call00001): found\ntool(call00002): error\nassistant: I have it.\nuser: paint it\nassistant:  [call00003 paint {\"color\":\"blue\"}]\n"
 
-// The messages that the model receives, given a request and the earlier messages.
+// TestAsks checks the messages that the model receives for a request and the earlier messages of
+// its conversation.
 func TestAsks(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,7 +86,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// Within a run the server receives its own reasoning and call ids again.
+// TestAsksOn checks that, within a run, the model's server gets its own reasoning and call ids
+// back.
 func TestAsksOn(t *testing.T) {
 	for script, want := range map[string]string{
 		"tool":           `assistant:  [theirs-1 lookup {"word":"äb"}]` + "\n" + `tool(theirs-1): {"word":"äb","characters":2}` + "\n",
@@ -108,7 +111,7 @@ func TestAsksOn(t *testing.T) {
 	}
 }
 
-// The members of a request other than its messages.
+// TestRequest checks the members of a request to the model's server other than the messages.
 func TestRequest(t *testing.T) {
 	u := fakeModel(t)
 	ask := offer(user("hello"), "paint", "Paints.", `"{\"type\":\"object\",\"properties\":{\"color\":{\"type\":\"string\",\"maxLength\":12345678901234567890}}}"`)
@@ -143,7 +146,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// An API key in the environment is not sent.
+// TestEnvironmentIsNotRead checks that an API key in the environment is not sent.
 func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-another")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
@@ -155,7 +158,8 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 }
 
-// If the client cannot return results, its tools are only described.
+// TestToolsThatCannotBeCalled checks that the tools of a client that cannot return results are only
+// described to the model.
 func TestToolsThatCannotBeCalled(t *testing.T) {
 	u := fakeModel(t)
 	ask := offer(offer(user("client-tool"), "paint", "Paints.", "{}"), "draw", "", "")

@@ -75,8 +75,8 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error
 // doneMarker is the data of the frame that ends the server's stream.
 const doneMarker = "[DONE]"
 
-// addChunk adds the data of one frame of the model's stream to the response. It returns an error
-// if the data is not valid or reports an error of the server.
+// addChunk adds the data of one frame of the model's stream to the response. It returns an error if
+// the data is malformed, describes an error of the server, or exceeds a limit.
 func (a *completion) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
@@ -102,8 +102,8 @@ func (a *completion) addChunk(data []byte) error {
 	return nil
 }
 
-// addDelta adds what one frame contains of the response: pieces of reasoning, text and tool calls.
-// It returns the error of addCall.
+// addDelta adds the pieces of reasoning, text and tool calls that one frame contains to the
+// response. The error is any error from addCall.
 func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
 	for _, member := range []string{"reasoning_content", "reasoning"} { // some servers send both, with the same text
 		text := jsonString(json.RawMessage(d.JSON.ExtraFields[member].Raw()))
@@ -126,14 +126,14 @@ func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
 	return nil
 }
 
-// maxHeldSpace is how many bytes of white space at the beginning of a message are held back until
-// other text follows. Models often send a little white space before a tool call, and it would
-// become a message of its own.
+// maxHeldSpace is the maximum number of bytes of white space at the beginning of a message that are
+// held back until other text follows. Models often send a little white space before a tool call,
+// which would otherwise become a message of its own.
 const maxHeldSpace = 256
 
-// emitText emits text as a delta of the subject "message" or "reasoning", and starts a message or
-// reasoning first unless one of that subject is open. During tool calls it stores the text for
-// later.
+// emitText emits text as a delta of the given subject, "message" or "reasoning". If the open
+// message has another subject, or none is open, it starts one first. It holds back leading white
+// space until other text follows, and stores text that arrives during tool calls for later.
 func (a *completion) emitText(subject, text string) {
 	switch {
 	case text == "":
@@ -198,8 +198,8 @@ func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) er
 	return nil
 }
 
-// startsAnother reports whether the delta d begins a new call rather than continuing c. Its index
-// does not tell, because some servers give all calls the same index.
+// startsAnother reports whether the delta d begins a new call rather than continuing c. The index
+// in d does not tell, because some servers give all calls the same index.
 func (c *streamedCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaToolCall) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID
@@ -246,7 +246,8 @@ func (a *completion) finishError() error {
 	return errMalformed
 }
 
-// asMessage returns the response in the form in which the next request repeats it to the model.
+// asMessage returns the response as a message of the conversation, which the next request sends
+// back to the model.
 func (a *completion) asMessage() chatMessage {
 	w := chatMessage{role: roleAssistant, text: a.text.String()}
 	if a.reasoningField != "" {

@@ -112,9 +112,9 @@ func callsByID(messages []chatMessage) map[string]state.Call {
 	return known
 }
 
-// describeClientTools returns the text of a system message that lists the client's tools, for
-// dialects in which a client cannot return results, so that the model must not call the tools. It
-// returns "" if the client declares none or can return results.
+// describeClientTools returns the text of a system message that lists the client's tools. It is for
+// dialects in which a client cannot return results: the model may know of the tools there, but must
+// not call them. It returns "" if the client declares no tools or can return results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -143,9 +143,9 @@ type conversationBuilder struct {
 	lastAssistant int                   // index of that message, or -1
 }
 
-// normalize returns messages in the order that a conversationBuilder ensures. Stopped runs, and
-// histories that are incomplete or partly repeated, violate that order. known holds the tool calls
-// of earlier messages, by id.
+// normalize returns messages in the order that servers of models require: each tool call is
+// followed immediately by its result. Stopped runs, and histories that are incomplete or partly
+// repeated, violate that order. known holds the tool calls of earlier messages, by id.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -163,8 +163,8 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 	return t.messages
 }
 
-// closeCalls adds a result to each tool call that has none yet: a text that says that there is no
-// result.
+// closeCalls adds a result to each tool call that has none yet. The text of that result states that
+// there is none.
 func (t *conversationBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -172,8 +172,8 @@ func (t *conversationBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant adds a message of the assistant, or appends it to the message before if that is
-// also of the assistant and has no tool calls. It leaves out an empty message.
+// addAssistant adds a message of the assistant. If the previous message is also of the assistant
+// and has no tool calls, it appends to that message instead. It leaves out an empty message.
 func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -196,9 +196,9 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds the tool result w. If its call is not open but known from an earlier message, the
-// call is added before it. If the call is unknown or has a result already, the result is added as
-// a message of the user.
+// addResult adds the tool result w. If its call is not open but known from an earlier message,
+// addResult inserts the call before the result. If the call is unknown or has a result already, it
+// adds the result as a message of the user.
 func (t *conversationBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]

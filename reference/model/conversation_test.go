@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// After normalize, whatever the conversation, each call is followed by one result
-// before any other message, each result has a call, and no message is missing.
+// TestSettle checks the result of normalize for random conversations: each call is followed by one
+// result before any other message, each result has a call, and no message is missing.
 func TestSettle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -52,7 +52,8 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// unsettled returns what a server would reject in a conversation.
+// unsettled returns a description of the first thing in a conversation that a server of a model
+// would reject, or "" if there is none.
 func unsettled(said []chatMessage) string {
 	open := map[string]bool{}
 	for i, w := range said {

@@ -29,7 +29,8 @@ type testClient struct {
 
 const thread = "550e8400-e29b-41d4-a716-446655440000"
 
-// eachDialect runs a test for every dialect, with a server and a model of its own.
+// eachDialect runs a subtest for every dialect. Each has a server and a record of the requests to
+// the fake model of its own.
 func eachDialect(t *testing.T, timeout time.Duration, f func(k *testClient)) {
 	t.Helper()
 	all, err := dialect.All()
@@ -55,7 +56,8 @@ func eachDialect(t *testing.T, timeout time.Duration, f func(k *testClient)) {
 	}
 }
 
-// say returns a request that sends a message in the client's thread.
+// say returns a request, built from the template phrase, that sends the message e in the test
+// thread.
 func (k *testClient) say(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	e.Thread = thread
@@ -85,7 +87,8 @@ func (k *testClient) send(req spec.Request) *http.Response {
 	return res
 }
 
-// prompt sends a prompt and returns the request whose response is the run's stream.
+// prompt returns the request whose response is the stream of a new run. If the dialect starts runs
+// with another request, prompt sends that request first.
 func (k *testClient) prompt(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	k.ids++
@@ -101,7 +104,8 @@ func (k *testClient) prompt(phrase string, e spec.Event) spec.Request {
 	return k.say("listen", spec.Event{Run: e.Run})
 }
 
-// hear returns all events of a response. The test fails if one violates the document.
+// hear starts a run with a prompt and returns all events of its stream. The test fails if an event
+// violates the document.
 func (k *testClient) hear(phrase string, e spec.Event) (events []spec.Event) {
 	k.Helper()
 	req := k.prompt(phrase, e)
@@ -128,7 +132,7 @@ func (k *testClient) hear(phrase string, e spec.Event) (events []spec.Event) {
 	return events
 }
 
-// An outcome is what the events of a response amount to.
+// An outcome summarizes the events of a response.
 type outcome struct {
 	text            string // of all messages, joined
 	call            string // the last one's id
@@ -165,7 +169,8 @@ func ended(events []spec.Event) bool {
 	return last == spec.RunEnd || last == spec.Done
 }
 
-// The model's text is streamed, and earlier messages reach the model.
+// TestDialectsTell checks that the model's text is streamed, and that the model receives the
+// earlier messages.
 func TestDialectsTell(t *testing.T) {
 	eachDialect(t, 5*time.Second, func(k *testClient) {
 		for _, said := range []string{"text", "hello"} {
@@ -184,7 +189,7 @@ func TestDialectsTell(t *testing.T) {
 	})
 }
 
-// Text is sent before the model continues.
+// TestDialectsStream checks that text is sent to the client before the model sends more.
 func TestDialectsStream(t *testing.T) {
 	eachDialect(t, time.Minute, func(k *testClient) {
 		res := k.send(k.prompt("prompt", spec.Event{Text: "stall"}))
@@ -198,7 +203,8 @@ func TestDialectsStream(t *testing.T) {
 	})
 }
 
-// Reasoning is distinguished from messages in dialects that have it.
+// TestDialectsThink checks that reasoning is distinguished from messages in dialects that can
+// express it.
 func TestDialectsThink(t *testing.T) {
 	apart := 0
 	eachDialect(t, 5*time.Second, func(k *testClient) {
@@ -267,7 +273,8 @@ tool(call00001): painted
 	}
 }
 
-// If the client cannot return results, its tools are described but not called.
+// TestDialectsTellOfClientTools checks that the tools of a client that cannot return results are
+// described to the model but not called.
 func TestDialectsTellOfClientTools(t *testing.T) {
 	shown := 0
 	eachDialect(t, 5*time.Second, func(k *testClient) {
@@ -288,7 +295,8 @@ func TestDialectsTellOfClientTools(t *testing.T) {
 	}
 }
 
-// A failure of the model's server ends the run with an error of the dialect.
+// TestDialectsFail checks that a failure of the model's server ends the run with an error event of
+// the dialect.
 func TestDialectsFail(t *testing.T) {
 	failDialects(t, 5*time.Second, map[string]fails{
 		"401":          {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},

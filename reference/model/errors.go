@@ -42,8 +42,8 @@ var (
 )
 
 // statusError returns the error for a response of the model's server with a status other than 200.
-// detail is the server's message, or "". The statuses 408 and 504 mean that a server behind it
-// timed out.
+// detail is the server's message, or "". The statuses 408 and 504 mean that a server behind the
+// model's server timed out.
 func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
@@ -66,8 +66,8 @@ func statusError(status int, detail string) *runError {
 	return f.withDetail(detail)
 }
 
-// withDetail returns the error with the server's own message appended to its text, or f itself if
-// detail is "".
+// withDetail returns a copy of the error f with detail, the server's own message, appended to the
+// text. It returns f itself if detail is "".
 func (f *runError) withDetail(detail string) *runError {
 	if detail == "" {
 		return f
@@ -85,8 +85,8 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// parseErrorBody returns the message and the status in a JSON error body; either is empty if the
-// body lacks it. isError reports whether data is certainly an error.
+// parseErrorBody returns the error message and the status in a JSON body: "" and 0 if the body has
+// none. isError reports whether data certainly describes an error.
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {
@@ -113,11 +113,12 @@ func jsonString(raw json.RawMessage) (s string) {
 	return s
 }
 
-// maxDetail is how many characters of the message of the model's server an error text quotes.
+// maxDetail is the maximum number of characters that an error text quotes from a message of the
+// model's server.
 const maxDetail = 300
 
-// sanitize returns a message of the model's server in a form that can be shown to clients: one
-// line of printable characters, at most maxDetail, without the API key.
+// sanitize returns a message of the model's server in a form that can be shown to clients: one line
+// of at most maxDetail printable characters, without the API key.
 func (m *chatModel) sanitize(message string) string {
 	if m.APIKey != "" {
 		message = strings.ReplaceAll(message, m.APIKey, "***")

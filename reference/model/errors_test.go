@@ -11,15 +11,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A fails value describes a failed run: its events and its error.
+// A fails value describes a failed run: the events before its error event, and the code and text of
+// the error.
 type fails struct{ before, code, text string }
 
 const soFar = "message.start r-m1\nmessage.delta r-m1: so far\n"
 
-// short is an idle timeout that tests can wait for.
+// short is an idle timeout that is short enough for tests to wait for.
 const short = 300 * time.Millisecond
 
-// The events of every failed run: open messages stay open.
+// TestFails checks the events of failed runs, for each kind of failure. Messages that are open at
+// the failure are not ended.
 func TestFails(t *testing.T) {
 	for script, want := range map[string]fails{
 		"401":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},
@@ -68,7 +70,7 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// fails checks a run that is to fail.
+// fails checks that a run with the given script fails as wanted.
 func (u upstream) fails(cfg model.Config, script string, want fails) {
 	u.Helper()
 	events := play(u.Context(), u.agent(cfg), user(script))
@@ -81,7 +83,8 @@ func (u upstream) fails(cfg model.Config, script string, want fails) {
 	}
 }
 
-// Responses without an end are limited in bytes, calls and rounds.
+// TestEndless checks that responses without an end are stopped by the limits of bytes, calls and
+// rounds.
 func TestEndless(t *testing.T) {
 	for script, want := range map[string]fails{
 		"endless":    {"", "UPSTREAM_TOO_LONG", "the model's response exceeds the size limit"},
@@ -110,7 +113,8 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// The server's error message is reported as one line of limited length.
+// TestComplaintIsShort checks that an error message of the model's server is reported as one line
+// of limited length.
 func TestComplaintIsShort(t *testing.T) {
 	u := fakeModel(t)
 	events := play(t.Context(), u.agent(u.config()), user("400"))
@@ -133,7 +137,8 @@ func TestRetriesOnce(t *testing.T) {
 	}
 }
 
-// After the end of a response the connection is not waited for.
+// TestEndIsEnd checks that a run does not wait for the server to close the connection after the end
+// of a response.
 func TestEndIsEnd(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -145,7 +150,8 @@ func TestEndIsEnd(t *testing.T) {
 	}
 }
 
-// The timeout applies to silence, not to the duration of a response.
+// TestSlowIsNotSilent checks that the timeout limits the silence of the server, not the duration of
+// a response.
 func TestSlowIsNotSilent(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -159,7 +165,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 	}
 }
 
-// The server is not running.
+// TestRefusedConnection checks the error of a run if the model's server is not running.
 func TestRefusedConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -173,7 +179,7 @@ func TestRefusedConnection(t *testing.T) {
 	u.fails(cfg, "text", fails{"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"})
 }
 
-// A tool that takes too long returns an error.
+// TestHangingTool checks that the model receives an error if a tool takes too long.
 func TestHangingTool(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -185,7 +191,8 @@ func TestHangingTool(t *testing.T) {
 	}
 }
 
-// A stopped run emits nothing more: the server emits the reason.
+// TestStops checks that a run emits no terminal event after its context was canceled: the server of
+// the agent does that.
 func TestStops(t *testing.T) {
 	for _, script := range []string{"hang", "stall", "hanging-tool", "no-end", "slow"} {
 		t.Run(script, func(t *testing.T) {
@@ -209,7 +216,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// A run whose events are no longer consumed emits nothing and leaves no goroutines.
+// TestLeft checks that a run whose events are no longer consumed emits nothing more and leaves no
+// goroutines behind.
 func TestLeft(t *testing.T) {
 	for _, script := range []string{"endless", "tool", "text", "forever"} {
 		for most := 1; most < 6; most++ {

@@ -19,9 +19,9 @@ import (
 	"github.com/onsi/gomega/gleak"
 )
 
-// The fake is a model's server in a process of its own: this test binary, started with
-// this variable set. It responds according to the first word of the last user message,
-// see scripts_test.go, and records the requests.
+// fakeEnv is the environment variable that makes this test binary the fake: a model's server in a
+// process of its own. The fake responds according to the first word of the last user message, see
+// scripts_test.go, and records the requests.
 const fakeEnv = "STREAMASSAY_FAKE_MODEL"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// serveFake serves until its standard input is closed.
+// serveFake runs the fake: it writes the address of its server to out, and serves until in is
+// closed.
 func serveFake(in io.Reader, out io.Writer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +57,7 @@ func serveFake(in io.Reader, out io.Writer) {
 	io.Copy(io.Discard, in)
 }
 
-// fake is the running process, if any.
+// fake holds the process of the fake, or the zero value if that is not running.
 var fake struct {
 	sync.Mutex
 	cmd     *exec.Cmd
@@ -64,7 +65,8 @@ var fake struct {
 	address string
 }
 
-// stopFake ends the process, if there is one.
+// stopFake ends the process of the fake and waits for its exit. It does nothing if the process is
+// not running.
 func stopFake() {
 	if fake.cmd != nil {
 		fake.in.Close()
@@ -72,15 +74,16 @@ func stopFake() {
 	}
 }
 
-// An upstream is the fake as one test uses it.
+// An upstream is the fake as used by one test.
 type upstream struct {
 	*testing.T
 	root   string
 	client *http.Client
 }
 
-// fakeModel returns the fake, with records of this test alone. The test fails if it
-// leaves goroutines behind, other than those of its client's connections.
+// fakeModel returns the fake for use by the test t, which sees only its own requests. It starts the
+// fake if necessary. The test fails if it leaves goroutines behind, other than those of connections
+// to the fake.
 func fakeModel(t *testing.T) upstream {
 	t.Helper()
 	fake.Lock()
@@ -125,13 +128,13 @@ func startFake(t *testing.T) {
 	fake.cmd, fake.in, fake.address = cmd, in, strings.TrimSpace(line)
 }
 
-// An asked is a request that the fake received.
+// An asked value is a record of one request to the fake.
 type asked struct {
 	Auth, Accept string
 	Body         request
 }
 
-// A request is the part of a request that the fake reads.
+// A request holds the members of the JSON body of a request that the fake reads.
 type request struct {
 	Model    string
 	Stream   bool
@@ -156,7 +159,8 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-// text returns the content of a message, or its first text part.
+// text returns the content of the message. If the content consists of parts, it returns the text of
+// the first one.
 func (m message) text() (s string) {
 	if json.Unmarshal(m.Content, &s) == nil {
 		return s
@@ -168,7 +172,8 @@ func (m message) text() (s string) {
 	return ""
 }
 
-// String returns a message in the notation of the tests.
+// String returns the message in the notation of the tests: ROLE(ID): TEXT [ID NAME ARGUMENTS],
+// where (ID) is the call that a tool result answers.
 func (m message) String() string {
 	s := m.Role
 	if m.ToolCallID != "" {
@@ -181,7 +186,7 @@ func (m message) String() string {
 	return s
 }
 
-// asked returns the requests of this test so far.
+// asked returns the requests of this test that the fake has received so far.
 func (u upstream) asked() (all []asked) {
 	u.Helper()
 	res, err := u.client.Get(u.root + "/asked")
@@ -195,7 +200,7 @@ func (u upstream) asked() (all []asked) {
 	return all
 }
 
-// said returns the messages of the latest request, one per line.
+// said returns the messages in the latest request to the fake, one per line.
 func (u upstream) said() string {
 	u.Helper()
 	all := u.asked()

@@ -37,14 +37,14 @@ const (
 	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is a model on a server, with the client by which it is reached.
+// A chatModel is a model on a server, with the client that sends the requests to it.
 type chatModel struct {
 	Config
 	completions openai.ChatCompletionService
 }
 
-// New returns an agent, or an error if cfg is invalid. It does not connect to the
-// server: each run reports its own errors.
+// New returns an agent that uses the model that cfg describes, or an error if cfg is invalid. It
+// does not connect to the server: errors of the server are reported by each run.
 func New(cfg Config) (reference.Agent, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {

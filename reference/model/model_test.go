@@ -15,7 +15,7 @@ import (
 
 const key = "sk-very-secret"
 
-// config returns the configuration for the fake.
+// config returns a configuration of the agent that uses the fake as its model.
 func (u upstream) config() model.Config {
 	tools := append(model.BuiltinTools(),
 		model.Tool{Name: "panic", Run: func(context.Context, string) (string, error) { panic("no") }},
@@ -36,7 +36,7 @@ func (u upstream) agent(cfg model.Config) reference.Agent {
 	return agent
 }
 
-// user returns a turn with one user message in run r.
+// user returns a turn of the run "r" with one user message.
 func user(text string) reference.Turn {
 	return turn(spec.Event{Kind: spec.InputUser, Text: text})
 }
@@ -45,7 +45,7 @@ func turn(parts ...spec.Event) reference.Turn {
 	return reference.Turn{Event: spec.Event{Run: "r", Parts: parts}}
 }
 
-// offer adds a client's tool.
+// offer returns the turn t with another tool of the client.
 func offer(t reference.Turn, name, about, schema string) reference.Turn {
 	t.Parts = append(t.Parts, spec.Event{Kind: spec.InputTool, Name: name, Description: about, Text: schema})
 	t.ClientTools = append(t.ClientTools, name)
@@ -59,8 +59,8 @@ func play(ctx context.Context, agent reference.Agent, t reference.Turn) (events 
 	return events
 }
 
-// told returns the events between run.start and run.end, one per line, with the deltas
-// of a message or call joined.
+// told returns the events except run.start and run.end, one per line. Consecutive deltas of the
+// same message or call are joined.
 func told(events []spec.Event) string {
 	var b strings.Builder
 	last := ""
@@ -92,7 +92,7 @@ func told(events []spec.Event) string {
 	return b.String() + "\n"
 }
 
-// messageTold returns the lines of a message with id m.
+// messageTold returns what told returns for the events of a message with the id m.
 func messageTold(m, text string) string {
 	return fmt.Sprintf("message.start %[1]s\nmessage.delta %[1]s: %[2]s\nmessage.end %[1]s\n", m, text)
 }
@@ -101,7 +101,8 @@ func reasoningTold(m, text string) string {
 	return strings.ReplaceAll(messageTold(m, text), "message.", "reasoning.")
 }
 
-// callTold returns the lines of a tool call with message id m.
+// callTold returns what told returns for the events of a tool call with the id c. m is the id of
+// its message.
 func callTold(m, c, name, arguments string) string {
 	return fmt.Sprintf("tool.start %s %s %s\ntool.delta %[2]s: %[4]s\ntool.end %[2]s\n", m, c, name, arguments)
 }
@@ -116,7 +117,7 @@ const (
 	lookedUp = "tool.start r-m1 r-c1 lookup\ntool.delta r-c1: {\"word\":\"x\"}\ntool.end r-c1\ntool.result r-m2 r-c1 lookup: " + foundX + "\n"
 )
 
-// The events of every successful run.
+// TestTells checks the events of successful runs.
 func TestTells(t *testing.T) {
 	bothOf := func(first, second string) string { // calls of one answer are open at once
 		return "tool.start r-m1 r-c1 lookup\ntool.delta r-c1: {\"word\":\"x\"}\ntool.start r-m2 r-c2 lookup\ntool.delta r-c2: {\"word\":\"yy\"}\ntool.end r-c1\ntool.end r-c2\n" +

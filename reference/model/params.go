@@ -33,8 +33,8 @@ type toolCallIDMap struct {
 	taken     map[string]bool
 }
 
-// assign chooses and returns an id for a tool call, which is given by the id that the dialect
-// uses. It records the id, so that the result of the call gets the same one.
+// assign chooses and returns an id for the tool call whose id in the dialect is call. It records
+// the chosen id, so that the result of the call gets the same one.
 func (n *toolCallIDMap) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
@@ -44,8 +44,9 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// toParam returns the message in the form of the OpenAI client library. It uses the ids of tool
-// calls that are assigned in calls.
+// toParam returns the message in the form of the OpenAI client library. It assigns ids to the tool
+// calls of the message and records them in calls. A tool result gets the id that calls holds for
+// its call.
 func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	switch w.role {
 	case roleSystem:
@@ -69,7 +70,7 @@ func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageP
 }
 
 // toAssistantParam returns a message of the assistant in the form of the OpenAI client library. It
-// assigns new ids to the tool calls of the message.
+// assigns new ids to the tool calls of the message and records them in ids.
 func (w chatMessage) toAssistantParam(ids *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if w.text != "" || len(w.calls) == 0 {

@@ -44,8 +44,8 @@ func (r *modelRun) newMessageID() string {
 // anyone.
 var errClientLeft = errors.New("the client left")
 
-// fail emits the error event that ends the run, if err is a runError. Other errors mean that
-// nobody consumes the events any more.
+// fail emits the error event that ends the run, if err is a runError. It ignores other errors,
+// which mean that nobody consumes the events any more.
 func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {
@@ -111,9 +111,9 @@ func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }
 
-// runTool runs the tool that the model calls by c and returns its result for the model. Failures
-// are results too, as texts that begin with "error:": an unknown tool, arguments that are not
-// JSON, an error or a panic of the tool. The model can then correct its call.
+// runTool runs the tool that c calls and returns its result for the model. A failure is also
+// returned as a result, a text that begins with "error:", so that the model can correct its call.
+// Failures are an unknown tool, arguments that are not JSON, and an error or a panic of the tool.
 func (r *modelRun) runTool(c state.Call) (result string) {
 	tool, ok := r.findTool(c.Name)
 	switch {

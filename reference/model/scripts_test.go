@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A reply is one response of the fake.
+// A reply is the response of the fake to one request.
 type reply struct {
 	http.ResponseWriter
 	r    *http.Request
@@ -18,8 +18,8 @@ type reply struct {
 	nth  int // which request of the test, from 1
 }
 
-// say responds according to the script. Tool results are repeated as text, unless the
-// script makes further calls.
+// say sends the response according to the script that the first word of the last user message
+// names. It repeats tool results as text, unless the script makes further calls.
 func say(a *reply) {
 	script := a.word(0)
 	last := a.ask.Messages[len(a.ask.Messages)-1]
@@ -41,7 +41,8 @@ func say(a *reply) {
 	}
 }
 
-// word returns a word of the last user message.
+// word returns word number n of the last user message, starting at 0, or "" if there is no such
+// word.
 func (a *reply) word(n int) (word string) {
 	for _, m := range a.ask.Messages {
 		if m.Role == "user" {
@@ -51,7 +52,7 @@ func (a *reply) word(n int) (word string) {
 	return word
 }
 
-// raw sends bytes of the stream.
+// raw sends data as part of the event stream and flushes it.
 func (a *reply) raw(data string) {
 	if a.Header().Get("Content-Type") == "" {
 		a.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -60,7 +61,7 @@ func (a *reply) raw(data string) {
 	http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// frame returns a chunk with a delta.
+// frame returns the frame of a chunk with a delta. finish is its finish reason; "" means null.
 func frame(delta, finish string) string {
 	reason := "null"
 	if finish != "" {
@@ -83,7 +84,7 @@ func (a *reply) text(pieces ...string) {
 	}
 }
 
-// call sends a delta of a call; empty members are omitted.
+// call sends a delta of a tool call. Members that are "" are omitted.
 func (a *reply) call(index int, id, name, arguments string) {
 	c := map[string]any{"index": index}
 	f := map[string]any{}
@@ -106,7 +107,7 @@ func (a *reply) finish(reason string) {
 	a.raw(`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}` + "\n\ndata: [DONE]\n\n")
 }
 
-// called sends a call of lookup and the end of the response.
+// called sends a tool call and the end of the response.
 func (a *reply) called(name, arguments string) {
 	a.call(0, "theirs-1", name, arguments)
 	a.finish("tool_calls")
@@ -118,7 +119,7 @@ func (a *reply) refuse(status int, media, body string) {
 	a.Write([]byte(body))
 }
 
-// stay sends nothing until the client leaves.
+// stay waits, without sending anything, until the client leaves.
 func (a *reply) stay() { <-a.r.Context().Done() }
 
 // cut resets the connection.
@@ -133,7 +134,7 @@ func (a *reply) cut() {
 
 const greeting = "Grüß dich, 世界! 👩‍👩‍👧"
 
-// scripts are the behaviours of the fake.
+// scripts maps the name of a script to the function that sends the response.
 var scripts = map[string]func(*reply){
 	"text": func(a *reply) {
 		a.raw(": a comment\n\n")
@@ -341,7 +342,7 @@ var scripts = map[string]func(*reply){
 	"function-call": func(a *reply) { a.delta(`{"function_call":{"name":"x"}}`); a.finish("function_call") },
 }
 
-// busy asks the client to retry soon.
+// busy sends an error response with the given status that asks the client to retry after 10 ms.
 func (a *reply) busy(status int) {
 	a.Header().Set("Retry-After", "0.01")
 	a.refuse(status, "application/json", `{"error":{"message":"slow down"}}`)
@@ -354,7 +355,8 @@ func (a *reply) reason(name string) {
 	a.finish("stop")
 }
 
-// flood sends data until the client leaves.
+// flood calls f, which is to send data, repeatedly until the client leaves. i counts the calls,
+// starting at 0.
 func (a *reply) flood(f func(i int)) {
 	for i := 0; a.r.Context().Err() == nil; i++ {
 		f(i)

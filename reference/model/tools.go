@@ -53,8 +53,8 @@ func (r *modelRun) findTool(name string) (Tool, bool) {
 
 func (r *modelRun) isClientTool(name string) bool { return slices.Contains(r.turn.ClientTools, name) }
 
-// BuiltinTools returns tools without side effects: the current time, and a lookup that
-// returns its argument.
+// BuiltinTools returns two tools without side effects: current_time returns the current time in a
+// time zone, and lookup returns a word together with its length.
 func BuiltinTools() []Tool {
 	return []Tool{{
 		Name:        "current_time",

@@ -55,7 +55,8 @@ func TestToolsAreWhole(t *testing.T) {
 	}
 }
 
-// A server's message is reported as one line, truncated after the key was removed.
+// TestLine checks that a message of the model's server becomes one line, and that the line is
+// truncated only after the API key was removed.
 func TestLine(t *testing.T) {
 	m := &chatModel{Config: Config{APIKey: "secret"}}
 	for words, want := range map[string]string{

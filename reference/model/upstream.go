@@ -26,7 +26,7 @@ const (
 )
 
 // An upstream is one request to the model's server and its response. It fails if the server sends
-// nothing for idleTimeout, or more than what is left of the bytes that the run may receive.
+// nothing for idleTimeout, or more bytes than the run may still receive.
 type upstream struct {
 	*modelRun
 	ctx         context.Context
@@ -37,8 +37,8 @@ type upstream struct {
 	responseErr error // error that the response reports
 }
 
-// openUpstream returns an upstream, before its request is sent. The idle timeout begins at once.
-// The caller must call stop.
+// openUpstream returns an upstream whose request has not been sent yet. The idle timeout begins at
+// once. The caller must call the method stop of the result.
 func (r *modelRun) openUpstream() *upstream {
 	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
@@ -68,9 +68,9 @@ func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Dec
 	return ssestream.NewDecoder(res), nil
 }
 
-// classify returns the error to report for err, which occurred during the request. If the run was
-// stopped, that is the error of its context; otherwise it is the runError in err or in the cause
-// for which the request was canceled, and fallback if there is neither.
+// classify returns the error to report when err has occurred during the request. If the run was
+// stopped, that is the error of the run's context. Otherwise it is the runError that err wraps or
+// for which the request was canceled, or fallback if there is none.
 func (w *upstream) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -82,8 +82,9 @@ func (w *upstream) classify(err error, fallback *runError) error {
 	return fallback
 }
 
-// roundTrip sends a request; the OpenAI client calls it as its middleware. It repeats the request
-// once if the server asks for that, and returns an error unless the response is an event stream.
+// roundTrip sends a request; the OpenAI client calls it as its middleware. If the server asks for
+// that, it repeats the request, at most once per run. It returns an error unless the response is an
+// event stream.
 func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil {
@@ -113,8 +114,8 @@ func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*ht
 	return res, nil
 }
 
-// retryAfter returns how long to wait before repeating the request to which res responds. ok is
-// false if the server does not ask for a repetition, or only after more than maxRetryAfter.
+// retryAfter returns how long to wait before the request that res answers is repeated. ok is false
+// if the server does not ask for a repetition, or asks for a longer wait than maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -124,8 +125,8 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	return wait, err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds()
 }
 
-// waitRetry waits for d, during which the idle timeout does not run. It returns an error if the
-// request is canceled before.
+// waitRetry waits for the duration d, during which the idle timeout does not run. It returns an
+// error if the request is canceled before the end of the wait.
 func (w *upstream) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
@@ -139,8 +140,8 @@ func (w *upstream) waitRetry(d time.Duration) error {
 	}
 }
 
-// responseError reads the body of a response that is not an event stream and returns the error
-// that it stands for.
+// responseError reads the body of a response that is not an event stream and returns the error to
+// report for that response.
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
@@ -174,6 +175,6 @@ func (w *upstream) Read(p []byte) (n int, err error) {
 // Close does nothing; stop closes the body.
 func (w *upstream) Close() error { return nil }
 
-// shortenTimeout shortens the idle timeout. It is called after the finish reason, when only the
-// end of the stream can follow.
+// shortenTimeout reduces the idle timeout to at most trailingTimeout. It is called after the finish
+// reason, when only the end of the stream can follow.
 func (w *upstream) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

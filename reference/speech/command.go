@@ -29,10 +29,10 @@ const (
 	ratePlaceholder = "{rate}"
 )
 
-// newCommand returns a transcriber that runs a program for each recording and returns
-// its output. In its arguments, {} stands for the path of the WAV file, which is in a
-// temporary directory; without any {} the program reads the file from its standard
-// input. {rate} stands for the number of frames per second. No shell is involved.
+// newCommand returns a transcriber that runs a program for each recording and returns the output of
+// the program. line is the command line. Its placeholder {} stands for the path of the WAV file,
+// which is in a temporary directory; without {} the program reads the file from its standard input.
+// {rate} stands for the number of frames per second. No shell is involved.
 func newCommand(line string) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
@@ -80,8 +80,8 @@ func splitCommand(line string) (words []string, err error) {
 	return words, nil
 }
 
-// runCommand runs the command words for the recording wav and returns its output. The error wraps
-// ErrUnavailable if the command fails.
+// runCommand runs a command for the recording wav and returns the output of the command. words are
+// the program and its arguments. The error wraps ErrUnavailable if the command fails.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -161,7 +161,7 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 }
 
 // lastLine returns the last line of the standard error, preceded by ": " for use in an error
-// message. It returns "" if there was none.
+// message. It returns "" if the command wrote no text.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

@@ -15,8 +15,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Child processes of a command are killed with it, and a caller that gives up does not
-// wait for the command.
+// TestExecKillsAll checks that the child processes of a command are killed together with the
+// command, and that a caller that gives up does not wait for the command.
 func TestExecKillsAll(t *testing.T) {
 	needs(t, "sh", "sleep")
 	g := gomega.NewWithT(t)
@@ -41,8 +41,8 @@ func TestExecKillsAll(t *testing.T) {
 	g.Eventually(func() bool { return gone(pid) }, "20s", "10ms").Should(gomega.BeTrue())
 }
 
-// gone reports whether a process has exited. Without an init process, one whose parent
-// does not wait for it stays as a zombie.
+// gone reports whether a process has exited. A zombie counts as exited: without an init process, a
+// process stays a zombie if its parent does not wait for it.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

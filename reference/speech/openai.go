@@ -17,8 +17,9 @@ import (
 // maxResponse is the size limit of a response of the service in bytes.
 const maxResponse = 1 << 20
 
-// newOpenAI returns a transcriber that uses a server compatible with OpenAI's API below
-// a base URL. Its errors do not quote responses, which may repeat the API key.
+// newOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
+// below which the server provides that API. The transcriber's errors do not quote responses, which
+// may repeat the API key.
 func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	u, err := url.Parse(base)
 	switch {
@@ -73,7 +74,7 @@ func serviceError(err error) error {
 
 var errResponseTooLong = fmt.Errorf("the response of the service exceeds %d bytes", maxResponse)
 
-// A limitedTransport limits the size of response bodies to maxResponse.
+// A limitedTransport limits the size of response bodies to maxResponse bytes.
 type limitedTransport struct{ http.RoundTripper }
 
 func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -84,8 +85,8 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A limitedBody is a response body whose Read returns an error when more than the remaining bytes
-// have been read.
+// A limitedBody is a response body with a size limit. Its method Read returns an error if the body
+// exceeds the limit.
 type limitedBody struct {
 	io.ReadCloser
 	remaining int

@@ -16,7 +16,8 @@ import (
 
 const key = "sk-secret"
 
-// A fake is a server with OpenAI's transcription API; answers counts the requests.
+// fake starts a server with OpenAI's transcription API, whose responses answer sends. It returns
+// the base URL of the server, and asked, which counts the requests.
 func fake(t *testing.T, answer http.HandlerFunc) (base string, asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,8 @@ func TestService(t *testing.T) {
 	}
 }
 
-// Without a configured key none is sent, not even one in the environment.
+// TestServiceWithoutKey checks that no API key is sent if none is configured, not even one in the
+// environment.
 func TestServiceWithoutKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	base, _ := fake(t, func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +141,7 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// A failed request is retried once, with the complete recording.
+// TestServiceOnceMore checks that a failed request is retried once, with the complete recording.
 func TestServiceOnceMore(t *testing.T) {
 	var first atomic.Bool
 	base, asked := fake(t, func(w http.ResponseWriter, r *http.Request) {

@@ -39,8 +39,9 @@ type Config struct {
 // Backends describes the backends that Open accepts, for help and error messages.
 const Backends = "scripted, exec:COMMAND ARGS, openai:BASE_URL or none"
 
-// Open returns the transcriber that spec names, as described by [Backends]; "" means
-// scripted. The error is that of an invalid spec: services are not contacted.
+// Open returns the transcriber that spec names, in the form described by [Backends]; "" means
+// scripted. It returns an error if spec is invalid or names a program that does not exist. It does
+// not contact services.
 func Open(spec string, cfg Config) (Transcriber, error) {
 	if cfg.Model == "" {
 		cfg.Model = "whisper-1"
@@ -86,7 +87,8 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 	return fmt.Sprintf("This recording lasts %.1f seconds.", info.Duration.Seconds()), nil
 }
 
-// requireWAV returns a transcriber that calls next only for valid WAV files.
+// requireWAV returns a transcriber that calls next for valid WAV files and returns the error of
+// ParseWAV for all others.
 func requireWAV(next Transcriber) Transcriber {
 	return func(ctx context.Context, wav []byte) (string, error) {
 		if _, err := ParseWAV(wav); err != nil {
@@ -96,8 +98,8 @@ func requireWAV(next Transcriber) Transcriber {
 	}
 }
 
-// withLimits returns a transcriber that limits concurrent calls of next, and their
-// duration including the wait for their turn.
+// withLimits returns a transcriber that makes at most cfg.MaxConcurrent calls of next at a time.
+// cfg.Timeout limits the duration of each call, including the wait for its turn.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

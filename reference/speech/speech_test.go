@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// open opens a transcriber, or ends the test.
+// open returns the transcriber that spec names. The test ends if that fails.
 func open(t *testing.T, spec string, cfg Config) Transcriber {
 	t.Helper()
 	hear, err := Open(spec, cfg)
@@ -35,7 +35,8 @@ func TestScripted(t *testing.T) {
 	}
 }
 
-// No transcriber receives anything but WAV files, and "none" is always unavailable.
+// TestCheckedFirst checks that no backend receives anything but WAV files, and that the backend
+// "none" is always unavailable.
 func TestCheckedFirst(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	for _, spec := range []string{"scripted", "none", "exec:touch " + mark, "openai:http://127.0.0.1:1/v1"} {
@@ -168,11 +169,11 @@ func TestExecFails(t *testing.T) {
 	}
 }
 
-// sphinx is the command that the documentation recommends.
+// sphinx is the spec of a transcriber that runs pocketsphinx, as recommended in the documentation.
 const sphinx = "exec:pocketsphinx_continuous -infile {} -samprate {rate} -nfft 2048 -logfn /dev/null"
 
-// A real recognizer understands a real synthesizer. The voice is intelligible at any
-// speed; with the default one, "hello" is recognized as "well".
+// TestReal checks that a real recognizer understands a real synthesizer. It selects a voice that is
+// intelligible at any speed; with the default voice, "hello" is recognized as "well".
 func TestReal(t *testing.T) {
 	needs(t, "espeak-ng", "pocketsphinx_continuous")
 	path := filepath.Join(t.TempDir(), "hello.wav")

@@ -30,16 +30,16 @@ var formats = map[uint16]struct {
 	7: {"ulaw", []int{8}},
 }
 
-// extensibleGUID follows the format code in the sub-format of WAVE_FORMAT_EXTENSIBLE.
+// extensibleGUID is the rest of the sub-format GUID of WAVE_FORMAT_EXTENSIBLE, after the two bytes
+// of the format code.
 const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 // maxComment limits how many bytes of a comment are kept.
 const maxComment = 4 << 10
 
-// ParseWAV returns the description of a WAV file. The sizes in its header need not
-// match the data, since recorders that cannot seek leave them 0 or at their maximum,
-// and files may be truncated; the actual size counts. The error wraps ErrEmpty,
-// ErrTooLarge or ErrNotWAV.
+// ParseWAV returns the description of a WAV file. It uses the actual size of the data where the
+// sizes in the header differ, since recorders that cannot seek leave those 0 or at their maximum,
+// and files may be truncated. The error wraps ErrEmpty, ErrTooLarge or ErrNotWAV.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:
@@ -67,15 +67,16 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	return info, nil
 }
 
-// wavChunks are the chunks of a WAV file that ParseWAV needs, as slices of the file's data.
+// wavChunks holds what ParseWAV needs of a WAV file: the chunks fmt and data, as slices of the
+// file's data, and the comment.
 type wavChunks struct {
 	fmt, data []byte
 	hasData   bool // has a data chunk, which may be empty
 	comment   string
 }
 
-// readChunks finds the relevant chunks of a WAV file, which may come in any order and between
-// others. The error wraps ErrNotWAV if one is missing or incomplete.
+// readChunks finds the chunks of a WAV file that ParseWAV needs. They may come in any order and
+// with other chunks between them. The error wraps ErrNotWAV if one is missing or incomplete.
 func readChunks(data []byte) (c wavChunks, err error) {
 	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // size of the file according to its header
 	for at := 12; len(data)-at >= 8; {

@@ -11,7 +11,7 @@ import (
 func u16(n int) string { return string(binary.LittleEndian.AppendUint16(nil, uint16(n))) }
 func u32(n int) string { return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 
-// chunk returns a chunk with a correct size and padding.
+// chunk returns a chunk of a WAV file with the correct size and padding.
 func chunk(id, body string) string {
 	pad := ""
 	if len(body)%2 == 1 {
@@ -20,13 +20,13 @@ func chunk(id, body string) string {
 	return id + u32(len(body)) + body + pad
 }
 
-// riff returns a file of chunks.
+// riff returns a WAV file that consists of the given chunks.
 func riff(parts ...string) []byte {
 	body := "WAVE" + strings.Join(parts, "")
 	return []byte("RIFF" + u32(len(body)) + body)
 }
 
-// header returns a fmt chunk.
+// header returns a fmt chunk for the given format code.
 func header(code, channels, rate, bits int) string {
 	return chunk("fmt ", form(code, channels, rate, bits))
 }
@@ -36,7 +36,8 @@ func form(code, channels, rate, bits int) string {
 	return u16(code) + u16(channels) + u32(rate) + u32(rate*frame) + u16(frame) + u16(bits)
 }
 
-// second is one second of 16 kHz, mono, 16 bits.
+// second is a data chunk with one second of sound at 16,000 frames per second, mono, with 16 bits
+// per sample.
 var second = chunk("data", strings.Repeat("\x01\x02", 16000))
 
 var mono = header(1, 1, 16000, 16)
@@ -83,7 +84,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// resized returns a file of one second whose header has other sizes.
+// resized returns a WAV file of one second whose header has the given sizes, in bytes, instead of
+// the correct ones.
 func resized(file, data int) []byte {
 	b := riff(mono, second)
 	copy(b[4:], u32(file))
@@ -149,7 +151,8 @@ func TestCommentIsBounded(t *testing.T) {
 	}
 }
 
-// ParseWAV does not allocate the sizes that a header claims.
+// TestCheckAllocatesNothing checks that ParseWAV does not allocate memory for the sizes in a
+// header.
 func TestCheckAllocatesNothing(t *testing.T) {
 	data := resized(0xffffffff, 0xfffffff0)
 	if n := testing.AllocsPerRun(10, func() { _, _ = ParseWAV(data) }); n > 0 {

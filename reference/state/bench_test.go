@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// benchmark measures a run that is started, appended to with twelve events of 150 bytes
-// each, and ended; 64 at a time.
+// benchmark measures starting a run, appending twelve events of 150 bytes each, and ending the run,
+// for 64 runs at a time.
 func benchmark(b *testing.B, s Store) {
 	data := make([][]byte, 12)
 	for i := range data {
@@ -30,7 +30,8 @@ func benchmark(b *testing.B, s Store) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 }
 
-// each makes 64 calls at a time.
+// each calls do once for each iteration of b, with 64 calls at a time. The argument of each call is
+// the number of the iteration.
 func each(b *testing.B, do func(i int64) error) {
 	b.ReportAllocs()
 	var next atomic.Int64
@@ -48,7 +49,8 @@ func each(b *testing.B, do func(i int64) error) {
 	all.Wait()
 }
 
-// benchmarkTell measures Append alone, for 64 long runs.
+// benchmarkTell measures Append alone: each call appends events with the given data to one of 64
+// long runs.
 func benchmarkTell(b *testing.B, s Store, data ...string) {
 	var told RunUpdate
 	for _, d := range data {

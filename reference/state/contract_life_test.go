@@ -50,14 +50,15 @@ func contractWatch(p *probe) {
 	receiveSoon(p, late)
 }
 
-// canceled returns what Append reports of a run.
+// canceled appends an event to the run and returns whether Append reports the run as canceled.
 func (p *probe) canceled(run RunRef) bool {
 	p.Helper()
 	_, canceled := p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}})
 	return canceled
 }
 
-// stopped receives from Canceled until the wanted runs have been received.
+// stopped receives from the channel that Canceled returns until it has received all wanted runs, in
+// any order.
 func (p *probe) stopped(want ...RunRef) {
 	p.Helper()
 	for len(want) > 0 {
@@ -115,7 +116,7 @@ func contractCancelAll(p *probe) {
 	p.stopped(later)
 }
 
-// Three runs are kept (Config.MaxRuns).
+// contractRuns checks that only the latest three ended runs are kept, the number in Config.MaxRuns.
 func contractRuns(p *probe) {
 	live, other := p.run("t", "live"), p.run("u", "1")
 	p.tell(live, "1")
@@ -167,7 +168,8 @@ func contractRuns(p *probe) {
 	}
 }
 
-// A hundred bytes are kept (Config.MaxBytes).
+// contractBytes checks that only the latest ended runs are kept whose events have a hundred bytes
+// together, the number in Config.MaxBytes.
 func contractBytes(p *probe) {
 	live := p.run("t", "live")
 	p.tell(live, strings.Repeat("x", 500)) // it does not count before it is over
@@ -223,7 +225,7 @@ func contractOrphans(p *probe) {
 	}
 }
 
-// A call whose context is done changes nothing and returns an error.
+// contractGivenUp checks that a call whose context is done changes nothing and returns an error.
 func contractGivenUp(p *probe) {
 	run := p.run("t", "r")
 	ctx, cancel := context.WithCancel(p.Context())
@@ -253,8 +255,8 @@ func contractGivenUp(p *probe) {
 	}
 }
 
-// Many goroutines append to many runs of one thread, and every position is assigned
-// once.
+// contractMany checks that every position is assigned once when many goroutines append to many runs
+// of one thread.
 func contractMany(p *probe) {
 	const runs, tellers, times = 8, 4, 20
 	var all sync.WaitGroup
@@ -296,8 +298,9 @@ func contractMany(p *probe) {
 	}
 }
 
-// many appends one or two events at a time, each with the number that it has among
-// those of its goroutine.
+// many makes the given number of calls of Append, with one or two events each. The data of an event
+// consists of who and the number of the event, starting at 0. many also checks that the events were
+// stored.
 func (p *probe) many(run RunRef, who string, times int) {
 	n := 0
 	for i := range times {
@@ -323,7 +326,8 @@ func (p *probe) many(run RunRef, who string, times int) {
 	}
 }
 
-// A reader receives every event once, up to the end, while the run is appended to.
+// contractReader checks that a reader receives every event of a run exactly once, up to the end,
+// while the run is appended to.
 func contractReader(p *probe) {
 	run := p.run("t", "r")
 	const events = 300

@@ -263,8 +263,8 @@ func contractSecret(p *probe) {
 	}
 }
 
-// A conversation without an end does not fill the store: its oldest messages are
-// dropped, and their days with them.
+// contractManyMessages checks that an endless conversation does not fill the store: its oldest
+// messages are dropped, together with the days that have no other messages.
 func contractManyMessages(p *probe) {
 	run := p.run("t", "r")
 	const all = maxMessages + 3*trimStep

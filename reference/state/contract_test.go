@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// contract tests every sentence of the interface Store. open returns an empty store,
-// and closes it when the test ends.
+// contract tests every statement in the documentation of the interface Store. open must return an
+// empty store, which is closed when the test ends.
 func contract(t *testing.T, open func(t *testing.T, cfg Config) Store) {
 	for _, c := range []struct {
 		name string
@@ -53,14 +53,14 @@ func contract(t *testing.T, open func(t *testing.T, cfg Config) Store) {
 	}
 }
 
-// A probe is a test and its store. Its methods fail the test if the store returns an
-// error.
+// A probe is a test with the store that it tests. The methods of the probe fail the test if the
+// store returns an error.
 type probe struct {
 	*testing.T
 	s Store
 }
 
-// day is the day of messages in these tests.
+// day returns a time on day number n of these tests, in UTC.
 func day(n int) time.Time { return time.Date(2024, 2, 27+n, 10, 20, 30, 123456789, time.UTC) }
 
 func (p *probe) begin(b RunRequest) RunInfo {
@@ -73,7 +73,7 @@ func (p *probe) begin(b RunRequest) RunInfo {
 	return g
 }
 
-// run starts a run whose other fields do not matter.
+// run starts a run with the given thread and name. Its other fields do not matter to the test.
 func (p *probe) run(thread, name string) RunRef {
 	p.Helper()
 	run := RunRef{Thread: thread, Run: name}
@@ -109,7 +109,8 @@ func (p *probe) end(runs ...RunRef) {
 	}
 }
 
-// eventsAfter returns the result of EventsAfter as one line.
+// eventsAfter returns the result of Store.EventsAfter as one line, or "unknown" if the run does not
+// exist.
 func (p *probe) eventsAfter(run RunRef, at int64, most int) string {
 	p.Helper()
 	entries, over, err := p.s.EventsAfter(p.Context(), run, at, most)
@@ -136,7 +137,7 @@ func (p *probe) hears(run RunRef, want string) {
 	}
 }
 
-// thread returns the result of Thread, or the zero value if it does not exist.
+// thread returns the result of Store.Thread, or the zero Thread if the thread does not exist.
 func (p *probe) thread(name string) Thread {
 	p.Helper()
 	th, err := p.s.Thread(p.Context(), name)
@@ -146,7 +147,7 @@ func (p *probe) thread(name string) Thread {
 	return th
 }
 
-// checkMessages checks the result of Messages.
+// checkMessages checks that Store.Messages returns the wanted messages.
 func (p *probe) checkMessages(thread string, before int64, most int, want ...Message) {
 	p.Helper()
 	got, err := p.s.Messages(p.Context(), thread, before, most)
@@ -155,7 +156,8 @@ func (p *probe) checkMessages(thread string, before int64, most int, want ...Mes
 	}
 }
 
-// receiveSoon waits for a channel.
+// receiveSoon returns the next value from the channel c. The test fails if there is none within 20
+// seconds.
 func receiveSoon[T any](p *probe, c <-chan T) (v T) {
 	p.Helper()
 	timer := time.NewTimer(20 * time.Second)

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A memory is a store that keeps everything in maps. One lock guards all of them. It is held for
-// less than a microsecond at a time, so that finer locks would not pay.
+// A memory is a Store that keeps everything in maps. One lock guards all maps. It is held for less
+// than a microsecond at a time, so that finer locks would not be faster.
 type memory struct {
 	*notifier
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
@@ -26,8 +26,8 @@ type memory struct {
 	finishedRuns, finishedBytes int64   // number of ended runs, and their bytes
 }
 
-// A memThread is a thread. The threads of one owner form a ring, linked by prev and next, which
-// begins with the thread in which a run was started latest.
+// A memThread is a thread. The threads of one owner form a ring, linked by prev and next. The ring
+// begins with the thread in which a run was started most recently.
 type memThread struct {
 	Thread
 	name            string
@@ -52,9 +52,8 @@ type memRun struct {
 	next            *memRun // the run that ended after this one
 }
 
-// NewMemory returns a store that keeps everything in memory. It stores the slices of events that
-// it receives without copying them and returns the same slices, so that callers must not modify
-// them.
+// NewMemory returns a store that keeps everything in memory. The store retains the slices of events
+// that it receives, and returns the same slices. Callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
 		notifier:      newNotifier(),
@@ -198,8 +197,8 @@ func (m *memory) Reset() {
 	}
 }
 
-// forgetOldest drops the run that ended first. If the thread of that run has no other run, it
-// drops the thread as well.
+// forgetOldest drops the run that ended first; there must be one. If the thread of that run has no
+// other run, it drops the thread as well.
 func (m *memory) forgetOldest() {
 	r := m.oldest
 	if m.oldest = r.next; m.oldest == nil {

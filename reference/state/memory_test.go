@@ -12,8 +12,8 @@ func TestMemory(t *testing.T) {
 	contract(t, func(t *testing.T, cfg Config) Store { return NewMemory(cfg) })
 }
 
-// A store in memory starts no goroutines, so that time stands still in a bubble whose
-// goroutines wait.
+// TestMemoryInBubble checks that a store in memory can be used in a synctest bubble, where
+// goroutines of the store would keep the time from advancing.
 func TestMemoryInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &probe{T: t, s: NewMemory(Config{})}
@@ -42,7 +42,8 @@ func TestMemoryInBubble(t *testing.T) {
 	})
 }
 
-// Dropped runs use no memory: the last of many takes no more than the first.
+// TestMemoryIsFlat checks that dropped runs use no memory: the last of many runs takes no more than
+// the first.
 func TestMemoryIsFlat(t *testing.T) {
 	runs := 300_000
 	if testing.Short() {

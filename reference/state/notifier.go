@@ -2,8 +2,9 @@ package state
 
 import "sync"
 
-// maxCanceled is how many canceled runs wait in the channel that Canceled returns. Further ones
-// are dropped; the processes that execute them learn of the request from Append.
+// maxCanceled is the capacity of the channel that Canceled returns, in runs. If the channel is
+// full, further canceled runs are dropped; the processes that execute those runs learn of the
+// request from Append.
 const maxCanceled = 1024
 
 // A notifier implements Watch and Canceled for stores that only one process uses.
@@ -44,7 +45,7 @@ func (b *notifier) removeWatcher(thread string, c chan struct{}) {
 	}
 }
 
-// notify sends to the channel of each watcher of a thread.
+// notify wakes all watchers of a thread by sending to their channels. It never blocks.
 func (b *notifier) notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

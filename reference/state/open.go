@@ -34,9 +34,9 @@ func Open(ctx context.Context, url string, cfg Config) (Store, error) {
 		"rediss://… or unix://SOCKET", kind)
 }
 
-// randomTag returns the number from which a store counts the tags of its threads. It is random, so
-// that cursors of another store, or of this one before its data was lost, are unlikely to be
-// accepted.
+// randomTag returns a random number with which the numbering of the threads in a store begins.
+// Because it is random, cursors of another store, or of this store before its data was lost, are
+// unlikely to be accepted.
 func randomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails

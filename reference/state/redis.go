@@ -49,9 +49,10 @@ type redisStore struct {
 //	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
 //
 // rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels
-// begin with NAME and a colon; the default is "streamassay:". The user needs access to
-// these. The server must not evict keys. Acknowledged data certainly survives a crash
-// of the server only with appendonly yes and appendfsync always.
+// begin with NAME and a colon; the default is "streamassay:". The user of the URL needs
+// access to those keys and channels. The server must not evict keys. Acknowledged data is
+// guaranteed to survive a crash of the server only with appendonly yes and appendfsync
+// always.
 func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
 	options, prefix, err := parseRedisURL(url)
 	if err != nil {
@@ -81,8 +82,8 @@ func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
 	return s, nil
 }
 
-// startBackground starts the goroutines of the heartbeat and the subscription. It returns nil when
-// both work, or the error of the first attempt.
+// startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
+// both have succeeded, or else the error of the first attempt.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -102,8 +103,8 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	}
 }
 
-// parseRedisURL returns the client options and the prefix of all keys that a URL names. Its errors
-// do not quote the URL, which may contain a password.
+// parseRedisURL parses address, the URL of a server, and returns the client options and the prefix
+// of all keys. Its errors do not quote the URL, which may contain a password.
 func parseRedisURL(address string) (o *redis.Options, prefix string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -170,7 +171,7 @@ func unsuitableReason(info string) string {
 	return ""
 }
 
-// wrap returns err with the address of the server before it, or nil if err is nil.
+// wrap returns err with the address of the server prepended to its text, or nil if err is nil.
 func (s *redisStore) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -193,9 +194,9 @@ func (s *redisStore) runScriptOn(
 	return reply, s.wrap(err)
 }
 
-// nextToken returns a new token for a call that changes something, by which the server recognizes
-// a repetition of the call. The tokens of one replica increase. Those of different replicas are
-// never compared.
+// nextToken returns a token for a new call that changes data. The server uses it to recognize a
+// repetition of the call. The tokens of one replica increase; those of different replicas are never
+// compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
 func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
@@ -204,8 +205,8 @@ func (s *redisStore) key(kind, name string) string { return s.prefix + kind + na
 // the thread's name, a colon, and both names.
 func (r RunRef) encode() string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef returns the reference that encode turned into id. It reports false if id is not such
-// a string.
+// parseRunRef returns the reference whose method encode returned id. It returns false if id is not
+// a result of encode.
 func parseRunRef(id string) (RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)
@@ -230,8 +231,8 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	return secret, s.wrap(err)
 }
 
-// Ping writes a key: a server that is out of memory, cannot save, or has become a
-// replica answers reads and PING as usual.
+// Ping implements [Store]. It writes a key, because a server that is out of memory, cannot save, or
+// has become a replica still answers reads and the command PING.
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

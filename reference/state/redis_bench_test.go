@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRedisRuns starts runs, appends 12 events and ends them, 64 at a time.
+// BenchmarkRedisRuns measures starting a run, appending 12 events and ending the run, for 64 runs
+// at a time.
 func BenchmarkRedisRuns(b *testing.B) {
 	for _, durable := range []string{"no", "yes"} {
 		b.Run("appendonly="+durable, func(b *testing.B) {

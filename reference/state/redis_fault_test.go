@@ -77,7 +77,8 @@ func TestRedisRestart(t *testing.T) {
 	end(t, s, run)
 }
 
-// Without memory, nothing is done partly.
+// TestRedisNoMemory checks that a server that has run out of memory executes a call either
+// completely or not at all.
 func TestRedisNoMemory(t *testing.T) {
 	r := startRedis(t, "--maxmemory-policy", "noeviction")
 	s := r.open(t, Config{MaxRuns: 10})
@@ -118,7 +119,8 @@ func TestRedisNoMemory(t *testing.T) {
 	}
 }
 
-// Watchers miss no change when the connection of the subscription is lost.
+// TestRedisDeaf checks that watchers miss no change when the connection of the subscription is
+// lost.
 func TestRedisDeaf(t *testing.T) {
 	r := startRedis(t)
 	s, other := r.open(t, Config{}), r.open(t, Config{})
@@ -155,8 +157,9 @@ func TestRedisDeaf(t *testing.T) {
 	}
 }
 
-// Calls to a server that does not respond fail in time, and are not executed twice when
-// it does again. A replica whose heartbeats failed only because of that is alive.
+// TestRedisSilent checks that calls to a server that does not respond fail in time, and that a
+// repeated call is not executed twice when the server responds again. A replica whose heartbeats
+// failed only for that reason does not count as dead.
 func TestRedisSilent(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{DeadAfter: time.Second})
@@ -216,7 +219,8 @@ func TestRedisSilent(t *testing.T) {
 	}
 }
 
-// Close ends all goroutines, whether or not the server is running.
+// TestRedisClose checks that Close ends all goroutines of a store, whether or not the server is
+// running.
 func TestRedisClose(t *testing.T) {
 	r := startRedis(t)
 	before := runtime.NumGoroutine()
@@ -253,7 +257,8 @@ func TestRedisClose(t *testing.T) {
 	})
 }
 
-// After the server was unavailable, all replicas get time for a heartbeat.
+// TestRedisAway checks that after an outage of the server, all replicas have the time
+// Config.DeadAfter for a heartbeat before their runs are claimed.
 func TestRedisAway(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t, "--appendfsync", "always")
@@ -295,15 +300,15 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// steady reports whether a store would claim another replica's runs.
+// steady reports whether the store s would claim the runs of another replica without heartbeats.
 func steady(s *redisStore) bool {
 	since, known := s.heartbeat.steadiness()
 	now, dead := time.Now().UnixMilli(), s.cfg.DeadAfter.Milliseconds() // the server is on this machine
 	return now-since >= dead && now-known <= dead/2
 }
 
-// Acknowledged events are stored once and in order when the server is killed
-// repeatedly.
+// TestRedisKilledServer checks that acknowledged events are stored once and in order although the
+// server is killed repeatedly.
 func TestRedisKilledServer(t *testing.T) {
 	const runs, events, kills = 8, 300, 3
 	r := startRedis(t, "--appendfsync", "always")

@@ -8,13 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxTakeover is how many orphans, runs whose process is gone, one call to the server claims.
+// maxTakeover is the maximum number of orphans, runs whose process is gone, that one request to the
+// server claims.
 const maxTakeover = 100
 
-// A heartbeat periodically records in a Redis hash that this replica is alive, with the time at
-// which it counts as dead. A key with an expiry time would not be reliable, because a server that
-// is short of memory may evict it earlier. The hash is also the list of the replicas that may have
-// runs.
+// A heartbeat periodically records in a Redis hash that this replica is alive, together with the
+// time after which the replica counts as dead. A key with an expiry time would not be reliable,
+// because a server that is short of memory may evict it earlier. The hash is also the list of the
+// replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
 	client *redis.Client // of its own, so that it neither waits for other calls nor backs off
@@ -24,14 +25,14 @@ type heartbeat struct {
 	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
 }
 
-// newHeartbeat returns a heartbeat of the store s. It uses the client db, which no other call uses
-// and which leave closes.
+// newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
+// its method leave closes db.
 func newHeartbeat(s *redisStore, db *redis.Client) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
-// beatScript has the arguments "", "", replica, dead (ms). It returns the server's time
-// in ms.
+// beatScript records a heartbeat and returns the server's time in ms. Its arguments are "", "",
+// replica, and the time after which the replica counts as dead (in ms from now).
 var beatScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
 local now = now()
 call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
@@ -57,8 +58,8 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// run records a heartbeat three times per Config.DeadAfter, or ten times while it fails. It
-// returns when ctx is done.
+// run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth while
+// heartbeats fail. It returns when ctx is done.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
@@ -74,16 +75,16 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness returns since when heartbeats have succeeded without a gap, and the time
-// of the last one, both in ms of the server's clock.
+// steadiness returns the time since which heartbeats have succeeded without a gap, and known, the
+// time of the last successful heartbeat. Both are in ms of the server's clock.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.steadySince, p.lastBeat
 }
 
-// leaveScript has the arguments "", "", replica. It marks the replica as dead, and
-// removes it if it has no runs.
+// leaveScript marks a replica as dead, and removes the replica if it has no runs. Its arguments are
+// "", "", replica.
 var leaveScript = redis.NewScript("#!lua\n" + scriptPrelude + `
 local beats, me = P .. 'beats', ARGV[3]
 call('HSET', beats, me, 0)
@@ -92,8 +93,8 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
-// leave marks this replica as dead, so that the others can claim its runs at once, and closes the
-// connection.
+// leave marks this replica as dead, so that the others can claim its runs at once. It then closes
+// the connection.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -102,21 +103,22 @@ func (p *heartbeat) leave() {
 	_ = p.client.Close() // no call is in progress
 }
 
-// A takeover is the state that calls of ClaimOrphans share. Its lock is held during a call, so
-// that there is only one at a time.
+// A takeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
+// so that calls do not overlap.
 type takeover struct {
 	mu           sync.Mutex
 	pendingToken string // of a call whose reply was lost
 }
 
-// takeoverScript has the arguments "", "", replica, token, limit, since, known, dead
-// (ms). It assigns runs of dead replicas to this one and returns their ids. A call with
-// the token of the previous one returns the same ids again, since a claimed run whose
-// id is lost would never end.
+// takeoverScript assigns runs of dead replicas to the calling replica and returns the ids of those
+// runs. Its arguments are "", "", replica, token, limit (in runs), since, known, dead (the last
+// three in ms). A call with the token of the previous call returns the same ids again, because a
+// claimed run whose id was lost would never end.
 //
-// A replica without heartbeats is dead only if the server was able to receive them.
-// After the server was unavailable, all replicas get that time again: the caller's own
-// heartbeats must have succeeded without a gap for as long, up to now.
+// A replica without heartbeats is certainly dead only if the server was able to receive heartbeats
+// all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have
+// succeeded without a gap for the time dead, up to now. After an outage of the server, all replicas
+// thus have that time for a heartbeat.
 var takeoverScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}

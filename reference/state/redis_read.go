@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Limits of one call to the server that reads: how many events or messages, and how many threads
-// it returns. They keep a reply small, because the server does nothing else meanwhile.
+// Limits of the reply to one request for data: how many events or messages, or how many threads, it
+// contains. They keep replies small, because the server does nothing else while it creates one.
 const (
 	maxReadItems  = 512  // events or messages
 	maxThreadPage = 1000 // threads
@@ -38,9 +38,9 @@ func (s *redisStore) Thread(ctx context.Context, name string) (Thread, error) {
 	return t, s.wrap(a.err)
 }
 
-// afterScript has the arguments thread, run, position, limit, bytes. It reads the
-// events and whether the run has ended atomically; otherwise an event between the two
-// would be missed.
+// afterScript returns the events of a run beyond a position, and whether the run has ended. Its
+// arguments are thread, run, position, limit (in events) and bytes. It reads both atomically,
+// because otherwise an event added between the two reads would be missed.
 var afterScript = redis.NewScript("#!lua flags=no-writes\n" + scriptPrelude + `
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
@@ -134,8 +134,9 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	return days[0], messages, len(days) > 1, nil
 }
 
-// latestDays returns up to two days that have messages, latest first: the latest ones before the
-// day before, or the latest of all if before is "".
+// latestDays returns the latest two days of a thread that have messages, latest first, or fewer if
+// there are not as many. If the parameter before is not "", it considers only days earlier than
+// that.
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -149,9 +150,9 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	return days, s.wrap(err)
 }
 
-// LatestThread implements [Store]. It reads the owner's threads in pages, those with the latest
-// runs first. If a run is started in a thread meanwhile, that thread moves to the front, so that
-// the front is read again until it no longer changes.
+// LatestThread implements [Store]. It reads the owner's threads in pages, beginning with the one in
+// which a run was started last. A thread in which a run is started meanwhile moves to the front, so
+// LatestThread reads the front again until it no longer changes.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -165,9 +166,10 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest returns the name of the latest thread of owner that begins with prefix, among those
-// whose score is beyond the bound seen, or "" if there is none. front is the bound beyond the
-// latest thread that it has read, from which the next scan continues.
+// scanLatest returns the name of the latest thread of owner that begins with prefix, or "" if there
+// is none. It considers only threads whose score is beyond seen, the lower bound of a Redis range.
+// front is the lower bound for the next scan: only threads in which a run was started since then
+// are beyond it.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -190,7 +192,7 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// exclusiveBound returns a score as the bound of a Redis range that does not include the score
+// exclusiveBound returns the score of z in the form of a Redis range bound that excludes the score
 // itself.
 func exclusiveBound(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
 
@@ -202,7 +204,7 @@ func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) 
 	return page, s.wrap(err)
 }
 
-// messages returns the messages of a thread with the numbers from from to to, both included. It
+// messages returns the messages of a thread whose numbers are at least from and at most to. It
 // reads them in pages of maxReadItems.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]Message, error) {
 	var messages []Message

@@ -63,7 +63,8 @@ func TestRedisTwo(t *testing.T) {
 	}
 }
 
-// Subscriptions are added and removed with watchers.
+// TestRedisRooms checks that the store subscribes to the channel of a thread only while the thread
+// has watchers.
 func TestRedisRooms(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{})
@@ -154,7 +155,8 @@ func TestRedisTakeOver(t *testing.T) {
 	}
 }
 
-// Of several replicas that claim a run, one receives it.
+// TestRedisTakeOverOnce checks that each orphan is received by only one of several replicas that
+// claim orphans.
 func TestRedisTakeOverOnce(t *testing.T) {
 	r := startRedis(t)
 	gone := r.open(t, Config{})
@@ -197,7 +199,8 @@ func TestRedisTakeOverOnce(t *testing.T) {
 
 const replicaURL = "STREAMASSAY_TEST_REDIS"
 
-// TestRedisReplica is the process that TestRedisKill kills.
+// TestRedisReplica is the program of the process that TestRedisKill kills. It is skipped in other
+// processes.
 func TestRedisReplica(t *testing.T) {
 	url := os.Getenv(replicaURL)
 	if url == "" {

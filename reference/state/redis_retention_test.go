@@ -114,7 +114,7 @@ func TestRefID(t *testing.T) {
 	}
 }
 
-// Dropped threads leave no keys behind.
+// TestRedisForgets checks that dropped threads leave no keys behind.
 func TestRedisForgets(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{MaxRuns: 1})
@@ -173,7 +173,8 @@ func TestRedisForgetsBytes(t *testing.T) {
 	}
 }
 
-// A thread at the end of a long list is found by its prefix.
+// TestRedisLatest checks that LatestThread finds a thread by its prefix even at the end of the
+// owner's long list of threads.
 func TestRedisLatest(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	for i := range 2*maxThreadPage + 5 {

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// maxRunLocks is how many runs a replica remembers whose last Append failed although the server
-// may have executed it.
+// maxRunLocks limits how many runs a replica remembers because their last Append failed although
+// the server may have executed it.
 const maxRunLocks = 10_000
 
-// runLocks allow one call of Append at a time for each run. The server then needs to remember only
-// the last call of a run to recognize its repetition.
+// runLocks serialize the calls of Append for each run. The server then needs to remember only the
+// last call for a run to recognize a repetition.
 type runLocks struct {
 	mu    sync.Mutex
 	byRun map[RunRef]*runLock
@@ -30,7 +30,8 @@ type runLock struct {
 	hash  [sha256.Size]byte
 }
 
-// lock acquires the lock of a run. It returns an error if ctx is done before.
+// lock acquires the lock of a run; the caller must release it with unlock. lock returns an error if
+// ctx is done before the lock is acquired.
 func (ls *runLocks) lock(ctx context.Context, run RunRef) (*runLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
@@ -57,9 +58,9 @@ func (ls *runLocks) unlock(run RunRef, l *runLock) {
 	ls.release(run, l)
 }
 
-// release gives up one use of the lock l. It removes a lock that is no longer used, but keeps it
-// if the last Append of the run failed and may be repeated, unless there are more than
-// maxRunLocks.
+// release records that a holder or waiter no longer uses the lock l. An unused lock is removed if
+// the last Append of its run did not fail, or if there are more than maxRunLocks locks. Otherwise
+// it is kept, because the Append may be repeated.
 func (ls *runLocks) release(run RunRef, l *runLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -68,8 +69,8 @@ func (ls *runLocks) release(run RunRef, l *runLock) {
 	}
 }
 
-// retryToken returns the token of the last Append of the run if that failed and update is the same
-// again, and "" otherwise. It forgets the token in any case.
+// retryToken returns the token of the run's last Append if that call failed and update is the same
+// again. Otherwise it returns "". In both cases it forgets the token.
 func (l *runLock) retryToken(update RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
@@ -78,8 +79,8 @@ func (l *runLock) retryToken(update RunUpdate) (token string) {
 	return token
 }
 
-// setUncertain records that the Append of update with this token failed, although the server may
-// have executed it.
+// setUncertain records that an Append of update, sent with the given token, failed although the
+// server may have executed it.
 func (l *runLock) setUncertain(token string, update RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }

@@ -9,8 +9,8 @@ import (
 // scriptPrelude begins every script.
 //
 // Every change is one script and therefore atomic: the server executes scripts one at a
-// time, and the first line, "#!lua", makes it reject a script that writes before starting
-// it if memory has run out.
+// time. Because of the first line, "#!lua", a server that has run out of memory does not
+// even start a script that writes.
 //
 // All keys begin with the prefix, which is KEYS[1]:
 //
@@ -51,8 +51,9 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// messagesScript defines keep(from), which stores messages given by pairs of arguments:
-// the message, and its day or ” if it is hidden.
+// messagesScript defines the Lua function keep(from), which stores messages. Each message consists
+// of two script arguments: its JSON, and its day or, if it is hidden, an empty string. The
+// parameter from is the number of the first of these arguments.
 var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", maxMessages, trimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
@@ -77,8 +78,8 @@ local function keep(from)
 end
 `
 
-// clockScript defines now(), the server's time in ms, so that the clocks of replicas
-// need not agree.
+// clockScript defines the Lua function now(), which returns the server's time in ms. Scripts use
+// that time because the clocks of replicas may differ.
 const clockScript = `
 local function now()
   local t = call('TIME')
@@ -86,9 +87,9 @@ local function now()
 end
 `
 
-// startScript has the arguments thread, run, owner, task, startedAt, keepEvents,
-// replica, token, tag, dead (ms), and the messages. A call with the token of an earlier
-// one returns the same result.
+// startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
+// keepEvents, replica, token, tag, dead (in ms), and the messages. A call with the replica and the
+// token of an earlier call returns the same result and adds nothing.
 var startScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + clockScript + `
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
@@ -120,8 +121,8 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines forget, which drops the oldest ended runs beyond the limits. It
-// drops at most 16 per call, so that Append does not take long.
+// forgetScript defines the Lua function forget, which drops the oldest ended runs beyond the
+// limits. It drops at most 16 runs per call, so that Append does not take long.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')
@@ -145,9 +146,9 @@ local function forget(n, size, runs, bytes)
 end
 `
 
-// appendScript has the arguments thread, run, replica, token, end, maxRuns, maxBytes,
-// count, the events, and the messages. A call with the token of the previous one, whose
-// reply may have been lost, returns the same result and adds nothing.
+// appendScript implements Append. Its arguments are thread, run, replica, token, end, maxRuns,
+// maxBytes, count (of events), the events, and the messages. A call with the token of the previous
+// call, whose reply may have been lost, returns the same result and adds nothing.
 var appendScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + forgetScript + `
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
 local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)
@@ -185,8 +186,8 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'told', first, canceled}
 `)
 
-// cancelScript has the arguments thread, run. An empty run means all running runs of
-// the thread.
+// cancelScript implements Cancel. Its arguments are thread and run. An empty run stands for all
+// running runs of the thread.
 var cancelScript = redis.NewScript("#!lua\n" + scriptPrelude + `
 local runs = {run}
 if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Timing and limits of the subscription. If nothing is received for receiveTimeout, not even the
-// reply to a ping, the connection is replaced. The server does not repeat what was published
-// meanwhile, so that a new connection wakes all watchers once.
+// Timing and limits of the subscription. A connection on which nothing is received for
+// receiveTimeout, not even the reply to a ping, is replaced. The server does not repeat what was
+// published meanwhile, so all watchers are woken once after a reconnection.
 const (
 	pingInterval     = time.Second
 	receiveTimeout   = 3 * time.Second
@@ -127,7 +127,8 @@ func (h *redisSubscriber) reportReady(err error) {
 }
 
 // session opens a connection and handles what it receives until the connection fails or ctx is
-// done. It returns the error, and whether it received anything at all before.
+// done. It returns the error of the connection. received reports whether the connection received
+// anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	link := h.store.client.Subscribe(ctx)
@@ -167,7 +168,8 @@ func (h *redisSubscriber) session(ctx context.Context) (received bool, err error
 	}
 }
 
-// channels returns the names of the Redis channels to which a new connection must subscribe.
+// channels returns the names of the Redis channels to which a new connection must subscribe. It
+// also clears the set of pending changes.
 func (h *redisSubscriber) channels() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,8 +181,8 @@ func (h *redisSubscriber) channels() []string {
 	return channels
 }
 
-// syncSubscriptions subscribes and unsubscribes channels as watchers come and leave, and pings the
-// server regularly. It returns when the connection link fails or ctx is done.
+// syncSubscriptions subscribes to channels and unsubscribes from them as watchers come and leave,
+// and pings the server regularly. It returns when the connection link fails or ctx is done.
 func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
@@ -203,8 +205,8 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.Pub
 	}
 }
 
-// takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) since the
-// last call.
+// takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) because
+// watchers have come or left since the last call.
 func (h *redisSubscriber) takeChanges() (on, off []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

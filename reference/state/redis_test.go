@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// A redisServer is a server that a test started. It can be killed and started again.
+// A redisServer is a server that a test has started, and can kill and start again.
 type redisServer struct {
 	t       testing.TB
 	program string
@@ -49,7 +49,7 @@ func startRedis(t testing.TB, options ...string) *redisServer {
 
 func (r *redisServer) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
 
-// url returns a URL with a prefix of the test's own.
+// url returns the URL of the server with a key prefix for this test alone.
 func (r *redisServer) url() string {
 	return "redis://" + r.addr() + "/0?prefix=" + strings.ReplaceAll(r.t.Name(), "/", "_")
 }
@@ -106,7 +106,8 @@ func openRedis(t testing.TB, url string, cfg Config) *redisStore {
 	return s.(*redisStore)
 }
 
-// eventually calls a function until it succeeds.
+// eventually calls try repeatedly until it returns nil. The test fails if that takes longer than 30
+// seconds.
 func eventually(t testing.TB, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -122,7 +123,8 @@ func eventually(t testing.TB, try func() error) {
 	}
 }
 
-// receive waits for a channel.
+// receive returns the next value from the channel c. The test fails if there is none within 30
+// seconds.
 func receive[T any](t testing.TB, c <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -165,7 +167,8 @@ func blobs(data ...string) (all [][]byte) {
 	return all
 }
 
-// heard returns the result of EventsAfter as text.
+// heard returns the events of the run beyond the position at as text, followed by "over" if the run
+// has ended. If the store returns an error, heard returns the text of the error.
 func heard(t testing.TB, s Store, run RunRef, at int64) string {
 	t.Helper()
 	entries, over, err := s.EventsAfter(context.Background(), run, at, 1<<20)
@@ -182,8 +185,8 @@ func heard(t testing.TB, s Store, run RunRef, at int64) string {
 	return strings.TrimSpace(b.String())
 }
 
-// follow reads a run to its end, looking only when it is woken, and returns the
-// positions.
+// follow starts a goroutine that reads a run to its end. The goroutine reads again only after Watch
+// reports a change or the store returned an error. The result receives the positions of the events.
 func follow(t testing.TB, s Store, run RunRef) <-chan int64 {
 	t.Helper()
 	places := make(chan int64, 1)
@@ -276,7 +279,8 @@ func TestRedisRuns(t *testing.T) {
 	}
 }
 
-// Long runs take several round trips, and large events smaller batches.
+// TestRedisLongRun checks that all events of a long run can be read in several calls, and that a
+// call returns fewer events if they are large.
 func TestRedisLongRun(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	run := RunRef{"t", "r"}

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// maxUncertain is how many runs a replica remembers whose StartRun failed although the server may
-// have executed it.
+// maxUncertain is the maximum number of runs that a replica remembers because their StartRun failed
+// although the server may have executed it.
 const maxUncertain = 10_000
 
 // possiblyStartedRuns holds the runs for which StartRun returned an error although the server may
-// have stored them. Such a run belongs to this replica, and only this list makes it known here, so
-// that it can be ended.
+// have stored them. A stored one belongs to this replica, which must end it but knows of it only
+// from this list.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
 	runs map[RunRef]uncertainRun
 }
 
-// An uncertainRun describes a call of StartRun that failed: the task id and the token with which
-// it was made, and when.
+// An uncertainRun describes a failed call of StartRun: its task id, its token, and the time of the
+// failure.
 type uncertainRun struct {
 	task, token string
 	since       time.Time
@@ -38,8 +38,8 @@ func (l *possiblyStartedRuns) add(b RunRequest, token string) {
 	}
 }
 
-// takeToken returns the token of a failed StartRun if b is the same request again, and forgets it.
-// Otherwise it returns "".
+// takeToken returns the token of the failed StartRun that b repeats, and forgets that call. It
+// returns "" if b does not repeat a failed call.
 func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +50,8 @@ func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 	return ""
 }
 
-// due returns at most limit runs whose StartRun failed at least the time after ago and was not
-// repeated since.
+// due returns at most limit runs whose StartRun failed and was not repeated since. It omits runs
+// whose failure is more recent than the duration given by the parameter after.
 func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +64,8 @@ func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]unc
 	return due
 }
 
-// remove forgets a run that due returned. It reports false if the run was forgotten or started
-// again meanwhile.
+// remove forgets a run that due returned, and returns true. It returns false if the run has been
+// forgotten, or its StartRun repeated, in the meantime.
 func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +76,9 @@ func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 	return true
 }
 
-// resolveUncertain returns those runs of this replica that the server stored although StartRun
-// failed. If the server cannot be asked about some of them, they are left for the next call.
+// resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
+// considers runs whose StartRun failed at least Config.DeadAfter ago. Those that it cannot look up
+// on the server are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []RunRef) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

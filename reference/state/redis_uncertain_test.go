@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A cuttingProxy cuts a connection with a certain request when the response has
-// arrived: the request was executed and its response is lost.
+// A cuttingProxy is a proxy between a store and its server. It cuts a connection with a certain
+// request when the response arrives, so that the request is executed but its response is lost.
 type cuttingProxy struct {
 	net.Listener
 	server string
@@ -56,7 +56,7 @@ func (c *cuttingProxy) cuts(request []byte) bool {
 	return true
 }
 
-// relay relays one connection. A request is small enough to be read at once.
+// relay relays one connection. It relies on each request being small enough to be read at once.
 func (c *cuttingProxy) relay(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", c.server)
@@ -154,8 +154,8 @@ func TestRedisLostAnswers(t *testing.T) {
 	}
 }
 
-// A replica that does not receive the runs that it has claimed receives them at its
-// next call.
+// TestRedisLostOrphans checks that a replica that loses the reply with the runs that it has claimed
+// receives those runs at its next call.
 func TestRedisLostOrphans(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
@@ -189,7 +189,8 @@ func TestRedisLostOrphans(t *testing.T) {
 	})
 }
 
-// A run whose StartRun failed, although it was executed, becomes an orphan.
+// TestRedisLostBegin checks that a run becomes an orphan if its StartRun returned an error although
+// the server executed it.
 func TestRedisLostBegin(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
@@ -220,7 +221,7 @@ func TestRedisLostBegin(t *testing.T) {
 	}
 }
 
-// An Append that was given up and arrives later changes nothing.
+// TestRedisLate checks that an Append that reaches the server after a later call changes nothing.
 func TestRedisLate(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	run := RunRef{"t", "r"}

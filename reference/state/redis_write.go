@@ -45,8 +45,9 @@ func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error
 	return g, s.wrap(f.err)
 }
 
-// appendMessages appends to args, the arguments of a script, two for each message: its JSON, and
-// its day or, if it is hidden, "". It returns an error if a message cannot be encoded.
+// appendMessages appends two script arguments for each message to args and returns the extended
+// slice. The arguments are the JSON of the message, and its day or, if it is hidden, "". The error
+// is not nil if a message cannot be encoded.
 func appendMessages(args []any, messages []Message) ([]any, error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
@@ -105,8 +106,8 @@ func (s *redisStore) Cancel(ctx context.Context, run RunRef) error {
 	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())
 }
 
-// A scriptReply reads the values of a script's reply one by one; all are strings. If a value is
-// missing or invalid, it sets err, and the result of the method is meaningless.
+// A scriptReply reads the values of a script's reply, which are all strings, one by one. If a value
+// is missing or invalid, its methods set err and return a meaningless value.
 type scriptReply struct {
 	values []any
 	err    error

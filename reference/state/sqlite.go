@@ -18,7 +18,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// errClosed is returned by a store after Close.
+// errClosed is the error of a change that is requested after Close was called.
 var errClosed = errors.New("the store is closed")
 
 // A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
@@ -134,8 +134,8 @@ func (c closers) Close() error {
 // programs that read the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens the database file at path with at most the given number of connections, on each of
-// which the pragmas are set. It appends the database to open, which is to be closed later.
+// openDB opens the database file at path with at most the given number of connections, and sets the
+// pragmas on each connection. It appends the database to open, a list of what its owner must close.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -154,8 +154,8 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens the database file at path with a single connection, on which the pragmas are set.
-// It appends what is to be closed later to open.
+// connect opens the database file at path with a single connection, on which it sets the pragmas.
+// It appends the database and the connection to open, a list of what its owner must close.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -192,9 +192,10 @@ func makeFiles(path string) error {
 
 const lockSuffix = ".lock"
 
-// lockFile excludes other processes while its connection is open. The lock is a
-// transaction on an empty database of its own: SQLite locks work alike on all systems,
-// and the system releases them when the process dies.
+// lockFile locks the store at path against other processes, or returns an error if another process
+// holds the lock. The lock is held until the connection that lockFile appends to open is closed.
+// The lock is a transaction on an empty database of its own: SQLite locks work alike on all
+// systems, and the system releases them when the process dies.
 func lockFile(path string, open *closers) error {
 	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
 	if err == nil {
@@ -208,8 +209,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// cause returns the error of the operating system in err without the path that it quotes, or err
-// itself if it is another error.
+// cause returns the operating system error that err wraps, without the path that err quotes. It
+// returns err itself if err wraps no such error.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -222,8 +223,8 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping writes to the file and checks that it is still the one at its path: data written
-// to a removed file is lost.
+// Ping implements [Store]. It writes to the file and checks that the path still refers to that
+// file, because data written to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
 	if err == nil && !os.SameFile(now, s.openedFile) {
@@ -239,8 +240,8 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite executes a statement in the way in which all changes are made. The blob that Ping
-// inserts has 16 KiB, which needs new pages in the file, so that a full disk is detected.
+// probeWrite executes a statement through the writer, like all changes. The blob that Ping inserts
+// has 16 KiB, which needs new pages in the file, so that a full disk is detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *writer) error {
 		_, err := d.conn.ExecContext(writeContext, statement)
@@ -248,11 +249,11 @@ func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	})
 }
 
-// Close closes the store when the transaction in progress is complete. Later calls of all methods
-// return an error.
+// Close closes the store when the transaction in progress is complete. Methods that access the file
+// return an error after that. Later calls of Close return the result of the first.
 func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
-// wrap returns err with the name of the file before it. It returns nil, ErrNotOwner and
+// wrap returns err with the name of the file prepended to its text. It returns nil, ErrNotOwner and
 // ErrNotFound unchanged, because these do not come from the file.
 func (s *sqliteStore) wrap(err error) error {
 	if err == nil || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrNotFound) {

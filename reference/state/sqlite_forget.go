@@ -1,8 +1,8 @@
 package state
 
-// forgetOldest drops the runs that ended first until there are no more of them, and of bytes of
-// their events, than the limits allow. It drops a bounded number in each transaction, so that
-// callers do not wait long after the limits were lowered.
+// forgetOldest drops the runs that ended first until the number of ended runs and the bytes of
+// their events are within the limits. The number of runs that it drops in one transaction is
+// bounded, so that callers do not wait long after the limits were lowered.
 func (d *writer) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.counters.finishedBytes <= d.maxBytes {

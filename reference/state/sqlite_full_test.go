@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// room lets the file grow by the given number of pages only.
+// room limits the file to its present size plus the given number of pages.
 func (s *sqliteStore) room(t *testing.T, pages int) {
 	t.Helper()
 	err := s.submit(t.Context(), 0, func(d *writer) error {
@@ -26,8 +26,8 @@ func (s *sqliteStore) room(t *testing.T, pages int) {
 	}
 }
 
-// On a full disk nothing is done partly, existing data can be read, and writing works
-// again when there is space.
+// TestSQLiteFull checks that a full disk leaves no partial changes, that existing data can be read
+// meanwhile, and that writing works again when there is space.
 func TestSQLiteFull(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	p := &probe{T: t, s: s}
@@ -101,7 +101,7 @@ func TestSQLiteFull(t *testing.T) {
 	p.hears(small, "1:1 over")
 }
 
-// A failing job does not affect others in its batch.
+// TestSQLiteSpoiled checks that a failing job does not affect the other jobs in its batch.
 func TestSQLiteSpoiled(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	p := &probe{T: t, s: s}

@@ -18,8 +18,8 @@ const (
 	maxChunkEvents = 256      // events of one chunk
 )
 
-// A writeJob is a change that waits for the writer. Either the writer claims it and executes it,
-// or the caller claims it because it no longer waits, and the writer skips it.
+// A writeJob is a change that waits for the writer. The writer claims and executes it, unless the
+// caller has stopped waiting and has claimed the job first; the writer then skips it.
 type writeJob struct {
 	apply   func(*writer) error // may be called again after its first transaction was rolled back
 	size    int
@@ -28,9 +28,10 @@ type writeJob struct {
 	done    chan struct{}
 }
 
-// submit passes the change do to the writer and waits until it is committed. It returns the error
-// of the change, or that of ctx if the writer has not begun it before ctx is done. size is the
-// number of bytes of the change's data.
+// submit passes a change, the function do, to the writer and waits until the change is committed.
+// It returns the error of do or of the transaction. If ctx is done or the store is closed before
+// the writer has begun the change, submit withdraws it and returns an error. size is the number of
+// bytes of the change's data.
 func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
 	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
 	gone := s.closing
@@ -75,8 +76,9 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns the jobs for the next transaction: the one in first, and those that are
-// waiting, up to the limits of a batch. It leaves out jobs whose callers no longer wait.
+// gatherBatch returns the jobs for the next transaction: the only job in first, and those that are
+// waiting, up to the limits of a batch. It leaves out jobs whose callers no longer wait. The result
+// uses the memory of first.
 func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0
@@ -197,11 +199,11 @@ func encodeChunks(data [][]byte) (chunks []chunk) {
 	return chunks
 }
 
-// errCorrupt is the error for a stored chunk whose sizes do not fit its data.
+// errCorrupt is the error for a stored chunk whose sizes do not match its data.
 var errCorrupt = errors.New("stored events are corrupt")
 
-// decode returns the events of the chunk whose positions are greater than after. last is the
-// position of the last event of the chunk. The error is errCorrupt if the chunk is invalid.
+// decode returns the events of the chunk whose positions are greater than the parameter after. last
+// is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
 func (c chunk) decode(last, after int64) (entries []LogEntry, err error) {
 	for sizes := c.sizes; len(sizes) > 0; c.count++ {
 		_, n := binary.Uvarint(sizes)

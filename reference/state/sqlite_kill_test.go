@@ -13,11 +13,12 @@ import (
 	"testing"
 )
 
-// The environment variables with which the child process is started: the file, and the
-// role.
+// childEnv is the environment variable that makes this test binary a child process. Its value is
+// the path of the file.
 const childEnv = "STATE_TEST_FILE"
 
-// child starts this test binary again as a process of its own.
+// child starts this test binary as a child process with the file at path. lines reads the standard
+// output of that process.
 func child(t *testing.T, path string) (lines *bufio.Scanner, cmd *exec.Cmd) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-test.run=^TestSQLiteChild$", "-test.timeout=1m")
@@ -37,8 +38,8 @@ func child(t *testing.T, path string) (lines *bufio.Scanner, cmd *exec.Cmd) {
 	return bufio.NewScanner(out), cmd
 }
 
-// TestSQLiteChild is the process that is killed. It prints a line for everything that
-// the store has acknowledged.
+// TestSQLiteChild is the program of the child process, which is killed. It prints a line for
+// everything that the store has acknowledged. It is skipped in other processes.
 func TestSQLiteChild(t *testing.T) {
 	path := os.Getenv(childEnv)
 	if path == "" {
@@ -61,7 +62,8 @@ func TestSQLiteChild(t *testing.T) {
 	all.Wait()
 }
 
-// appendRun appends a run in several parts; every third run is not ended.
+// appendRun starts a run and appends to it in several parts. It leaves about one in three runs
+// without an end, at random.
 func appendRun(t *testing.T, s Store, run RunRef) {
 	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, KeepEvents: true, Messages: []Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
@@ -90,7 +92,7 @@ func appendRun(t *testing.T, s Store, run RunRef) {
 	}
 }
 
-// An acknowledged is what the store has acknowledged of a run.
+// An acknowledged value holds what the store has acknowledged of one run.
 type acknowledged struct {
 	places []int64
 	over   bool
@@ -138,7 +140,7 @@ func learn(t *testing.T, acked map[RunRef]*acknowledged, text string) {
 	}
 }
 
-// verify checks that all acknowledged data is stored, and ends some of the orphans.
+// verify checks that all acknowledged data is stored. It also ends some of the orphans.
 func verify(p *probe, acked map[RunRef]*acknowledged) {
 	p.Helper()
 	orphans, err := p.s.ClaimOrphans(p.Context())
@@ -182,7 +184,8 @@ func verify(p *probe, acked map[RunRef]*acknowledged) {
 	}
 }
 
-// A second process cannot open the file, which remains unchanged.
+// TestSQLiteTwice checks that a second process cannot open the file while the store is open, and
+// can do so after the store is closed.
 func TestSQLiteTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := openFile(t, path, Config{})

@@ -14,7 +14,8 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err er
 	return t, s.wrap(notFound(err))
 }
 
-// notFound returns ErrNotFound if err says that a query had no result, and err itself otherwise.
+// notFound returns ErrNotFound if err is sql.ErrNoRows, the error of a query without a result.
+// Otherwise it returns err itself.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -23,7 +24,7 @@ func notFound(err error) error {
 }
 
 // EventsAfter implements [Store]. It finds out whether the run has ended before it reads the
-// events: if it has, all its events are in the file by then.
+// events: if the run has ended, all its events are in the file by then.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
 	entries []LogEntry, ended bool, err error,
 ) {
@@ -41,8 +42,8 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int6
 	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-// entries returns up to limit events of a run whose positions are greater than position. run is
-// the id of the run's row.
+// entries returns up to limit events of a run whose positions are greater than position, and about
+// MaxReadBytes bytes at most. run is the id of the run's row.
 func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit int) (entries []LogEntry, err error) {
 	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, position, limit) // each chunk has at least one event
 	if err != nil {
@@ -76,8 +77,8 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	return messages, s.wrap(err)
 }
 
-// scanMessages takes the result of a query. It returns the messages in all rows and closes rows,
-// or returns err if that is not nil.
+// scanMessages reads the messages in all rows and closes rows. Its parameters are the results of a
+// query: if err is not nil, it only returns err.
 func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	if err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	return messages, rows.Err()
 }
 
-// scanTexts takes the result of a query of one column. It returns the values of all rows and
-// closes rows, or returns err if that is not nil.
+// scanTexts reads the values in all rows, which have one column, and closes rows. Its parameters
+// are the results of a query: if err is not nil, it only returns err.
 func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	if err != nil {
 		return nil, err

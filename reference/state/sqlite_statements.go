@@ -2,7 +2,7 @@ package state
 
 import "database/sql"
 
-// writeStatements are the prepared SQL statements by which a writer changes and reads the file.
+// writeStatements are the prepared SQL statements with which a writer changes and reads the file.
 type writeStatements struct {
 	begin, commit, rollback                                      *sql.Stmt
 	findThread, findRun, findUnfinished, listUnfinished          *sql.Stmt

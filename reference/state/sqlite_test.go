@@ -32,7 +32,8 @@ func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
 	return s.(*sqliteStore)
 }
 
-// Data is still there when the file is opened again, and unfinished runs are orphans.
+// TestSQLiteReopen checks that data is still there when the file is opened again, and that runs
+// that had not ended are orphans.
 func TestSQLiteReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	p := &probe{T: t, s: openFile(t, path, Config{})}
@@ -87,7 +88,8 @@ func TestSQLiteReopen(t *testing.T) {
 	}
 }
 
-// Lowered limits apply to data of earlier processes, a little at a time.
+// TestSQLiteLowered checks that lowered limits also apply to data of earlier processes: the excess
+// is dropped as further runs end.
 func TestSQLiteLowered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	p := &probe{T: t, s: openFile(t, path, Config{})}
@@ -216,7 +218,7 @@ func TestSQLiteClosed(t *testing.T) {
 	}
 }
 
-// A removed file is not a usable store.
+// TestSQLiteRemoved checks that a store whose file was removed is not usable.
 func TestSQLiteRemoved(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	if err := os.Remove(s.path); err != nil {

@@ -29,8 +29,8 @@ type writer struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// The counters of a writer are the values that it computes without queries. They are restored when
-// a transaction is rolled back.
+// The counters of a writer are values that it keeps up to date itself instead of querying the file.
+// They are restored when a transaction is rolled back.
 type counters struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
@@ -62,8 +62,8 @@ type writerRun struct {
 // once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that uses conn and reads the current counters from the file. It
-// appends what is to be closed later to open.
+// newWriter returns a writer that uses conn, with the current counters from the file. It appends
+// its prepared statements to open, a list of what its owner must close.
 func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
 	d := &writer{
 		conn: conn, notifier: b, baseTag: randomTag(),
@@ -134,7 +134,7 @@ func (d *writer) transact(batch []*writeJob) error {
 	return err
 }
 
-// markChanged records that a thread has changed: it is written once, at the end of the
+// markChanged records that the thread t has changed. The thread is written once, at the end of the
 // transaction, and its watchers are notified after the commit.
 func (d *writer) markChanged(t *writerThread) {
 	if !t.dirty {
@@ -225,8 +225,8 @@ func (d *writer) trackRun(run RunRef, r *writerRun) {
 	r.thread.running++
 }
 
-// existingRun returns what is known of the run with this name in a thread, which is given by its
-// row id. If there is no such run, Existed is false.
+// existingRun returns the stored information about the run with the given name in a thread. thread
+// is the id of the thread's row. If there is no such run, g.Existed is false.
 func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)

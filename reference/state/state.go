@@ -1,10 +1,9 @@
-// Package state provides stores of what a server keeps: conversations with their owners
+// Package state provides stores for the data of a server: conversations with their owners
 // and messages, and the event logs of runs.
 //
-// It treats events as opaque bytes and attaches no meaning to the fields of messages.
-// One [Store] may serve several servers, in one process or in many. All its methods are
-// safe for concurrent use, and what a method has acknowledged by returning no error is
-// stored.
+// It treats events as opaque bytes. It interprets no field of a message except At and Hidden.
+// Several servers may share one [Store], in one process or in many. All methods of a store
+// are safe for concurrent use. Data is stored when the method that adds it returns no error.
 package state
 
 import (
@@ -13,16 +12,15 @@ import (
 	"time"
 )
 
-// maxMessages is how many messages of a thread are kept. Older ones are dropped in
-// steps of trimStep.
+// maxMessages is the least number of messages that are kept of a thread, the latest ones. Older
+// messages are dropped in batches of about trimStep.
 const (
 	maxMessages = 10_000
 	trimStep    = maxMessages / 8
 )
 
-// MaxReadBytes is the most bytes of events that one call of EventsAfter returns, except
-// that a single larger event is returned alone. Stores in memory do not have this
-// limit.
+// MaxReadBytes is the limit, in bytes, on the total size of the events that one call of EventsAfter
+// returns. A single larger event is returned alone. Stores in memory do not have this limit.
 const MaxReadBytes = 64 << 10
 
 // Errors of a [Store], besides those of its medium.
@@ -72,7 +70,8 @@ type LogEntry struct {
 	Data     []byte
 }
 
-// A RunUpdate is what one call of Append adds to a run, all of it or nothing.
+// A RunUpdate contains what one call of Append adds to a run. Append adds either all of it or
+// nothing.
 type RunUpdate struct {
 	Events   [][]byte  // encoded events, in order; dropped unless the run has KeepEvents
 	Messages []Message // messages completed since the last update
@@ -102,17 +101,16 @@ type Call struct{ ID, Name, Arguments string }
 // A File identifies an uploaded file. Type is its media type.
 type File struct{ Bucket, Path, Type string }
 
-// A Resetter is a store with a method Reset, which drops every run that has ended, and every
-// thread without any other run, at once.
+// A Resetter is a store with a method Reset, which immediately drops every run that has ended, and
+// every thread whose runs have all ended.
 type Resetter interface {
 	Store
 	Reset()
 }
 
-// A Store keeps threads, their messages and the logs of their runs. Errors of the
-// medium, such as a full disk or an unreachable server, are returned as they are,
-// within seconds even if the context has no deadline. The store works again when the
-// medium does.
+// A Store keeps threads, their messages and the logs of their runs. Its methods return an error if
+// the medium fails, for example because a disk is full or a server is unreachable. They do so
+// within seconds even if the context has no deadline. The store works again when the medium does.
 type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
 	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
@@ -128,14 +126,14 @@ type Store interface {
 
 	// EventsAfter returns the events of a run beyond a position: at most limit events and
 	// about [MaxReadBytes] bytes, but at least one event if there is any. A result without
-	// events means that there are none yet. ended reports whether no further event can
-	// follow these. The error is ErrNotFound if the run does not exist.
+	// events means that there are none yet. ended reports whether the run can have no
+	// further events. The error is ErrNotFound if the run does not exist.
 	EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
 		entries []LogEntry, ended bool, err error)
 
 	// Watch returns a channel, with a capacity of one, that receives after a run of the
 	// thread was started or appended to by any process, and occasionally without reason.
-	// stop releases it.
+	// The caller must call stop when it no longer needs the channel.
 	Watch(thread string) (changed <-chan struct{}, stop func())
 
 	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The
@@ -151,18 +149,18 @@ type Store interface {
 	// all), oldest first, and at most limit of them.
 	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
-	// DayMessages returns the messages, except hidden ones, of the latest day that has
-	// any: the latest before the given day ("2006-01-02", in UTC), or the latest of all if
-	// before is "". more reports whether an earlier day has messages. day is "" if no day
-	// has.
+	// DayMessages returns the messages, except hidden ones, of the latest day that has any
+	// ("2006-01-02", in UTC). If the parameter before is not "", only days earlier than
+	// that are considered. more reports whether a day earlier than the result has messages.
+	// day is "" if no day that is considered has messages.
 	DayMessages(ctx context.Context, thread, before string) (day string, messages []Message, more bool, err error)
 
 	// LatestThread returns the thread in which the owner's latest run was started, among
 	// those whose names begin with prefix, or "" if there is none.
 	LatestThread(ctx context.Context, owner, prefix string) (thread string, err error)
 
-	// ClaimOrphans returns runs whose process is gone and assigns them to this process: no
-	// other process receives them, unless this one is gone as well.
+	// ClaimOrphans returns runs whose process is gone and assigns those runs to this
+	// process: no other process receives them, unless this one is gone as well.
 	ClaimOrphans(ctx context.Context) ([]RunRef, error)
 
 	// Secret returns 32 random bytes that never change for the same stored data.
@@ -176,10 +174,10 @@ type Store interface {
 	Close() error
 }
 
-// A Config bounds what a store keeps. The zero value of each field is a usable default.
+// A Config configures a store and bounds what it keeps. The zero value of each field is a usable
+// default.
 //
-// Of each thread only about the last 10,000 messages are kept, however many runs it
-// has.
+// Only about the last 10,000 messages of each thread are kept, however many runs the thread has.
 type Config struct {
 	// MaxRuns is how many ended runs are kept at most, of all threads together. Beyond
 	// that the oldest are dropped, and a thread is dropped with its messages when none of
