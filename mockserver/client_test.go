@@ -46,7 +46,8 @@ func newTestClientWithTimeout(t testing.TB, m *mockserver.Server, idle time.Dura
 	return &testClient{t: t, d: d, client: client, thread: "c0ffee00-0000-4000-8000-000000000001"}
 }
 
-// send sends a request with additional header lines of the form "Name: value".
+// send sends a request with additional header lines of the form "Name: value" and returns the
+// response.
 func (k *testClient) send(r spec.Request, header ...string) spec.Response {
 	k.t.Helper()
 	for _, line := range header {
@@ -70,8 +71,8 @@ func (k *testClient) request(template string, e spec.Event) spec.Request {
 	return r
 }
 
-// ask starts a run and returns its stream: the response itself, or that to a request that
-// listens to the run.
+// ask starts a run with the given prompt and returns the response that streams the run. This is the
+// response to the request itself or, in some dialects, to a second request that listens to the run.
 func (k *testClient) ask(run, text string, header ...string) spec.Response {
 	k.t.Helper()
 	answer := k.send(k.request("prompt", spec.Event{Run: run, Text: text}), header...)

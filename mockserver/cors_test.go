@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// from sends a request from a page of another origin.
+// from sends a request as a page of another origin sends it. It returns the response and its body.
 func from(t *testing.T, srv *httptest.Server, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(body))

@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mock is an http.Handler: it works wherever one does.
+// This example serves a mock, which is an http.Handler, and sends a request to it.
 func Example() {
 	d, _ := dialect.Open("agkit")
 	seed := uint64(7)

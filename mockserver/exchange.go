@@ -37,8 +37,8 @@ type exchange struct {
 	openStream     *Stream
 }
 
-// seedHeader is the header in which a request sets the seed of its random choices, and a
-// response reports it.
+// seedHeader is the header in which a request sets the seed of its random choices. Each response
+// reports the seed in the same header.
 const seedHeader = "X-Mock-Seed"
 
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the
@@ -74,9 +74,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x.interceptor.close()
 }
 
-// currentPlan returns the faults for the run that the response streams; p is nil if there are
-// none. ok is false if the request listens to a run that has not been started yet, so that its
-// faults are not known.
+// currentPlan returns the fault plan for the run that the response streams, or nil if there is no
+// plan. The result ok is false if the request listens to a run that has not been started yet,
+// because its plan is then still unknown.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen {
 		return x.ownPlan, true
@@ -90,8 +90,9 @@ func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	return p, true
 }
 
-// startEffects returns the effects of the faults on this stream, which its first call creates. ok
-// is false as long as the run is not known; see currentPlan.
+// startEffects returns the effects of the faults on this stream. The effects are created by the
+// first call that returns true for ok, and later calls return the same ones. The result ok is false
+// as long as the run is not known; see currentPlan.
 func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
 	if x.effectsStarted {
 		return x.effects, true
@@ -125,8 +126,8 @@ func (x *exchange) varySeed() *uint64 {
 	return setting(x.scope, func(s *Settings) *uint64 { return s.Vary })
 }
 
-// changeHead changes the status and the header of the response as faults and variations require,
-// before they are sent.
+// changeHead applies faults and variations to head, the status and the header of the response. It
+// must be called before the head is sent.
 func (x *exchange) changeHead(head *fault.ResponseHead) {
 	if x.isStream {
 		effects, _ := x.startEffects()
@@ -150,8 +151,8 @@ func (x *exchange) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// recordHead writes the status and the header of the response to the journal, and adds an event
-// stream to the open streams.
+// recordHead writes the status and the header of the response to the journal. If the response is an
+// event stream, recordHead also adds it to the open streams.
 func (x *exchange) recordHead(status int) {
 	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{
@@ -175,8 +176,9 @@ func fields(h http.Header) (out spec.Header) {
 	return out
 }
 
-// varyBody returns body, a part of a response that is not an event stream, in another legal
-// encoding if variations are enabled.
+// varyBody returns body in another legal encoding if variations are enabled and the response is
+// JSON, and unchanged otherwise. The parameter body is a part of a response that is not an event
+// stream.
 func (x *exchange) varyBody(body []byte) []byte {
 	seed := x.varySeed()
 	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.mediaType, "json") {
@@ -185,15 +187,16 @@ func (x *exchange) varyBody(body []byte) []byte {
 	return x.server.variations.get(*seed, x.dialect).EncodeReply(x.seed, body)
 }
 
-// recordSent writes to the journal that the bytes p of the body were sent.
+// recordSent records in the journal that p, a part of the body, was sent.
 func (x *exchange) recordSent(p []byte) {
 	if x.entry != nil {
 		x.entry.BytesSent(time.Since(x.headTime), p)
 	}
 }
 
-// recordEnd writes the end of the response to the journal. how is the way in which a fault or a
-// request to the control port ended it, or "" if it ended by itself.
+// recordEnd records in the journal how the response ended. If a fault or a request to the control
+// port ended it, how is the way in which it did so. Otherwise how is "", and recordEnd finds out
+// whether the client left, the mock was shut down or the response is complete.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
@@ -216,14 +219,15 @@ func (x *exchange) recordEnd(how fault.StreamEnd) {
 	x.entry.Close(end)
 }
 
-// removeStream removes the stream of the exchange from the open streams.
+// removeStream removes the stream of the exchange from the open streams. It does nothing if the
+// response is not an event stream.
 func (x *exchange) removeStream() {
 	if x.openStream != nil {
 		x.server.streams.close(x.openStream)
 	}
 }
 
-// variations caches variations, which are expensive to create. It is safe for concurrent
+// variations is a cache of variations, which are expensive to create. It is safe for concurrent
 // use.
 type variations struct {
 	mu  sync.Mutex
@@ -235,10 +239,12 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is how many variations the cache holds. When there are as many, it is emptied.
+// maxVariations is the maximum number of variations in the cache. When the cache is full, it is
+// emptied.
 const maxVariations = 256
 
-// get returns the variation of a dialect for a seed, from the cache if possible.
+// get returns the variation of the dialect d for the given seed. It creates the variation if the
+// cache does not contain it.
 func (v *variations) get(seed uint64, d *dialect.Dialect) *vary.Variation {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// A faultPlan lists the faults for one run and counts the streams of the run that they
-// have affected.
+// A faultPlan holds the faults for one run and counts the streams of the run.
 type faultPlan struct {
 	test        string
 	thread, run string
@@ -43,7 +42,8 @@ func (p *faultPlan) appliedFaults() []string {
 const noFrame = int(^uint(0) >> 1)
 
 // begin returns the effects of those faults that affect the nth stream of the run, counted from 1.
-// Random choices are drawn from r. An effect calls applied the first time it changes something.
+// Random choices are drawn from r. An effect calls applied with the name of its fault the first
+// time that it changes something.
 func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all []fault.Effect) {
 	for _, use := range p.faults {
 		if limit := use.MaxStreams(); limit == 0 || n <= limit {
@@ -56,19 +56,19 @@ func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all 
 // A runKey identifies a run.
 type runKey struct{ dialect, thread, run string }
 
-// faultPlans holds the fault plans of runs that are started by one request and streamed
-// by others. It keeps the latest maxPlans and is safe for concurrent use.
+// faultPlans holds the fault plans of runs that are started by one request and streamed by others.
+// It keeps at most maxPlans plans and drops the oldest first. It is safe for concurrent use.
 type faultPlans struct {
 	mu    sync.Mutex
 	all   map[runKey]*faultPlan
 	order []runKey
 }
 
-// maxPlans is how many fault plans a mock keeps.
+// maxPlans is the maximum number of fault plans that a mock keeps.
 const maxPlans = 10_000
 
-// put stores the plan of a run. It does nothing if the run has a plan already, because a repeated
-// request does not start another run.
+// put stores one as the plan of the run that key identifies. It does nothing if the run already has
+// a plan, because a repeated request does not start another run.
 func (p *faultPlans) put(key runKey, one *faultPlan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,8 +30,9 @@ var slowScenarios = map[string][]string{
 	"gathered": {"slow"}, "no-keep-alive": {"text", "idle-limit"}, "other-keep-alive": {"text", "idle-limit"},
 }
 
-// verdicts returns the checks that fail for the mock: on the live exchanges, and on their
-// transcripts.
+// verdicts runs scenarios against the mock m and returns the ids of the checks that fail or warn:
+// in live those for the exchanges themselves, in read those for their transcripts. If only is not
+// empty, only its scenarios are run.
 func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []string) (live, read map[string]bool) {
 	t.Helper()
 	srv := httptest.NewServer(m)
@@ -68,8 +69,8 @@ func addFailed(found map[string]bool, e spec.Evaluation) {
 	}
 }
 
-// expectedChecks returns the checks of a dialect that should fail for a fault; none if the
-// dialect lacks a kind of event that the fault requires.
+// expectedChecks returns the ids of the checks of a dialect that should fail for the fault f. It
+// returns none if the dialect lacks a kind of event that the fault requires.
 func expectedChecks(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 	kinds := d.Kinds()
 	for _, k := range f.RequiredKinds {

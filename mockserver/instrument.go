@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// instrument returns the effect of the fault use on a run of the plan p, changed so that it calls
-// report the first time it alters its input. Many faults never do, because the run ends before
-// their trigger.
+// instrument returns the effect of one fault, which is given by use, on the run of the plan p. The
+// effect calls report with the name of the fault the first time that it alters its input. Many
+// faults never do, because the run ends before their trigger. Random choices are drawn from r.
 func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, report func(fault string)) fault.Effect {
 	e, done := use.NewEffect(r, p.thread, p.run), false
 	applied := func() {
@@ -83,8 +83,9 @@ func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, report func(fault st
 	return e
 }
 
-// A changeDetector wraps the frame writer of a fault, and the stream writer below it, and
-// calls changed whenever a frame does not leave the fault unchanged and in one piece.
+// A changeDetector wraps the frame writer of a fault and the stream writer to which the fault
+// writes. It calls changed whenever the fault alters, splits, drops or delays a frame, or ends the
+// stream.
 type changeDetector struct {
 	fault.StreamWriter
 	body     fault.FrameWriter

@@ -65,8 +65,8 @@ func TestResetBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestResetBesidesAStream checks that a run whose stream is open during a reset keeps its
-// id, and that the next run gets another.
+// TestResetBesidesAStream checks that a run which is held during a reset is streamed completely
+// after its release, and that an equal run after the reset is streamed completely as well.
 func TestResetBesidesAStream(t *testing.T) {
 	seed := uint64(7)
 	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")

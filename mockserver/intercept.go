@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept decides how a request is served. The reference calls it after decoding the request. It
-// opens the entry of the journal and returns what scripts, recordings, faults and X-Mock headers
-// change.
+// intercept decides how a request is served. The reference calls it after decoding the request.
+// intercept opens the journal entry of the request and returns what scripts, recordings, faults and
+// X-Mock headers change in the response of the reference.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
@@ -65,8 +65,8 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the faults and the hold that this request specifies by its headers, by the rule
-// in found and by the settings.
+// newPlan returns the fault plan that the request h specifies: the faults and the first held frame,
+// as set by the headers of the request, by the rule in found and by the settings.
 func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *faultPlan {
 	p := &faultPlan{
 		test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run,
@@ -78,9 +78,9 @@ func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *f
 	return p
 }
 
-// decide returns the decision of the first script with a rule that matches the request; its Rule
-// is nil if there is none. The script of the request's test is tried before the one that all tests
-// share.
+// decide returns the decision of the first script that has a rule for the request; the Rule of the
+// result is nil if no rule matches. The script of the request's test is tried before the one that
+// all tests share. If there are scripts, decide also writes the result to the journal.
 func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -112,9 +112,10 @@ func journalMisses(all []script.Mismatch) (out []journal.Miss) {
 	return out
 }
 
-// requestFaults returns the faults for a request, in this order: those in its headers, those of
-// its rule and those of the settings. If the request listens to a run that another request
-// started, those of the settings are left out, because the plan of the run contains them.
+// requestFaults returns the faults for a request, in this order: those in its headers, those of the
+// matching rule, which are given by ruleFaults, and those of the settings. If the request listens
+// to a run that another request started, the faults of the settings are left out, because the plan
+// of the run contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	all = append(all, x.overrides.faults...)
 	all = append(all, ruleFaults...)
@@ -127,8 +128,8 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// firstHeld returns the number of the first frame of the stream that is held, or noFrame if none
-// is.
+// firstHeld returns the number of the first frame of the stream that is held, or noFrame if no
+// frame is held.
 func (x *exchange) firstHeld() int {
 	if x.overrides.hold != nil {
 		return *x.overrides.hold
@@ -139,8 +140,10 @@ func (x *exchange) firstHeld() int {
 	return noFrame
 }
 
-// configureRun sets in override the agent that sends the reply of the script at its pace, and the
-// sink that applies the faults that change events.
+// configureRun prepares a run that the request starts. It sets in override the agent that sends the
+// reply of the script at the configured pace, and the sink that applies the faults that change
+// events. It also sets which frames are held or, if other requests stream the run, stores the plan
+// for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if h.Operation.IsStream {
 		x.gate.holdFrom(x.ownPlan.firstHeld)
@@ -186,8 +189,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 	}
 }
 
-// configureResume sets in override the position from which a stream is resumed, if a fault changes
-// it.
+// configureResume sets in override a function that changes the position from which the stream is
+// resumed. It does nothing if no fault of the run changes that position.
 func (x *exchange) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -213,8 +216,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	}
 }
 
-// refuseByFault makes the reference refuse the request if a fault of its run is a refusal; the
-// first one counts.
+// refuseByFault makes the reference refuse the request if one of the faults of the run is a
+// refusal. If several are, the first one is used.
 func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -229,8 +232,9 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 	}
 }
 
-// refuse sets in override that the request is refused. The response is an error in the format of
-// the dialect or, if the refusal has a content type, its literal body.
+// refuse makes the reference refuse the request, by changing override and, for Retry-After, the
+// header of w. The response is an error in the format of the dialect or, if the refusal has a
+// content type, the body given by the refusal.
 func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second

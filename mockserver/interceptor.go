@@ -16,16 +16,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errEnded is the error of writing to a stream that a fault or a request to the control port has
+// errEnded is the error for a write to a stream that a fault or a request to the control port has
 // ended.
 var errEnded = errors.New("stream ended by the mock")
 
 // writeTimeout is how long a client may take to accept each piece of a response.
 const writeTimeout = 30 * time.Second
 
-// An interceptor is the http.ResponseWriter that the reference server writes to. It splits
-// an event stream into frames, which it holds, varies and passes through the faults one by
-// one. A stream without any of these passes through unchanged.
+// An interceptor is the http.ResponseWriter that the reference server writes to. It splits an event
+// stream into frames, which it holds, varies and passes through the faults one by one. A stream
+// without holds, variations and faults passes through unchanged.
 type interceptor struct {
 	w        http.ResponseWriter
 	r        *http.Request
@@ -61,7 +61,8 @@ func (t *interceptor) SetReadDeadline(at time.Time) error {
 // The interceptor sets a deadline of its own for each write.
 func (t *interceptor) SetWriteDeadline(time.Time) error { return nil }
 
-// WriteHeader applies faults and variations to the head and sends it.
+// WriteHeader sends the head of the response, after applying faults and variations to it. Only the
+// first call with a status of at least 200 has an effect.
 func (t *interceptor) WriteHeader(status int) {
 	if t.headSent || status < 200 {
 		return
@@ -85,8 +86,9 @@ func (t *interceptor) WriteHeader(status int) {
 	t.exchange.recordHead(head.Status)
 }
 
-// Write sends p. If the response is an event stream that is held, varied or affected by faults, it
-// sends only complete frames and keeps the rest until the next call.
+// Write sends p, a part of the body. If the response is an event stream that is held, varied or
+// affected by faults, Write sends only complete frames and keeps the beginning of an incomplete
+// frame until the next call.
 func (t *interceptor) Write(p []byte) (int, error) {
 	if !t.headSent {
 		t.WriteHeader(http.StatusOK)
@@ -118,8 +120,8 @@ func (t *interceptor) Write(p []byte) (int, error) {
 
 var frameEnd = []byte("\n\n")
 
-// passesThrough reports whether bytes of the stream are sent unchanged, without being split into
-// frames.
+// passesThrough calls prepare if that has not succeeded yet, and reports whether bytes of the
+// stream can be sent unchanged, without being split into frames.
 func (t *interceptor) passesThrough() bool {
 	if !t.prepared {
 		t.prepare()
@@ -127,8 +129,8 @@ func (t *interceptor) passesThrough() bool {
 	return t.faultBodies == nil && t.exchange.varyStream == nil && !t.gate.isHeld.Load() && t.partial == nil
 }
 
-// prepare creates the frame writers of the faults. It does nothing as long as the run of the
-// stream does not exist, because its faults are not known before.
+// prepare creates the frame writers of the faults. It does nothing as long as the run of the stream
+// has not been started, because its faults are not known until then.
 func (t *interceptor) prepare() {
 	effects, ok := t.exchange.startEffects()
 	if !ok {
@@ -147,8 +149,8 @@ func (t *interceptor) prepare() {
 	}
 }
 
-// writeFrame sends one frame or comment when the gate lets it pass. It returns an error if the
-// stream ends before.
+// writeFrame waits until the gate lets data pass, which is one frame or comment, and then sends it.
+// It returns an error if the stream ends before that or sending fails.
 func (t *interceptor) writeFrame(data []byte) error {
 	n := -1
 	if data[0] != ':' {
@@ -183,8 +185,8 @@ func (t *interceptor) writeFrame(data []byte) error {
 	return nil
 }
 
-// applyFaults passes data to the faults, which send it. n is the number of the frame, or -1 if
-// data is a comment.
+// applyFaults passes data, one frame or comment, through the faults to the client. The parameter n
+// is the number of the frame, or -1 if data is a comment.
 func (t *interceptor) applyFaults(n int, data []byte) error {
 	if t.faultBodies == nil {
 		return t.send(data)
@@ -192,8 +194,8 @@ func (t *interceptor) applyFaults(n int, data []byte) error {
 	return t.faultBodies[len(t.faultBodies)-1].WriteFrame(n, data)
 }
 
-// send writes p to the connection and to the journal. It returns errEnded if the stream has ended.
-// It may be called concurrently.
+// send writes p to the connection and records it in the journal. It returns errEnded if the stream
+// has ended, and otherwise any error from writing. It may be called concurrently.
 func (t *interceptor) send(p []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,8 +210,8 @@ func (t *interceptor) send(p []byte) error {
 	return err
 }
 
-// extendDeadline sets the write deadline to writeTimeout from now, unless at least half of
-// that is left. The caller must hold t.mu.
+// extendDeadline sets the write deadline to writeTimeout from now. It does nothing if at least half
+// of writeTimeout is left until the current deadline. The caller must hold t.mu.
 func (t *interceptor) extendDeadline() {
 	now := time.Now()
 	if now.Before(t.deadlineValid) {
@@ -230,7 +232,8 @@ func (t *interceptor) FlushError() error {
 	return t.flush()
 }
 
-// flush sends buffered data. The caller must hold t.mu.
+// flush sends buffered data to the client. It does nothing if the response writer does not support
+// flushing. The caller must hold t.mu.
 func (t *interceptor) flush() error {
 	err := http.NewResponseController(t.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -239,8 +242,9 @@ func (t *interceptor) flush() error {
 	return err
 }
 
-// sleep waits for d. It returns an error if the stream ends or the client leaves before. If the
-// mock shuts down, it returns nil at once, so that the rest of the stream is sent.
+// sleep waits for the duration d. It returns an error if the stream ends or the client leaves
+// before that. If the mock shuts down, it returns nil at once, so that the rest of the stream is
+// sent.
 func (t *interceptor) sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -254,8 +258,8 @@ func (t *interceptor) sleep(d time.Duration) error {
 	}
 }
 
-// endError returns why t.ctx is done: errEnded if the stream was ended, or the cause of the
-// context.
+// endError returns the reason why t.ctx is done: errEnded if the mock ended the stream, and
+// otherwise the cause of the context.
 func (t *interceptor) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,8 +269,8 @@ func (t *interceptor) endError() error {
 	return context.Cause(t.ctx)
 }
 
-// finish ends the stream and flushes what was written. When the handler returns, the connection is
-// closed in the given way. Only the first call has an effect.
+// finish ends the stream and sends what was written so far. When the handler returns, the
+// connection is closed in the way given by how. Only the first call has an effect.
 func (t *interceptor) finish(how fault.StreamEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,9 +284,9 @@ func (t *interceptor) finish(how fault.StreamEnd) {
 	t.cancel(errEnded)
 }
 
-// close completes the response after the handler has returned: it sends what faults hold back, and
-// closes the connection in the way that finish was told. It panics with http.ErrAbortHandler if
-// net/http must close the connection.
+// close completes the response after the handler has returned. It sends what faults hold back and,
+// if finish was called, closes the connection in the given way. It panics with http.ErrAbortHandler
+// if net/http must close the connection.
 func (t *interceptor) close() {
 	if t.partial != nil && t.ending == "" {
 		_ = t.applyFaults(int(t.frameCount.Load()), t.partial)
@@ -310,8 +314,8 @@ func (t *interceptor) close() {
 	}
 }
 
-// reset closes the connection with a TCP RST, or, in HTTP/2, the stream with an RST_STREAM
-// frame.
+// reset closes the connection with a TCP RST. In HTTP/2 it panics with http.ErrAbortHandler
+// instead, so that the stream is closed with an RST_STREAM frame.
 func (t *interceptor) reset() {
 	conn, _, err := http.NewResponseController(t.w).Hijack()
 	if err != nil {
@@ -327,8 +331,8 @@ func (t *interceptor) reset() {
 	_ = inner.Close()
 }
 
-// stall keeps the connection open without sending anything until the client leaves or the
-// mock shuts down.
+// stall keeps the connection open without sending anything until the client leaves or the mock
+// shuts down. It then panics with http.ErrAbortHandler.
 func (t *interceptor) stall() {
 	select {
 	case <-t.r.Context().Done():
@@ -346,8 +350,8 @@ type gate struct {
 	changed   chan struct{} // closed when firstHeld changes
 }
 
-// holdFrom lets the frames before number from pass and holds the others; noFrame lets all
-// pass.
+// holdFrom holds all frames whose number is at least from, counted from 0, and lets the frames
+// before them pass. If from is noFrame, all frames pass.
 func (g *gate) holdFrom(from int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -365,8 +369,8 @@ func (g *gate) allow(n int) error {
 	return nil
 }
 
-// next returns the number of the first frame that the gate holds back, or noFrame if it holds
-// none.
+// next returns the number of the first frame that the gate holds back, or noFrame if the gate holds
+// back no frames.
 func (g *gate) next() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -376,8 +380,8 @@ func (g *gate) next() int {
 	return g.firstHeld
 }
 
-// set changes the number of the first frame that is held back and wakes the frame that waits. The
-// caller must hold g.mu.
+// set changes the number of the first frame that is held back and wakes the goroutines that wait
+// for the gate. The caller must hold g.mu.
 func (g *gate) set(from int) {
 	g.firstHeld = from
 	g.isHeld.Store(from != noFrame)
@@ -387,8 +391,8 @@ func (g *gate) set(from int) {
 	}
 }
 
-// wait blocks until frame n may pass. It returns an error if ctx is done before. Comments, for
-// which n is -1, pass at once.
+// wait blocks until frame n may pass. It returns the cause of ctx if ctx is done before that.
+// Comments, for which n is -1, pass at once.
 func (g *gate) wait(ctx context.Context, n int) error {
 	if n < 0 || !g.isHeld.Load() {
 		return nil

@@ -137,14 +137,14 @@ func (s *Server) Clock() *Clock { return s.clock }
 // drew.
 func (s *Server) Seed() uint64 { return s.seed }
 
-// Dialects returns the dialects that the server serves.
+// Dialects returns the dialects that the server serves. The caller must not modify the slice.
 func (s *Server) Dialects() []*dialect.Dialect { return s.cfg.Dialects }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does
-// and waits until all requests are served or ctx is done.
+// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does and waits
+// until all requests are served. It returns an error if ctx is done before that.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	for _, t := range s.streams.all() {
@@ -171,7 +171,7 @@ func (c *Clock) Now() time.Time {
 	return time.Now()
 }
 
-// FreezeAt makes Now return at until Resume is called.
+// FreezeAt freezes the clock: from then on, Now returns the given time, until Resume is called.
 func (c *Clock) FreezeAt(at time.Time) { c.fixed.Store(&at) }
 
 // Resume makes Now return the system time again.

@@ -122,8 +122,8 @@ func (o *overrides) readHold(text string) error {
 	return nil
 }
 
-// ParseSeed parses a seed: an integer from 0 to 2^53-1, the range that JSON numbers
-// represent exactly.
+// ParseSeed parses a seed: an integer from 0 to 2^53-1, the range that JSON numbers represent
+// exactly. It returns an error for any other text.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {

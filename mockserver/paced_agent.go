@@ -16,8 +16,8 @@ import (
 // A playFunc returns the events of a run with the delays before them.
 type playFunc func(context.Context, reference.Turn) iter.Seq[script.TimedEvent]
 
-// pacedAgent returns an agent that emits the events of play at the pace p. Random deviations are
-// drawn from r.
+// pacedAgent returns an agent that emits the events of play at the pace p. Random variations of the
+// pace are drawn from r.
 func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -40,9 +40,9 @@ func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	}
 }
 
-// waitUntil waits until the time at. Before, it yields a zero Event, which makes the server flush
-// the preceding events. It reports false if the run must stop: yield returned false or ctx is
-// done.
+// waitUntil waits until the given time and reports true. If it has to wait, it first yields a zero
+// Event, which makes the server flush the preceding events. It reports false if the run must stop,
+// because yield returned false or ctx is done.
 func waitUntil(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool {
 	d := time.Until(at)
 	if d <= 0 {
@@ -86,8 +86,9 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// faultySink returns a constructor of sinks that apply effects to the events of a run, in order. A
-// sink encodes the resulting events by encode and passes the frames to send.
+// faultySink returns a constructor of sinks that apply effects to the events and frames of a run,
+// in the order of effects. A sink encodes the resulting events with encode and passes the resulting
+// frames to send.
 func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 		frame := send

@@ -23,12 +23,12 @@ const (
 	randVary
 )
 
-// newRand returns the source of random numbers of this exchange for a purpose. Its sequence
-// depends only on the seed, the request and the number of equal requests before it.
+// newRand returns a source of random numbers for the given purpose. Its sequence depends only on
+// the purpose, the base seed, the request and the number of equal requests before it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
-// requestSeed computes the seed of a request from the base seed, the given parts of the request
-// and the number of equal requests before it.
+// requestSeed counts a request and returns the seed for it. The seed depends on the base seed, on
+// the given parts of the request and on how many equal requests were counted before.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	var number [8]byte
@@ -45,17 +45,18 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A keyCounter counts occurrences of keys. It forgets keys that have not occurred for long;
-// see maxCounted. It is safe for concurrent use.
+// A keyCounter counts how often each key occurs. It forgets keys that have not occurred for a long
+// time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
 	current, previous map[uint64]uint64
 }
 
-// maxCounted is how many keys a counter remembers at least: those that occurred most recently.
+// maxCounted is the minimum number of keys that a keyCounter remembers. They are those that
+// occurred most recently.
 const maxCounted = 1 << 16
 
-// next counts an occurrence of key and returns how often it occurred before.
+// next counts one more occurrence of key and returns the number of earlier occurrences.
 func (c *keyCounter) next(key uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +78,12 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// exchangeKey is the context key of the exchange of a request.
+// exchangeKey is the type of the key under which the context of a request contains the request's
+// exchange.
 type exchangeKey struct{}
 
-// newID returns a UUID whose random bits come from the exchange in ctx.
+// newID returns a UUID whose random bits come from the exchange in ctx. The context ctx must
+// contain an exchange.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.newID()
@@ -97,16 +100,16 @@ func (x *exchange) newID() string {
 	return reference.UUIDv4(b)
 }
 
-// requestID returns the id of the next request for the log and the response header. It
-// depends on the seed and the number of the request only.
+// requestID counts a request and returns the id for it that the log and the response header
+// contain. The id depends only on the seed of the server and the number of the request.
 func (s *Server) requestID() string {
 	var pcg rand.PCG
 	pcg.Seed(s.seed, s.requestCount.Add(1))
 	return strconv.FormatUint(pcg.Uint64(), 16)
 }
 
-// threadTag returns the number that identifies a thread in cursors. It depends on the seed
-// and the thread's id only.
+// threadTag returns the number that identifies a thread in cursors. The number depends only on the
+// seed of the server and the thread's id.
 func (s *Server) threadTag(thread string) uint32 {
 	h := fnv.New64a()
 	var number [8]byte

@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response to a request that no rule matches. It returns nil if
-// a rule matches or there is no such recording. It writes the result of the search to the journal.
+// findRecording returns the recorded response to the request h. It returns nil if a rule matches
+// the request, according to found, or if there is no such recording. If it searches the recordings,
+// it writes the result of the search to the journal.
 func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
 	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
 	if library == nil || found.Rule != nil {
@@ -32,14 +33,14 @@ func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decisi
 	return response
 }
 
-// replayEndings maps the ways in which a recorded response ended to those in which the mock ends
-// its response. Others mean that the response was complete.
+// replayEndings maps each way in which a recorded response ended early to the way in which the mock
+// ends its response. A response whose ending is not in the map was complete.
 var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
-// replay returns a handler that sends the recorded response a with its recorded timing, scaled by
-// the speed of the configured pace.
+// replay returns a handler that sends a, which is a recorded response, with its recorded timing.
+// The timing is scaled by the speed of the configured pace.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	configured := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace })

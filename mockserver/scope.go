@@ -32,8 +32,8 @@ type Settings struct {
 	Hold    *int    // number of the first event that is held in each stream, from 0
 }
 
-// A scope holds the settings and the state of one test; one scope, the shared one, holds what all
-// tests share.
+// A scope holds the settings and the state of one test. The shared scope, which has no parent,
+// holds those that all tests share.
 type scope struct {
 	id       string
 	parent   *scope // nil: this is the shared scope
@@ -42,8 +42,8 @@ type scope struct {
 	settings atomic.Pointer[Settings] // never nil
 }
 
-// newScope returns a scope with empty settings for the test id. Its settings inherit from parent,
-// which is nil for the shared scope.
+// newScope returns a scope with empty settings for the test with the given id. Its settings inherit
+// from those of parent, which is nil for the shared scope.
 func newScope(id string, parent *scope) *scope {
 	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
 	s.settings.Store(&Settings{})
@@ -61,8 +61,9 @@ func (s *scope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// setting returns the value of one field of the settings, which the function of selects: that of
-// the scope or, if it is nil there, that of its parent. It returns nil if neither has one.
+// setting returns one field of the settings of the scope s or, if the field is nil there, of the
+// parent of s. It returns nil if both are nil. The function of must return the field of the
+// settings that it is given.
 func setting[T any](s *scope, of func(*Settings) *T) *T {
 	for ; s != nil; s = s.parent {
 		if own := of(s.settings.Load()); own != nil {
@@ -82,8 +83,8 @@ type scopes struct {
 	order []string
 }
 
-// get returns the scope of a test, which it creates if necessary. For "" it returns the shared
-// scope.
+// get returns the scope of a test, or the shared scope if test is "". It creates a scope for a test
+// that has none, and drops the oldest one if there are maxTests.
 func (s *scopes) get(test string) *scope {
 	if test == "" {
 		return s.shared
@@ -111,17 +112,19 @@ func (s *scopes) drop(test string) {
 	s.order = slices.DeleteFunc(s.order, func(known string) bool { return known == test })
 }
 
-// Settings returns the settings of a test, or those that all tests share if test is "".
+// Settings returns the settings of a test, or those that all tests share if test is "". A test that
+// the server does not know yet is added, with empty settings.
 func (s *Server) Settings(test string) Settings { return *s.scopes.get(test).settings.Load() }
 
 // SetSettings replaces the settings of a test, or those that all tests share if test is "".
-// Requests that were received before are not affected.
+// Responses that have already begun are not affected.
 func (s *Server) SetSettings(test string, to Settings) {
 	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
 
-// UpdateSettings calls change with the settings of a test, or with the shared ones for "",
-// and stores the result. Concurrent updates are serialized; change must not call s.
+// UpdateSettings calls change with a copy of the settings of a test, or of those that all tests
+// share if test is "", and stores the changed copy. Concurrent updates are serialized; change must
+// not call methods of s.
 func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope := s.scopes.get(test)
 	s.scopes.mu.Lock()
@@ -131,8 +134,8 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope.settings.Store(&to)
 }
 
-// ScriptState returns the state of the scripts of a test, or of those that all tests share if test
-// is "".
+// ScriptState returns the state of the scripts of a test, or of the scripts that all tests share if
+// test is "".
 func (s *Server) ScriptState(test string) *script.State { return s.scopes.get(test).state }
 
 // Tests returns the sorted names of the tests that have sent a request or have settings.
@@ -142,9 +145,10 @@ func (s *Server) Tests() []string {
 	return slices.Sorted(slices.Values(s.scopes.order))
 }
 
-// Reset discards the settings, the script state and the journal entries of a test. Without
-// a test ("") it discards everything, as if the mock were restarted with its
-// configuration, except that open streams continue and keep their threads.
+// Reset discards the settings, the script state and the journal entries of a test. If test is "",
+// it discards those of all tests and the state of the reference, almost as if the mock were
+// restarted with its configuration: the clock and the fault plans of earlier runs stay, and open
+// streams continue and keep their threads.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)

@@ -39,8 +39,8 @@ func scripts(t testing.TB, paths ...string) *script.RuleSet {
 var spoken = []string{"weather in Ulm", "picture", "are you sure", "luck", "cut", "sometimes", "sometimes", "sometimes", "busy", "busy", "busy",
 	"step", "step", "hello", "conformance:tools"}
 
-// session returns the responses of a mock to all prompts of spoken. Each prompt has a
-// thread of its own: a run continues after its stream was cut, and its events would mix
+// session returns the responses of a mock to all prompts of spoken as one text. Each prompt has a
+// thread of its own, because a run continues after its stream was cut, and its events would mix
 // with those of the next run in random order.
 func session(t testing.TB, m *mockserver.Server) string {
 	k := newTestClient(t, m)

@@ -39,7 +39,7 @@ type streams struct {
 	live map[string]*Stream
 }
 
-// open adds the stream of the exchange x to the open streams and returns it with a new id.
+// open adds the stream of the exchange x to the open streams, with a new id, and returns it.
 func (s *streams) open(x *exchange) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *streams) all() (all []*Stream) {
 	return all
 }
 
-// Streams returns the open streams of a test, or of all tests for "", the oldest first.
+// Streams returns the open streams of a test, or of all tests if test is "", the oldest first.
 func (s *Server) Streams(test string) (all []*Stream) {
 	for _, one := range s.streams.all() {
 		if test == "" || one.Test == test {
@@ -82,7 +82,7 @@ func (s *Server) Streams(test string) (all []*Stream) {
 	return all
 }
 
-// Stream returns the open stream with the given id, or nil.
+// Stream returns the open stream with the given id, or nil if there is no such stream.
 func (s *Server) Stream(id string) *Stream {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
@@ -106,7 +106,8 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold holds the stream before the event with the given number, counted from 0.
+// Hold holds the stream before the event with the given number, counted from 0. Events before it
+// pass, even if they were held.
 func (s *Stream) Hold(event int) { s.exchange.gate.holdFrom(max(0, event)) }
 
 // Next releases the next n events of a held stream. It returns an error if n is less than
@@ -118,7 +119,7 @@ func (s *Stream) Next(n int) error {
 	return s.exchange.gate.allow(n)
 }
 
-// Release lets all events of the stream pass, those that are held and those to come.
+// Release lets all events of the stream pass, both those that are held and those that follow.
 func (s *Stream) Release() { s.exchange.gate.holdFrom(noFrame) }
 
 // Inject sends frame to the client unchanged, before the events that are held. It returns an error

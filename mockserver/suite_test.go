@@ -15,7 +15,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// made returns a mock of the named dialects that is shut down when the test ends.
+// made returns a mock with the configuration cfg that serves the named dialects. The mock is shut
+// down when the test ends.
 func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Server {
 	t.Helper()
 	for _, name := range names {
@@ -37,8 +38,8 @@ func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Serv
 	return m
 }
 
-// strict runs the suite of a dialect against a handler, with all scenarios or those of
-// only.
+// strict runs the suite of the named dialect against the handler h and fails the test if a
+// requirement is violated. If only is not empty, only its scenarios are run.
 func strict(t *testing.T, h http.Handler, name string, streams int, only ...string) {
 	t.Helper()
 	suites.Test(t, h, name, func(target *suites.Target) {

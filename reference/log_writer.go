@@ -97,17 +97,21 @@ func (w *logWriter) notify() {
 }
 
 // takePending returns what is queued and empties the queue. This unblocks waiting calls of
-// writeFrame.
-func (w *logWriter) takePending() state.RunUpdate {
+// writeFrame. If neither an event nor the end of the run is queued, ok is false and the queue is
+// unchanged: messages wait for one of these.
+func (w *logWriter) takePending() (update state.RunUpdate, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	update := w.pending
+	update = w.pending
+	if len(update.Events) == 0 && !update.End {
+		return state.RunUpdate{}, false
+	}
 	w.pending, w.pendingBytes = state.RunUpdate{}, 0
 	if w.space != nil {
 		close(w.space)
 		w.space = nil
 	}
-	return update
+	return update, true
 }
 
 // writeLoop repeatedly stores what is queued and then publishes the stored events to listeners. It
@@ -117,8 +121,8 @@ func (w *logWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
 	for range w.ready {
-		update := w.takePending()
-		if len(update.Events) == 0 && !update.End {
+		update, ok := w.takePending()
+		if !ok {
 			continue
 		}
 		first, ok := w.appendWithRetry(update, last)

@@ -172,6 +172,31 @@ func TestWaitingIsLogged(t *testing.T) {
 	})
 }
 
+// TestMessagesWaitForAnEvent checks that messages that are queued while the writer has nothing else
+// to store are stored later, even if the writer was woken for events that it has stored already.
+func TestMessagesWaitForAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := state.NewMemory(state.Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Store: s})
+		ref := state.RunRef{Thread: "t", Run: "r"}
+		if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, KeepEvents: true}); err != nil {
+			t.Fatal(err)
+		}
+		r := &run{ref: ref, id: "r"}
+		r.ctx, r.cancel = context.WithCancelCause(t.Context())
+		w := newLogWriter(k.s, r)
+		w.addMessages([]state.Message{{ID: "m1", Text: "one"}})
+		w.notify()
+		synctest.Wait()
+		w.finish()
+		got, err := s.Messages(t.Context(), "t", 0, 10)
+		if err != nil || len(got) != 1 || got[0].ID != "m1" {
+			t.Errorf("stored messages %v, %v; want m1", got, err)
+		}
+		k.close()
+	})
+}
+
 // TestLostAnswers checks that data that was stored although Append returned an error is not stored
 // again.
 func TestLostAnswers(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A checkGroup holds the results of one check that have the same verdict in one or more scenarios.
-// Reports for people show them as one.
+// A checkGroup combines the results of one check that have the same verdict, in one or more
+// scenarios. Reports for people show a group as one entry.
 type checkGroup struct {
 	Check                  // the most useful entry: with findings, and of the fewest requests
 	Elsewhere []string     // names of the other scenarios
@@ -18,15 +18,15 @@ type checkGroup struct {
 	locations map[findingLocation]bool // of the findings in all scenarios
 }
 
-// A findingLocation says where in a run a finding was made: scenario, exchange, event, line and
-// byte.
+// A findingLocation is the place in a run at which a finding was made: its scenario, exchange,
+// event, line and byte.
 type findingLocation struct {
 	scenario                      string
 	exchange, event, line, offset int
 }
 
-// locationOf returns where in the run finding f of this check was made. The event is -1 for a
-// finding about no event.
+// locationOf returns the place in the run at which f, a finding of this check, was made. The event
+// of the place is -1 if the finding does not refer to an event.
 func (c Check) locationOf(f Finding) findingLocation {
 	p := findingLocation{c.Scenario, f.Exchange, -1, f.Line, f.Offset}
 	if f.Event != nil {
@@ -35,8 +35,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 	return p
 }
 
-// checkGroups returns the results with verdict v as one group per check, in the order of the
-// report. Results that a cause explains are left out unless all is true.
+// checkGroups returns the results of the dialect that have verdict v, in one group per check and in
+// the order of the report. Unless all is true, it omits results that a cause explains.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	var list []checkGroup
 	at := map[string]int{}
@@ -63,9 +63,10 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	return list
 }
 
-// failedGroups returns the groups of checks that failed, then those of checks that warned. Unless
-// all is true, it leaves out results that a cause explains, and puts checks that the same bytes
-// violate into the Same list of the most precise one.
+// failedGroups returns the groups of checks that failed, followed by the groups of checks that
+// warned. Unless all is true, it omits results that a cause explains. It then also merges the
+// groups of checks that the same bytes violate: it returns only the most precise group, and adds
+// the others to the Same field of that group.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -90,9 +91,9 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 	return kept
 }
 
-// byPrecision returns the indexes of the groups in list, the most precise group first: failures
-// before warnings; among these, checks of the protocol before those of the test prompts; and
-// findings that name a member of an event before others.
+// byPrecision returns the indexes of the groups in list, the most precise group first. Failures
+// precede warnings; among these, checks of the protocol precede checks of the test prompts. Among
+// equals, groups whose first finding has no JSON Pointer come last.
 func byPrecision(list []checkGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -115,8 +116,9 @@ func byPrecision(list []checkGroup) []int {
 	return order
 }
 
-// coversGroup reports whether o need not be shown beside g, because the first findings of both are
-// at the same place and g has findings at all places where o has some.
+// coversGroup reports whether a report that shows g can omit o: the first findings of both groups
+// are at the same place, and g has a finding at every place where o has one. The result is false if
+// one of the groups has no findings, or if not all findings of o were kept.
 func (g checkGroup) coversGroup(o checkGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
@@ -133,7 +135,8 @@ func (g checkGroup) coversGroup(o checkGroup) bool {
 // A findingGroup holds findings of one check that differ only in details, such as numbers.
 type findingGroup struct{ Findings []Finding }
 
-// findingGroups returns the findings of a check in a scenario, with similar ones in one group.
+// findingGroups returns the findings of c, similar findings together in one group. Findings are
+// similar if their similarityKey is equal.
 func (c Check) findingGroups() (all []findingGroup) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
@@ -153,8 +156,10 @@ func (c Check) findingGroups() (all []findingGroup) {
 // quotations and JSON Pointers.
 var variableParts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|/[^\s:,;]*|\d+`)
 
-// similarityKey returns a key that is equal for similar findings: those about responses with the
-// same status to the same operation, or those about events whose messages differ only in
+// similarityKey returns a key that is equal for similar findings. Findings about a response, and
+// not about an event, are similar if they have the same requirement, operation, status line and
+// text after the first semicolon of the message. Other findings are similar if they have the same
+// requirement and their messages, of which the first 400 bytes are compared, differ only in
 // [variableParts].
 func (f Finding) similarityKey() string {
 	if f.Event == nil && f.Response != "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Checks that the same bytes break are one block, that of the one that names the member;
-// a check that other bytes break has its own.
+// TestSameBytesAreOneBlock checks that checks which the same bytes violate share one group, that of
+// the check whose finding names the member, and that checks with other findings have their own
+// groups.
 func TestSameBytesAreOneBlock(t *testing.T) {
 	at := func(event, line int, message string) Finding {
 		return Finding{Message: message, Event: nth(event), Line: line}
@@ -41,8 +42,8 @@ func TestSameBytesAreOneBlock(t *testing.T) {
 	}
 }
 
-// Findings are alike where one status answers requests for one operation and the same
-// was expected, or where events differ in numbers, quotations and paths alone.
+// TestLikeness checks which findings are similar: those with the same status, operation and
+// expectation, and those about events whose messages differ only in numbers, quotations and paths.
 func TestLikeness(t *testing.T) {
 	refused := func(what, wanted string, status int, op string) Finding {
 		return Finding{Message: what + "; expected " + wanted, Operation: op, Request: "x", Response: fmt.Sprintf("HTTP/1.1 %d\n\nbody of %s", status, what)}
@@ -62,7 +63,8 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// What is permitted is never listed as broken, and what matters most comes first.
+// TestBrokenRequirements checks that requirements of level MAY are not listed as violated, and that
+// MUST precedes SHOULD.
 func TestBrokenRequirements(t *testing.T) {
 	d := DialectReport{Requirements: []RequirementResult{
 		{ID: "may", Level: spec.May}, {ID: "should", Level: spec.Should}, {ID: "must", Level: spec.Must},
@@ -76,7 +78,8 @@ func TestBrokenRequirements(t *testing.T) {
 	}
 }
 
-// Requirements of the test prompts are counted apart from the protocol's.
+// TestPromptsAreCountedApart checks that the conventions of the test prompts are counted separately
+// from the requirements of the protocol.
 func TestPromptsAreCountedApart(t *testing.T) {
 	var tally requirementCounts
 	tally.addDialect(DialectReport{Requirements: []RequirementResult{
@@ -88,8 +91,8 @@ func TestPromptsAreCountedApart(t *testing.T) {
 	}
 }
 
-// Of several requests the last shows nothing: the scenario is played again. A command too
-// long for its place is left out, not cut.
+// TestAgain checks which command reproduces a result, depending on the number of requests in the
+// scenario, and that a command which is too long is left out instead of being cut.
 func TestAgain(t *testing.T) {
 	for _, test := range []struct {
 		c    Check
@@ -108,7 +111,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// What was sent and answered is shown without secrets, bounded, and with what tells most.
+// TestSentAndAnswered checks that the excerpts of a request and a response are bounded, contain no
+// credentials and omit common header fields.
 func TestSentAndAnswered(t *testing.T) {
 	r := spec.Request{
 		Method: "POST", Target: "/runs?x=1", Principal: spec.Anonymous, Body: []byte(strings.Repeat("b", 5000)),

@@ -8,19 +8,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxRaw is how many bytes of a frame or body a finding quotes at most. The transcript has all of
-// them.
+// MaxRaw is the maximum number of bytes of a frame or body that a finding quotes. The transcript
+// contains the whole frame or body.
 const MaxRaw = 4 << 10
 
-// maxPointer is how many bytes of a JSON Pointer or a path a finding shows at most, because the
-// names in it are chosen by the server.
+// maxPointer is the maximum number of bytes of a JSON Pointer or of a path in a finding. There is a
+// limit because the server chooses the names in a pointer.
 const maxPointer = 512
 
-// NewCheckResult returns the entry for the result of a check in a scenario, whose conversation is t.
-// base is the URL that the paths of requests are appended to, "" if it is not known.
+// NewCheckResult converts r, the result of a check in the named scenario, to an entry of a report.
+// The parameter t is the conversation of the scenario. The parameter base is the URL to which the
+// paths of requests are appended, or "" if it is unknown.
 //
-// A result can fail without a finding, if a promise was broken. That counts as one judgement, so
-// that 0 judgements always mean that nothing was judged.
+// A check can fail or warn without a finding, because nothing exercised it although that was
+// promised. Such a result counts as one judgement, so that the number of judgements is 0 only if
+// nothing was judged.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -43,8 +45,9 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	return c
 }
 
-// newFinding converts a finding for the report, without the request and response of its exchange.
-// violated is the requirement that it is about.
+// newFinding converts f to a finding of a report. The parameter violated is the requirement that
+// the finding violates. The operation, the request and the response are not set; see
+// [Finding.addExchange].
 func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	e := f.Event
 	found := Finding{
@@ -84,8 +87,8 @@ func boundedText(b []byte, limit int) string {
 	return s
 }
 
-// runeBoundary returns the largest number of bytes up to limit at which b can be cut without
-// cutting a character, or limit if b is not UTF-8. b must be longer than limit.
+// runeBoundary returns the largest n up to limit for which b[:n] does not end within a character.
+// It returns limit if b is not UTF-8 there. b must be longer than limit.
 func runeBoundary(b []byte, limit int) int {
 	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {
@@ -98,11 +101,11 @@ func runeBoundary(b []byte, limit int) int {
 // truncationMark is the beginning of the note that says how much of a text was left out.
 const truncationMark = " … ("
 
-// truncationNote returns the note that stands in place of n bytes that were left out.
+// truncationNote returns the note that replaces n bytes that were left out of a text.
 func truncationNote(n int) string { return fmt.Sprintf("%s%d more bytes)", truncationMark, n) }
 
-// cutTruncationNote splits a text that was cut into what is left of it and the note about the rest.
-// The note is "" if the text was not cut.
+// cutTruncationNote splits s, a result of boundedText, into the text that was kept and the note
+// about the bytes that were left out. The note is "" if no bytes were left out.
 func cutTruncationNote(s string) (shown, note string) {
 	if i := strings.LastIndex(s, truncationMark); i >= 0 && strings.HasSuffix(s, " more bytes)") {
 		return s[:i], s[i:]
@@ -110,8 +113,9 @@ func cutTruncationNote(s string) (shown, note string) {
 	return s, ""
 }
 
-// RequirementResults returns the requirements of a catalogue, in its order, each with its worst
-// verdict in results. A requirement that no result is about, or that no check can judge, is silent.
+// RequirementResults returns one result for each requirement of the catalogue, in the order of the
+// catalogue. Its verdict is the worst that results contain for the requirement. The verdict is
+// silent if results contain none, or if the requirement is excluded because no check can judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	worst := map[string]spec.Verdict{}
 	for _, r := range results {

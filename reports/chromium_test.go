@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// In a browser a report shows what it was told and nothing else: no script of a target
-// runs, nothing is fetched, and nothing sticks out of the page, however small it is.
+// TestReportInBrowser checks in a browser that the HTML page runs no scripts of a target, fetches
+// nothing and fits the width of the window, even of a small one.
 func TestReportInBrowser(t *testing.T) {
 	var mu sync.Mutex
 	var page string
@@ -68,7 +68,8 @@ func TestReportInBrowser(t *testing.T) {
 	}
 }
 
-// sticksOut names the elements that are wider than the page, or is empty.
+// sticksOut is a JavaScript expression that lists the elements wider than the page. Its value is an
+// empty string if there are none.
 const sticksOut = `(() => {
   for (const d of document.querySelectorAll("details")) d.open = true;
   const wide = document.documentElement.clientWidth;
@@ -76,7 +77,8 @@ const sticksOut = `(() => {
   return document.documentElement.scrollWidth + " of " + wide + ": " + Array.from(document.querySelectorAll("body *")).filter((e) => e.getBoundingClientRect().right > wide + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 60)).join(" | ");
 })()`
 
-// inBrowser is a tab of a headless Chromium.
+// inBrowser returns the context of a tab in a headless Chromium. An exception in the page fails the
+// test.
 func inBrowser(t *testing.T) context.Context {
 	t.Helper()
 	outer, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)...)

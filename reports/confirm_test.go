@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// How often a finding was made is told, in words and numbers, where it was not every time.
+// TestSeen checks that a finding which did not occur in every play of its scenario states how often
+// it occurred, in its fields and in its message.
 func TestSeen(t *testing.T) {
 	r := hear(spec.Event{Requirement: "t.json", Text: "bad"})[0]
 	if len(r.Findings) == 0 {

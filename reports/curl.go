@@ -11,26 +11,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// curlOwnHeaders are the header fields that curl sets itself, so that a command must not contain
-// them.
+// curlOwnHeaders lists the header fields that curl sets itself. A curl command must not set them.
 var curlOwnHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
 
-// curlDefaultHeaders are header fields that curl adds unless it is told not to, and that may change
-// the response.
+// curlDefaultHeaders lists the header fields that curl adds by default and that may change the
+// response. A curl command must suppress those that the request did not have.
 var curlDefaultHeaders = []string{"Accept"}
 
-// maxCurlBody is the largest body, in bytes, that a curl command contains, because operating
-// systems limit the length of an argument. A larger one has to be read from a file.
+// maxCurlBody is the maximum size in bytes of a body that a curl command contains. A larger body
+// has to be read from a file, because operating systems limit the length of an argument.
 const maxCurlBody = 16 << 10
 
-// Curl returns a one-line command for a POSIX shell that sends the request again: the same method,
-// path, header fields and body, byte for byte. It prints the head of the response and then the
-// stream as it arrives. Credentials are replaced by shell variables ($AUTHORIZATION). A body of
-// more than 16 KiB has to be saved to a file first; the command has a comment about it.
+// Curl returns a one-line command for a POSIX shell that sends the request again, with the same
+// method, path, header fields and body. The command prints the head of the response and then the
+// stream as it arrives. Credentials are replaced by shell variables such as $AUTHORIZATION. A body
+// of more than 16 KiB has to be saved to a file first, as a comment in the command says.
 //
-// base is the URL that the request's path is appended to, or a shell variable such as "$BASE" if it
-// is not known. The command has printable characters only: others are written as escapes of
-// printf.
+// The parameter base is the URL to which the path of the request is appended, or a shell variable
+// such as "$BASE" if the URL is unknown. The command consists of printable characters only. Others
+// are written as printf escapes in the body, percent-encoded in the path, and replaced by spaces in
+// the method and in header fields.
 func Curl(base string, r spec.Request) string {
 	words := []string{"curl", "-sN", "-i"}
 	implied := "GET"
@@ -58,7 +58,8 @@ func Curl(base string, r spec.Request) string {
 }
 
 // headerArgs returns the -H options of a curl command: one for each header field of the request,
-// and one for each field that curl must not add.
+// except those in [curlOwnHeaders] and those with an unsafe name, and one for each field that curl
+// must not add.
 func headerArgs(r spec.Request) (words []string) {
 	contains := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
@@ -90,8 +91,9 @@ func headerArgs(r spec.Request) (words []string) {
 	return words
 }
 
-// isHeaderToken reports whether a name may stand in a -H option of curl. Other names could do harm:
-// if a name begins with @, curl reads a file.
+// isHeaderToken reports whether name is safe in a -H option of curl: a non-empty string of ASCII
+// letters, digits, hyphens, underscores and dots. Other names could do harm; for example, curl
+// reads a file if a name begins with @.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
@@ -101,8 +103,9 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs returns the options of a curl command for request body b. before and after are what must
-// stand before and after the whole command, "" if nothing.
+// bodyArgs returns the options of a curl command that send b as the body of the request. The
+// strings before and after must be placed before and after the whole command; each is "" if nothing
+// is needed there.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:
@@ -144,8 +147,8 @@ func printfFormat(b []byte) string {
 	return s.String()
 }
 
-// replaceUnprintable replaces each unprintable character by a space. It is for methods and header
-// values, in which such characters are not allowed anyway.
+// replaceUnprintable returns s with each unprintable character replaced by a space. It is meant for
+// methods and header values, which must not contain such characters.
 func replaceUnprintable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -156,7 +159,7 @@ func replaceUnprintable(s string) string {
 }
 
 // urlArg returns the URL of a request, base followed by target, as one quoted argument of a shell
-// command.
+// command. If base is a shell variable such as $BASE, the shell expands it.
 func urlArg(base, target string) string {
 	var safe strings.Builder
 	for _, c := range []byte(target) {
@@ -172,9 +175,9 @@ func urlArg(base, target string) string {
 	return shellQuote(replaceUnprintable(base) + safe.String())
 }
 
-// shellQuote returns a text in single quotes, so that a POSIX shell takes it as one word.
+// shellQuote returns s in single quotes, so that a POSIX shell treats it as one word.
 func shellQuote(s string) string { return "'" + escapeQuotes(s) + "'" }
 
-// escapeQuotes escapes the single quotes in a text that is to stand between single quotes in a
-// shell command.
+// escapeQuotes returns s with its single quotes escaped, for use between single quotes in a shell
+// command.
 func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }

@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// every is each byte there is.
+// every returns all 256 byte values in ascending order.
 func every() (b []byte) {
 	for c := range 256 {
 		b = append(b, byte(c))
@@ -51,8 +51,8 @@ var requests = []struct {
 	{"no content type, where curl would send one", spec.Request{Method: "POST", Target: "/", Header: spec.Header{{Name: "X-A", Value: "1"}}, Body: []byte("x")}},
 }
 
-// The commands are run by a real shell and a real curl, and what arrives is
-// compared with what was to be sent.
+// TestCurlSendsTheSameAgain runs the commands with a real shell and a real curl, and compares the
+// requests that arrive with the requests that were to be sent.
 func TestCurlSendsTheSameAgain(t *testing.T) {
 	for _, tool := range []string{"sh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -113,7 +113,8 @@ func shell(t *testing.T, command string, env ...string) string {
 	return string(out)
 }
 
-// One line, and no character in it that a terminal obeys.
+// TestCurlCanBePrinted checks that a command is a single line without characters that a terminal
+// interprets.
 func TestCurlCanBePrinted(t *testing.T) {
 	for _, test := range requests {
 		got := Curl("http://127.0.0.1:1/base", test.Request)
@@ -156,7 +157,8 @@ func TestCurlText(t *testing.T) {
 	}
 }
 
-// What reaches curl, word by word: without curl, and without any server.
+// TestCurlWords checks the arguments and the input that a real shell passes to curl. It needs
+// neither curl nor a server.
 func TestCurlWords(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh")

@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An inconclusiveReason is a reason why checks were not judged or were skipped, with the checks and
-// scenarios that it concerns.
+// An inconclusiveReason is a reason why checks were not judged or were skipped, together with the
+// checks and scenarios to which the reason applies.
 type inconclusiveReason struct {
 	Why               string
 	Checks, Scenarios []string // names, each once
 }
 
-// inconclusiveReasons returns why results have verdict v, which is error or skipped, each reason
-// once. Results that a cause explains are left out unless all is true.
+// inconclusiveReasons returns the reasons why results of the dialect have verdict v, which must be
+// error or skipped. Each reason is listed once. Unless all is true, results that a cause explains
+// are ignored.
 func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
 	for _, c := range d.Checks {
@@ -40,13 +41,15 @@ func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclus
 	return list
 }
 
-// scope says how many checks in how many scenarios the reason concerns.
+// scope returns the number of checks and of scenarios to which the reason applies, as text such as
+// "2 checks in 1 scenario".
 func (o inconclusiveReason) scope() string {
 	return fmt.Sprintf("%s in %s", countNoun(len(o.Checks), "check"), countNoun(len(o.Scenarios), "scenario"))
 }
 
-// headline returns what to say first about a result: the message of its first finding or, without
-// findings, its note.
+// headline returns the text that reports show first for the result: the message of its first
+// finding or, without findings, its note. If it has neither, headline returns a text that states
+// the verdict.
 func (c Check) headline() string {
 	switch {
 	case len(c.Findings) > 0:
@@ -59,9 +62,10 @@ func (c Check) headline() string {
 	return c.Verdict.String()
 }
 
-// violatedRequirements returns the requirements to show with result c, by level: those that its
-// findings violate or, if no finding names one, all that the check serves. If c failed or warned,
-// requirements of level MAY are left out, because they cannot be violated.
+// violatedRequirements returns the requirements that reports show with the result c, sorted by
+// level. They are those that the findings of c violate or, if no finding names a requirement, all
+// that the check serves. If c failed or warned, requirements of level MAY are omitted, because they
+// cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
 	for _, f := range c.Findings {
@@ -87,7 +91,8 @@ func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResu
 	return violated
 }
 
-// locationText says where a finding was made: "POST /runs, exchange 0, event 3, line 9, byte 211".
+// locationText returns the place at which the finding was made, as text such as "POST /runs,
+// exchange 0, event 3, line 9, byte 211".
 func (f Finding) locationText() string {
 	s := fmt.Sprintf("exchange %d", f.Exchange)
 	if f.Operation != "" {
@@ -105,7 +110,8 @@ func (f Finding) locationText() string {
 	return s
 }
 
-// worstVerdict returns the worst verdict of all results of the dialect, silent if there are none.
+// worstVerdict returns the worst verdict of all results of the dialect, or silent if there are no
+// results.
 func (d DialectReport) worstVerdict() spec.Verdict {
 	v := spec.Silent
 	for _, c := range d.Checks {
@@ -114,7 +120,8 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 	return v
 }
 
-// countNoun returns a number with a noun, in the plural unless n is 1: "1 check", "2 checks".
+// countNoun returns the number n followed by the noun thing, which is put in the plural unless n is
+// 1: "1 check", "2 checks".
 func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

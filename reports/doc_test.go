@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// docs/report.md speaks of every member, and of no other.
+// TestDocumented checks that docs/report.md describes every member of the JSON report, and no other
+// members.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/report.md")
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxBodyExcerpt is how many bytes of a body are quoted at most in the excerpt of a request or
-// response.
+// maxBodyExcerpt is the maximum number of bytes of a body in the excerpt of a request or response.
 const maxBodyExcerpt = 1 << 10
 
-// commonHeaders maps a request header field to the values with which it is too common to be shown;
-// nil stands for any value.
+// commonHeaders defines the request header fields that an excerpt omits because they are common. It
+// maps the name of a field in lower case to the values with which the field is omitted; nil means
+// any value.
 var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
@@ -28,16 +28,17 @@ var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After",
 }
 
-// addExchange sets the operation, request and response of a finding about event e, from the event's
-// exchange x. base is the base URL of the target.
+// addExchange sets the operation, the request and the response of the finding. The parameter e is
+// the event to which the finding refers, x is the exchange of the event, and base is the base URL
+// of the target.
 func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Operation = operationName(e.Operation, x.Request)
 	f.Request = RequestText(base, x.Request)
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operationName returns op, the name of an operation in the document or, if that is "", the method
-// and path of the request.
+// operationName returns op, the name of an operation in the document, unless op is empty. For an
+// empty op it returns the method and path of the request r, or "" if the request was not recorded.
 func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
@@ -46,15 +47,16 @@ func operationName(op string, r spec.Request) string {
 	return boundedText([]byte(r.Method+" "+path), maxPointer)
 }
 
-// principalNotes says how a request of each principal other than the primary user was sent, as a
-// note in its excerpt.
+// principalNotes maps each principal other than the primary user to the note that marks its
+// requests in excerpts.
 var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",
 }
 
-// RequestText returns an excerpt of a request for people: the request line, header fields that are
-// not common, without credentials, and the beginning of the body. base is the base URL of the
-// target. The excerpt is "" if the request was not recorded.
+// RequestText returns a readable excerpt of a request: the request line, the less common header
+// fields, with credentials replaced by a placeholder, and the beginning of the body. The parameter
+// base is the base URL of the target; a shell variable such as "$BASE" is left out. The excerpt is
+// "" if the request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
@@ -81,9 +83,10 @@ func RequestText(base string, r spec.Request) string {
 	return b.String() + bodyExcerpt(r.Body)
 }
 
-// ResponseText returns an excerpt of a response for people: the status line, relevant header fields
-// and, if the response did not end regularly, how it ended. If body is true, the beginning of the
-// body follows.
+// ResponseText returns a readable excerpt of a response: the status line, the relevant header
+// fields and, if the response did not end regularly, how it ended. If body is true, the beginning
+// of the body follows. If there was no response, the excerpt states the reason; it is "" if the
+// reason is unknown.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {
@@ -111,8 +114,8 @@ func ResponseText(r spec.Response, body bool) string {
 	return b.String()
 }
 
-// shortValue returns a text of at most 300 bytes unchanged, and only the length of a longer one. It
-// does not cut the text, because half a secret at the end would not be redacted.
+// shortValue returns s if it has at most 300 bytes, and otherwise only a note with its length. It
+// never shortens s, because a secret that was cut in half would not be redacted.
 func shortValue(s string) string {
 	if len(s) > 300 {
 		return fmt.Sprintf("(%d bytes)", len(s))
@@ -120,7 +123,8 @@ func shortValue(s string) string {
 	return boundedText([]byte(s), len(s))
 }
 
-// bodyExcerpt returns a blank line and the beginning of a body, "" if the body is empty.
+// bodyExcerpt returns a blank line followed by the beginning of the body, or "" if the body is
+// empty.
 func bodyExcerpt(body []byte) string {
 	if len(body) == 0 {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// hostile is what a server could send to whoever looks at a report of it: it sets
-// the title of the terminal, clears the screen in two spellings, turns the writing
-// around, closes elements, fences and literals, and is not UTF-8.
+// hostile is a frame with which a server could attack the reader of a report. It sets the title of
+// the terminal, clears the screen in two notations, reverses the direction of the text, closes
+// elements, fences and literals, and is not UTF-8.
 const hostile = "data: {\"a\":\"\x1b]0;owned\a\x1b[2J\u009b2J\u202egnp\u200b</pre><script>alert(1)</script>]]>```\"}\r\ndata: \xff\xfe\x00|*_[x](http://evil)\n\n"
 
 func nth(n int) *int { return &n }
 
-// sample is a report in which everything occurs that a report can have.
+// sample returns a report that contains an example of nearly everything that a report can contain.
 func sample() *Report {
 	r := &Report{
 		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, Salt: 7, DurationMS: 3140,

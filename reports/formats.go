@@ -15,7 +15,7 @@ type Format struct {
 	Write  func(io.Writer, *Report) error
 }
 
-// Formats are all formats of reports.
+// Formats lists all formats in which a report can be written.
 var Formats = []Format{
 	{"json", ".json", "everything, for programs", WriteJSON},
 	{"junit", ".xml", "JUnit XML, for CI systems", WriteJUnit},
@@ -24,8 +24,8 @@ var Formats = []Format{
 	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{}) }},
 }
 
-// FormatByName returns the format of [Formats] with a name. The error for an unknown name lists the
-// known ones.
+// FormatByName returns the format in [Formats] that has the given name. If there is none, the error
+// lists the known names.
 func FormatByName(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// What the formats look like is reviewed, not computed: a difference is either a
-// mistake or a change that the reader of the next diff should see.
+// TestGolden compares the output of all formats with golden files. A difference is either a mistake
+// or an intended change; the flag -update writes the files again.
 func TestGolden(t *testing.T) {
 	for _, f := range Formats {
 		golden(t, "sample"+f.Suffix, f.Write)
@@ -78,7 +78,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// An empty report, and one that cannot be written, are no reason to fall over.
+// TestEveryFormatAtTheEdges checks that every format can write an empty report, and returns the
+// error of a writer that fails.
 func TestEveryFormatAtTheEdges(t *testing.T) {
 	for _, f := range Formats {
 		var b bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// evil is what whoever is tested could put wherever it has a say: ids, events, fields and
-// their names, names of files.
+// evil contains texts with which a target could attack the reader of a report, by name. A target
+// can put them into ids, events, header fields and file names.
 var evil = map[string]string{
 	"script":     `</pre></code></td></script><script>window.pwned=1;document.title='pwned'</script>`,
 	"image":      `"><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1>`,
@@ -36,7 +36,7 @@ var evil = map[string]string{
 	"whitespace": strings.Repeat("\u3000\u00a0\t", 500),
 }
 
-// attacked is a report in which the target has its say wherever it can.
+// attacked returns a report that contains text wherever a target can influence the report.
 func attacked(text string) *Report {
 	r := &Report{}
 	fill(reflect.ValueOf(r).Elem(), text)
@@ -69,7 +69,7 @@ func attacked(text string) *Report {
 	return r
 }
 
-// No format lets a hostile text be anything but text.
+// TestHostileTexts checks that no format lets a hostile text be anything other than text.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range evil {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,8 @@ func TestHostileTexts(t *testing.T) {
 
 var piled = regexp.MustCompile(`[\p{Mn}\p{Me}]{7}`)
 
-// narrow looks for lines that a terminal would break.
+// narrow reports lines of a text report that are too wide for a terminal or that a CI system would
+// execute as a command.
 func narrow(t *testing.T, out string) {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -118,8 +119,7 @@ func narrow(t *testing.T, out string) {
 	}
 }
 
-// onlyText holds Markdown to being what the harness made of it: outside of code there is
-// no element, link or picture that is not escaped.
+// onlyText reports unescaped elements, links and pictures in Markdown outside of code.
 func onlyText(t *testing.T, out string) {
 	t.Helper()
 	fence := ""
@@ -147,7 +147,7 @@ func onlyText(t *testing.T, out string) {
 
 var active = regexp.MustCompile(`(^|[^\\])(<[a-zA-Z/!]|\]\(|!\[)|https?://|^::`)
 
-// withoutCode takes the spans of code out of a line.
+// withoutCode returns a line of Markdown without its code spans.
 func withoutCode(line string) string {
 	var b strings.Builder
 	for {
@@ -167,7 +167,8 @@ func withoutCode(line string) string {
 	}
 }
 
-// closing is where a run of just so many backticks begins.
+// closing returns the index of the first sequence in line of exactly as many backticks as fence
+// has, or -1 if there is none.
 func closing(line, fence string) int {
 	for from := 0; ; {
 		i := strings.Index(line[from:], fence)
@@ -182,7 +183,8 @@ func closing(line, fence string) int {
 	}
 }
 
-// cases reads XML, and counts the test cases in it.
+// cases returns the number of test cases in a JUnit report. It fails the test if the report is not
+// XML.
 func cases(t *testing.T, out string) (n int) {
 	t.Helper()
 	for d := xml.NewDecoder(strings.NewReader(out)); ; {

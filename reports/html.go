@@ -14,10 +14,11 @@ import (
 //go:embed report.html.tmpl
 var pageTemplate string
 
-// maxPageFindings is how many similar findings of one check the HTML page shows at most.
+// maxPageFindings is the maximum number of similar findings of one check that the HTML page shows.
 const maxPageFindings = 20
 
-// WriteHTML writes the report as one self-contained page without scripts.
+// WriteHTML writes the report as one self-contained HTML page without scripts. It returns any error
+// from executing the template or from writing to w.
 func WriteHTML(w io.Writer, r *Report) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"word":       func() string { return r.exitWord() },
@@ -54,12 +55,13 @@ func WriteHTML(w io.Writer, r *Report) error {
 	return t.Execute(w, r)
 }
 
-// verdictsWorstFirst are all verdicts in the order in which the HTML page shows checks.
+// verdictsWorstFirst lists all verdicts in the order in which the HTML page shows checks, the worst
+// verdict first.
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
-// pageGroups returns all checks of a dialect for the HTML page, in the order of
-// [verdictsWorstFirst]. Checks that were judged in some scenario are not shown as silent or skipped
-// in others.
+// pageGroups returns the groups of checks of the dialect that the HTML page shows, in the order of
+// [verdictsWorstFirst]. It omits results that a cause explains, and silent or skipped results of
+// checks that were judged in another scenario.
 func (d DialectReport) pageGroups() []checkGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}
@@ -76,7 +78,7 @@ func (d DialectReport) pageGroups() []checkGroup {
 	return all
 }
 
-// countOnPage returns how many checks, of all dialects, the HTML page shows with verdict v.
+// countOnPage returns how many checks with verdict v the HTML page shows, in all dialects together.
 func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	for _, d := range r.Dialects {
 		for _, g := range d.pageGroups() {
@@ -88,8 +90,9 @@ func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	return n
 }
 
-// anchor returns the id of an element of the HTML page, made of the given parts, for links to the
-// element.
+// anchor returns the id of an element of the HTML page, for use in links to the element. The id
+// consists of the given parts, joined by hyphens; characters that an id should not contain are
+// replaced by hyphens.
 func anchor(parts ...string) string {
 	return strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.@", r) {
@@ -99,11 +102,12 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// judgedCounts holds how many requirements of a dialect were judged, and how many were silent,
-// skipped or excluded. Those with the verdict error count as silent.
+// judgedCounts holds how many requirements of a dialect were judged, silent, skipped and excluded.
+// Requirements with the verdict error count as silent.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
-// countJudged counts the requirements of a dialect by whether they were judged.
+// countJudged returns how many requirements of the dialect were judged, silent, skipped and
+// excluded.
 func (d DialectReport) countJudged() (a judgedCounts) {
 	for _, r := range d.Requirements {
 		switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // WriteJSON writes the complete report as JSON in the format of docs/report.md. Empty lists are
-// written as [], never as null.
+// written as [], never as null. It returns any error from writing to w.
 func WriteJSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -16,8 +16,9 @@ func WriteJSON(w io.Writer, r *Report) error {
 	return enc.Encode(r.normalized())
 }
 
-// normalized returns a copy of the report with its time in UTC and whole seconds and without nil
-// lists.
+// normalized returns a copy of the report in which the start time is in UTC and whole seconds, and
+// nil lists that JSON would encode as null are replaced by empty lists. The report itself is not
+// modified.
 func (r *Report) normalized() *Report {
 	all := *r
 	all.Started = r.Started.UTC().Truncate(time.Second)
@@ -36,7 +37,7 @@ func (r *Report) normalized() *Report {
 	return &all
 }
 
-// nonNilCopy returns a copy of a slice. The copy of nil is an empty slice, which JSON encodes as
+// nonNilCopy returns a shallow copy of s. The copy of nil is an empty slice, which JSON encodes as
 // [].
 func nonNilCopy[T any](s []T) []T {
 	if s == nil {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The shape that users rely on, as it is promised to them. Every field of it is in
-// every report; what is not in it may be added, never changed.
+// promised is the shape of the JSON report on which users rely. Every report contains all its
+// members. Members may be added, but these never change.
 const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12:00:00Z","duration_ms":412,
  "target":"http://127.0.0.1:4010/api/v1/agent","verdict":"failed","exit":1,
  "counts":{"passed":0,"failed":0,"warned":0,"silent":0,"skipped":0,"error":0},
@@ -22,7 +22,8 @@ const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12
       "findings":[{"message":"…","exchange":0,"event":3,"line":9,"offset":211,"raw":"…","pointer":"/delta"}],
       "requirements":["…"],"curl":"curl -sN …","transcript":"…"}]}]}`
 
-// What may be there besides, and what may be missing.
+// The exceptions from the promised shape: members that a report may contain in addition, and
+// members that it may lack.
 var (
 	besides = []string{"seed", "salt", "note", "dropped", "requirement", "excluded", "kind", "reason", "english", "convention",
 		"cause", "advice", "rerun", "requests", "operation", "request", "response", "fatal"}
@@ -52,7 +53,8 @@ func TestJSONHasThePromisedShape(t *testing.T) {
 	}
 }
 
-// sameShape compares types, and the names of members.
+// sameShape checks that two JSON values have the same types and the same names of members, except
+// those in besides and absent. The position at is part of the error messages.
 func sameShape(t *testing.T, at string, got, want any) {
 	t.Helper()
 	if fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
@@ -130,7 +132,7 @@ func TestJSONValues(t *testing.T) {
 	}
 }
 
-// Writing a report does not change it.
+// TestJSONLeavesTheReportAlone checks that WriteJSON does not modify the report.
 func TestJSONLeavesTheReportAlone(t *testing.T) {
 	r := &Report{Dialects: []DialectReport{{Checks: []Check{{}}}}}
 	if err := WriteJSON(&bytes.Buffer{}, r); err != nil {

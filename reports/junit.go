@@ -42,21 +42,22 @@ type junitCase struct {
 	Out     string        `xml:"system-out,omitempty"`
 }
 
-// A junitMessage says why a test case failed, could not be judged or was skipped.
+// A junitMessage is the reason why a test case failed, could not be judged or was skipped.
 type junitMessage struct {
 	Type    string `xml:"type,attr,omitempty"`
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
 
-// maxCaseFindings is how many findings a JUnit test case lists at most.
+// maxCaseFindings is the maximum number of findings that a JUnit test case lists.
 const maxCaseFindings = 20
 
-// WriteJUnit writes the report as JUnit XML: a test suite for each dialect with a test case for each
-// cause, each check and scenario that was judged, and one for each scenario with the checks that
-// it did not test. Results that a cause explains are counted there. A failure is a violation by
-// the server, an error is not. A violated SHOULD is in the output of a passed test case, unless
-// the run is strict.
+// WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. A suite has a
+// test case for each cause, and one for each result of a check in a scenario. Silent results of a
+// scenario share one test case, and results that a cause explains are part of the test case of the
+// cause. A violation by the server is a failure; a result that could not be judged is an error. A
+// violated SHOULD is a failure only if the run is strict; otherwise it is in the output of a passed
+// test case. WriteJUnit returns any error from writing to w.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
@@ -101,8 +102,8 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-// addCheck adds the test case for the result c of a check in a scenario. If strict is true, a
-// violated SHOULD fails it.
+// addCheck adds the test case for c, the result of a check in a scenario. If strict is true, a
+// violated SHOULD makes the test case fail.
 func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
 	message := &junitMessage{
@@ -128,8 +129,9 @@ func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	s.Cases = append(s.Cases, test)
 }
 
-// addCause adds the test case for the cause with index i. The test case fails if any result that
-// the cause explains failed or, if strict is true, warned.
+// addCause adds the test case for the cause of d with index i. The outcome of the test case follows
+// from the worst verdict of the results that the cause explains: error, failed or passed. Warned
+// counts as failed if strict is true, and as passed otherwise.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
@@ -149,7 +151,7 @@ func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 }
 
 // causeVerdict returns the worst verdict of the results that the cause with the given index
-// explains.
+// explains, or silent if the cause explains no results.
 func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	for _, c := range d.Checks {
 		if c.Cause != nil && *c.Cause == cause {
@@ -159,8 +161,8 @@ func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	return v
 }
 
-// detailText returns the details of a cause for a JUnit report, in lines: the advice, the request
-// and response, how many checks it affects, and a command that reproduces it.
+// detailText returns the details of the cause for a JUnit report as lines of text: the advice, the
+// request and response, how many checks the cause affects, and a command that sends the request.
 func (c Cause) detailText() string {
 	var b strings.Builder
 	if c.Advice != "" {
@@ -180,8 +182,8 @@ func (c Cause) detailText() string {
 	return b.String()
 }
 
-// addSilent adds one skipped test case for a scenario. It lists ids, the checks that found nothing
-// to judge in the scenario.
+// addSilent adds one skipped test case for a scenario. The test case lists ids, the ids of the
+// checks that found nothing to judge in the scenario.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
@@ -192,7 +194,8 @@ func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	})
 }
 
-// addHarness adds a test case with the internal errors of streamassay, if the report has any.
+// addHarness adds a test suite with the internal errors of streamassay as one test case. It does
+// nothing if the report has no internal errors.
 func (all *junitSuites) addHarness(r *Report) {
 	if len(r.Harness) == 0 {
 		return
@@ -206,7 +209,8 @@ func (all *junitSuites) addHarness(r *Report) {
 	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
-// writeEvidence writes what proves a finding: the request, the response and the bytes of the event.
+// writeEvidence writes the evidence for the finding: the request, the response and the bytes of the
+// event, as far as the finding has them.
 func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {
@@ -222,8 +226,9 @@ func (f Finding) writeEvidence(b *strings.Builder) {
 	}
 }
 
-// detailText returns the details of a result for a JUnit report, in lines: findings, violated
-// requirements and commands that reproduce it.
+// detailText returns the details of the result for a JUnit report as lines of text: the findings,
+// the violated requirements and a command that reproduces the result. The parameter d is the report
+// of the dialect, which contains the requirements.
 func (c Check) detailText(d DialectReport) string {
 	var b strings.Builder
 	if c.Note != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a viewer reads, in a viewer's own words.
+// A viewed is a JUnit report as a viewer decodes it, declared independently of the types that write
+// it.
 type viewed struct {
 	XMLName  xml.Name `xml:"testsuites"`
 	Tests    int      `xml:"tests,attr"`
@@ -103,7 +104,8 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// Whatever bytes there are, wherever they are: it stays XML.
+// TestJUnitOfAnyBytes checks that a JUnit report is well-formed XML whatever bytes its texts
+// contain.
 func TestJUnitOfAnyBytes(t *testing.T) {
 	var every []byte
 	for c := range 256 {

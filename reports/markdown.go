@@ -8,14 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of the Markdown summary, because CI systems refuse a summary of more than a megabyte.
+// Limits on the contents of the Markdown summary. CI systems refuse a summary of more than a
+// megabyte.
 const (
 	maxSections        = 10  // checks that are shown
 	maxMarkdownCommand = 300 // of a command, in characters
 )
 
-// WriteMarkdown writes the report as the summary of a CI job. Texts from the server are written as
-// code, never as Markdown.
+// WriteMarkdown writes the report as Markdown, for the summary of a CI job. Texts from the server
+// are written as code or escaped, never as Markdown. It returns any error from writing to w.
 func WriteMarkdown(w io.Writer, r *Report) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "## %s: %s\n\n", escapeMarkdown(r.Tool), r.exitWord())
@@ -67,8 +68,8 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	return err
 }
 
-// writeMarkdownRounds writes what a repeated run showed: the requirements whose verdict differs
-// between rounds, and the internal errors.
+// writeMarkdownRounds writes, for a repeated run, the requirements whose verdict differs between
+// rounds, followed by the internal errors of streamassay.
 func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {
 		for _, f := range d.flakyRequirements() {
@@ -82,8 +83,8 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	}
 }
 
-// writeMarkdown writes a cause as Markdown: what was seen, what to do, and the exchange that shows
-// it.
+// writeMarkdown writes the cause as Markdown: what was seen, what to do about it, and how many
+// checks it affects.
 func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	title := "problem"
 	switch {
@@ -101,8 +102,9 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	}
 }
 
-// writeMarkdown writes one check that did not pass as Markdown: its findings, then the requirements
-// that it violates.
+// writeMarkdown writes the group as Markdown: its findings, the violated requirements, the other
+// checks that the same bytes violate, and a command that reproduces the result. The check of the
+// group must not have passed.
 func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
@@ -144,8 +146,8 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n%s\n", codeSpan("streamassay explain "+g.ID))
 }
 
-// writeMarkdown writes the first of some similar findings as Markdown, and the number of the
-// others.
+// writeMarkdown writes the first finding of the group as Markdown, followed by the number of
+// similar findings.
 func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	first := f.Findings[0]
 	fmt.Fprintf(b, "- %s  \n  %s\n", codeSpan(truncateText(first.Message, 600)), codeSpan(first.locationText()))
@@ -165,8 +167,8 @@ func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	}
 }
 
-// escapeMarkdown returns a text on one line in which all characters with a meaning in Markdown are
-// escaped.
+// escapeMarkdown returns s as one line of text in which all characters that have a meaning in
+// Markdown are escaped.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for i, r := range singleLine(s) {
@@ -178,7 +180,7 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// codeSpan returns a text as a Markdown code span, in which nothing is interpreted.
+// codeSpan returns s as a Markdown code span on one line. Nothing in a code span is interpreted.
 func codeSpan(s string) string {
 	s = singleLine(s)
 	fence := strings.Repeat("`", longestBacktickRun(s)+1)
@@ -188,8 +190,8 @@ func codeSpan(s string) string {
 	return fence + s + fence
 }
 
-// codeBlock returns lines as a fenced Markdown code block. Each line begins with indent; language
-// names the syntax to highlight.
+// codeBlock returns lines as a fenced Markdown code block, in which each line begins with indent.
+// The parameter language names the syntax to highlight.
 func codeBlock(language string, lines []string, indent string) string {
 	longest := 2
 	for _, l := range lines {
@@ -199,8 +201,8 @@ func codeBlock(language string, lines []string, indent string) string {
 	return indent + fence + language + "\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + fence + "\n"
 }
 
-// longestBacktickRun returns how many backticks follow each other in a text at most, because the
-// fence around it must be longer.
+// longestBacktickRun returns the length of the longest sequence of backticks in s. A fence around s
+// must be longer than this sequence.
 func longestBacktickRun(s string) (longest int) {
 	n := 0
 	for _, r := range s {

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// elements reads a page as strictly as a reader without a browser can: every
-// element that is opened is closed, in order.
+// elements parses an HTML page and returns the number of elements by name, and all attributes as
+// NAME=VALUE. It fails the test if elements are not closed in order.
 func elements(t *testing.T, page string) (names map[string]int, attrs []string) {
 	t.Helper()
 	names = map[string]int{}
@@ -64,7 +64,8 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// Each verdict has a box, and the style shows what the box stands for.
+// TestHTMLFilter checks that the page has a check box for each verdict, and that the style sheet
+// shows the entries with that verdict if the box is checked.
 func TestHTMLFilter(t *testing.T) {
 	page := formatted(t, "html", sample())
 	for v := spec.Silent; v <= spec.Error; v++ {
@@ -84,8 +85,8 @@ func TestHTMLFilter(t *testing.T) {
 	}
 }
 
-// What a target sent is never Markdown: not a link, not an element, not the end of
-// its own block.
+// TestMarkdownHoldsForeignText checks that a text from a target is never interpreted as Markdown,
+// and cannot end the code block that contains it.
 func TestMarkdownHoldsForeignText(t *testing.T) {
 	evil := "``` <img src=x> [a](http://evil) | @everyone `x` ~~~"
 	r := &Report{Target: evil, Dialects: []DialectReport{{
@@ -114,7 +115,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// A summary over a megabyte is refused by those who ask for it.
+// TestMarkdownIsBounded checks that the Markdown summary of a very large report stays below a
+// megabyte, the limit of CI systems.
 func TestMarkdownIsBounded(t *testing.T) {
 	long := strings.Repeat("世", 5000)
 	d := DialectReport{Dialect: "d", Requirements: []RequirementResult{{ID: "law", Quote: long, Source: "s"}}}

@@ -18,16 +18,16 @@ var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Finding]():           {"Requirement"},
 }
 
-// Redact replaces the given secrets in all texts of the report that may repeat parts of a request
-// or response. It finds them in all encodings that package redact knows.
+// Redact replaces the given secrets by a placeholder in all texts of the report that may repeat
+// parts of a request or response. Secrets are found in all encodings that package redact knows.
 func (r *Report) Redact(secrets []string) {
 	if hide := redact.New(secrets...); hide != nil {
 		redactAll(reflect.ValueOf(r).Elem(), hide)
 	}
 }
 
-// redactAll replaces secrets in all strings that can be reached from v, except those in
-// [trustedFields].
+// redactAll replaces secrets in place, in all strings that can be reached from v except those in
+// [trustedFields]. The value v must be settable.
 func redactAll(v reflect.Value, hide *redact.Redactor) {
 	switch v.Kind() {
 	case reflect.String:
@@ -52,8 +52,8 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 	}
 }
 
-// redactText replaces secrets in a text, including a secret of which truncation left only the
-// beginning.
+// redactText returns s with its secrets replaced by a placeholder. If s was truncated, this
+// includes a secret of which only the beginning is left.
 func redactText(s string, hide *redact.Redactor) string {
 	shown, note := cutTruncationNote(s)
 	if note == "" {

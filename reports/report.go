@@ -27,8 +27,8 @@ type Report struct {
 	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
 
-// A Counts holds numbers by verdict: how many results have it, or in how many rounds one result had
-// it.
+// A Counts holds one number for each verdict. In [Report], it is how many results have the verdict;
+// in the fields named Flaky, it is in how many rounds one result had the verdict.
 type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
@@ -116,7 +116,8 @@ type Finding struct {
 	Plays       int    `json:"plays,omitempty"`       // how often its scenario was played, if it is intermittent
 }
 
-// The exit codes of a report. The others are decided before (2) or after (4) it.
+// The exit codes that a report can have. A command that fails because of its usage or configuration
+// exits with 2 instead and writes no report.
 const (
 	ExitPassed       = 0 // every MUST that was judged holds, and something was judged
 	ExitFailed       = 1 // a MUST is violated; if strict, or a SHOULD
@@ -127,15 +128,16 @@ const (
 	ExitTerminated  = 143 // by SIGTERM
 )
 
-// ConcludeOptions says how [Report.Conclude] derives the exit code from the verdicts.
+// ConcludeOptions controls how [Report.Conclude] derives the exit code from the verdicts.
 type ConcludeOptions struct {
 	Strict bool // a violated SHOULD fails
 }
 
-// Conclude sets what follows from the results in the report: their counts, the worst verdict and
-// the exit code. The code is 3 if nothing was judged; otherwise 1 if something is violated;
-// otherwise 3 if something could not be judged or the run is incomplete; otherwise 0. A code that
-// is already [ExitInternal] or that of a signal stays.
+// Conclude sets the counts, the worst verdict and the exit code of the report from the results of
+// its checks, and Strict from o. The exit code is 3 if nothing was judged; otherwise 1 if a MUST
+// or, with o.Strict, a SHOULD is violated; otherwise 3 if something could not be judged or the run
+// is incomplete; otherwise 0. Conclude does not change an exit code that is [ExitInternal],
+// [ExitInterrupted] or [ExitTerminated].
 func (r *Report) Conclude(o ConcludeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
@@ -160,7 +162,7 @@ func (r *Report) Conclude(o ConcludeOptions) {
 	}
 }
 
-// add adds one to the number for verdict v.
+// add increments the number for verdict v.
 func (c *Counts) add(v spec.Verdict) {
 	switch v {
 	case spec.Passed:

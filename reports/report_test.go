@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The catalogue of a dialect that exists only here.
+// The requirements of a catalogue for tests, whose dialect does not exist.
 var (
 	lawJSON   = spec.Requirement{ID: "t.json", Level: spec.Must, Quote: "JSON", Source: "d:1", Checks: []string{"frame.says"}}
 	lawPolite = spec.Requirement{ID: "t.polite", Level: spec.Should, Quote: "polite", Source: "d:2", Checks: []string{"frame.says"}}
@@ -91,7 +91,8 @@ func TestEntrySaysWhyWithoutFindings(t *testing.T) {
 	}
 }
 
-// A pointer leads into what the target sent, to the one place.
+// TestPointer checks that a finding has a JSON Pointer only if exactly one violation was seen in
+// what the target sent, and that a long pointer is shortened.
 func TestPointer(t *testing.T) {
 	one, two := []spec.Violation{{Pointer: "/a"}}, []spec.Violation{{Pointer: "/a"}, {Pointer: "/b"}}
 	long := []spec.Violation{{Pointer: "/" + strings.Repeat("x", 1<<20)}}
@@ -161,7 +162,8 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// An exclusion says that no check judges: whatever one says is not about it.
+// TestExcludedIsSilent checks that an excluded requirement is silent even if a check that serves it
+// failed.
 func TestExcludedIsSilent(t *testing.T) {
 	law := lawJSON
 	law.Excluded = &spec.Exclusion{Kind: "contradiction", Reason: "the document says both"}
@@ -247,8 +249,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A message shows the beginning of a value; where that is the beginning of a secret, it
-// is not shown.
+// TestRedactCutValues checks that a secret is redacted in a message that contains only the
+// beginning of the secret.
 func TestRedactCutValues(t *testing.T) {
 	token := strings.Repeat("s3cr3t-", 20)
 	d, err := dialect.Open("agkit")
@@ -269,8 +271,8 @@ func TestRedactCutValues(t *testing.T) {
 	}
 }
 
-// Every text of a report is free of secrets but those that no target has a say in:
-// whoever adds a member has to decide which it is.
+// TestRedactReachesEveryText checks that Redact changes every text of a report except the trusted
+// ones, which the test lists. A new member must therefore be either redacted or added to the list.
 func TestRedactReachesEveryText(t *testing.T) {
 	const secret = "canary-0123"
 	r := &Report{}
@@ -287,7 +289,8 @@ func TestRedactReachesEveryText(t *testing.T) {
 	}
 }
 
-// fill puts a text into every string that v can hold, one of each.
+// fill sets every string that can be reached from v to text. It creates one element for each slice
+// and pointer.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -307,7 +310,7 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// collect notes the members below v that hold a text.
+// collect adds to left the names of those members below v whose value contains text.
 func collect(v reflect.Value, name, text string, left map[string]bool) {
 	switch v.Kind() {
 	case reflect.String:

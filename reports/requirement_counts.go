@@ -9,7 +9,7 @@ import (
 )
 
 // requirementCounts holds how many requirements have each verdict. The conventions of the test
-// prompts, which the protocol does not require, are counted apart.
+// prompts, which the protocol does not require, are counted separately.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int
 	promptsByVerdict [spec.Error + 1]int
@@ -17,7 +17,7 @@ type requirementCounts struct {
 	ignoresPrompts   bool // the agent does not follow the test prompts
 }
 
-// addDialect adds the requirements of one dialect to the numbers.
+// addDialect adds the requirements of the dialect in d to the counts.
 func (t *requirementCounts) addDialect(d DialectReport) {
 	t.ignoresPrompts = t.ignoresPrompts || d.ignoresPrompts()
 	for _, r := range d.Requirements {
@@ -37,7 +37,8 @@ func (d DialectReport) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
-// String lists the numbers that are not 0: "1 MUST violated, 20 requirements hold".
+// String returns the numbers that are not 0, as text such as "1 MUST violated, 20 requirements
+// hold".
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {
@@ -70,9 +71,9 @@ func (t requirementCounts) String() string {
 	return s
 }
 
-// promptSummary lists how many conventions of the test prompts have each verdict: "2 not followed,
-// 1 followed". It returns "" if there are none, or if the other numbers already say that the agent
-// ignores the prompts.
+// promptSummary returns how many conventions of the test prompts have each verdict, as text such as
+// "2 not followed, 1 followed". It returns "" if there are no conventions, or if none was judged
+// because the agent ignores the test prompts.
 func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]
@@ -95,7 +96,7 @@ func (t requirementCounts) promptSummary() string {
 }
 
 // fatalCause returns the cause that kept the dialect from being tested. It returns nil if there is
-// none, or if some check passed nevertheless.
+// no such cause, or if some check passed nevertheless.
 func (d DialectReport) fatalCause() *Cause {
 	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
 		return nil
@@ -106,8 +107,8 @@ func (d DialectReport) fatalCause() *Cause {
 	return nil
 }
 
-// summaryLine sums up the results of a dialect in one line: how many requirements have each verdict
-// or, if it could not be tested, why.
+// summaryLine returns the results of the dialect in one line: how many requirements have each
+// verdict or, if the dialect could not be tested, how many checks are affected.
 func (d DialectReport) summaryLine() string {
 	if c := d.fatalCause(); c != nil {
 		return strings.TrimSuffix("could not be tested: "+c.consequenceText(true), ": ") + d.otherFailures()
@@ -118,7 +119,7 @@ func (d DialectReport) summaryLine() string {
 }
 
 // otherFailures returns a clause such as "; 2 more checks did not pass", with the number of checks
-// whose failure no cause explains. It returns "" if there are none.
+// that did not pass for a reason other than a cause. It returns "" if there are no such checks.
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {
@@ -135,8 +136,8 @@ func (d DialectReport) otherFailures() string {
 	return fmt.Sprintf("; %d more checks did not pass", len(bad))
 }
 
-// exitWord returns the first word of the report's last line, which says what the exit code means:
-// "PASSED".
+// exitWord returns the beginning of the report's last line, such as "PASSED". It states the meaning
+// of the exit code.
 func (r *Report) exitWord() string {
 	switch r.Exit {
 	case ExitPassed:
@@ -162,8 +163,10 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the last line of the report without its first word: the dialects, how many
-// requirements have each verdict, and the exit code.
+// conclusionLine returns the last line of the report without its beginning, which exitWord returns.
+// The line contains the name of the dialect or the number of dialects, how many requirements have
+// each verdict, and the exit code. If the only dialect could not be tested, the line contains the
+// reason instead of the numbers.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RoundMerger merges the reports of the rounds of a repeated run into one. For each requirement
-// and check it keeps the worst result and counts how often each verdict occurred. The zero value
-// has no rounds.
+// A RoundMerger merges the reports of the rounds of a repeated run into one report. For each
+// requirement and check it keeps the worst result and counts the rounds with each verdict. The zero
+// value is a merger to which no round has been added.
 type RoundMerger struct {
 	report       *Report // of the first round, with the entries of the others merged into it
 	count        int     // of rounds
@@ -21,15 +21,15 @@ type RoundMerger struct {
 	checks       map[[3]string]*roundCounts // dialect, scenario and check
 }
 
-// A roundCounts counts the verdicts that one requirement, or one check in a scenario, had in all
+// A roundCounts counts the verdicts of one requirement, or of one check in a scenario, over all
 // rounds.
 type roundCounts struct {
 	index int // in the list of the report
 	Counts
 }
 
-// AddRound adds the report of one more round, which must be concluded ([Report.Conclude]). The
-// report belongs to the merger from then on.
+// AddRound adds r, the report of one more round. [Report.Conclude] must have been called on r.
+// AddRound retains r and may modify it, so the caller must not use r afterwards.
 func (s *RoundMerger) AddRound(r *Report) {
 	s.count++
 	s.verdict = max(s.verdict, r.Verdict)
@@ -58,8 +58,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// dialectReport returns the merged report of the dialect with a name, which it adds if there is
-// none yet.
+// dialectReport returns the merged report of the dialect with the given name. If there is none yet,
+// dialectReport adds an empty one.
 func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	at := func(d DialectReport) bool { return d.Dialect == name }
 	if i := slices.IndexFunc(s.report.Dialects, at); i >= 0 {
@@ -104,9 +104,9 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere reports whether verdict v replaces verdict than of another round. Worse verdicts do.
-// An error, which means not judged, counts as worse than passed but not as worse than warned or
-// failed.
+// isMoreSevere reports whether the verdict v is worse than another verdict, which is given by the
+// parameter than. An error, which means not judged, is worse than passed, but not worse than warned
+// or failed.
 func isMoreSevere(v, than spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
@@ -117,16 +117,17 @@ func isMoreSevere(v, than spec.Verdict) bool {
 	return weight(v) > weight(than)
 }
 
-// worseExit returns the worse of two exit codes of rounds. From the worst to the best, these are:
-// internal error, signal, failed, inconclusive, passed.
+// worseExit returns the worse of the exit codes of two rounds. From the worst to the best, the exit
+// codes are: internal error, signal, failed, inconclusive, passed.
 func worseExit(a, b int) int {
 	order := []int{ExitPassed, ExitInconclusive, ExitFailed, ExitInterrupted, ExitTerminated, ExitInternal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
-// Merged returns the report of all rounds, after at least one AddRound. Requirements and checks
-// whose verdict differs between rounds have the number of rounds per verdict in Flaky. The verdict
-// and the exit code are those of the worst round.
+// Merged returns the merged report of all rounds. AddRound must have been called at least once. If
+// the verdict of a requirement or check differs between rounds, the field Flaky of its result holds
+// the number of rounds with each verdict. The verdict and the exit code of the report are those of
+// the worst round.
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count
@@ -147,7 +148,8 @@ func (s *RoundMerger) Merged() *Report {
 	return r
 }
 
-// ifFlaky returns c if it counts two or more different verdicts, otherwise nil.
+// ifFlaky returns c if at least two of its numbers are not 0, that is, if the counted verdicts
+// differ. Otherwise it returns nil.
 func (c *Counts) ifFlaky() *Counts {
 	if len(c.nonZero()) < 2 {
 		return nil
@@ -155,7 +157,8 @@ func (c *Counts) ifFlaky() *Counts {
 	return c
 }
 
-// nonZero lists the numbers that are not 0, each with its verdict, the worst first: "failed 1".
+// nonZero returns the numbers that are not 0, each as a text such as "failed 1", the worst verdict
+// first.
 func (c *Counts) nonZero() (all []string) {
 	for _, n := range []struct {
 		n int
@@ -171,11 +174,12 @@ func (c *Counts) nonZero() (all []string) {
 	return all
 }
 
-// String lists the numbers that are not 0, the worst verdict first: "failed 1, passed 9".
+// String returns the numbers that are not 0, the worst verdict first, as text such as "failed 1,
+// passed 9".
 func (c *Counts) String() string { return strings.Join(c.nonZero(), ", ") }
 
-// flakyText says how often a result had each verdict, and which round is shown. It returns "" if
-// the verdict was the same in all rounds.
+// flakyText returns as text in how many rounds the result had each verdict, and which round the
+// report shows. It returns "" if the verdict was the same in all rounds.
 func (c Check) flakyText() string {
 	if c.Flaky == nil {
 		return ""
@@ -183,13 +187,13 @@ func (c Check) flakyText() string {
 	return fmt.Sprintf("%s; shown here: round %d", c.Flaky, c.Round)
 }
 
-// flakyRequirements returns the requirements whose verdict differs between rounds.
+// flakyRequirements returns the requirements of the dialect whose verdict differs between rounds.
 func (d DialectReport) flakyRequirements() []RequirementResult {
 	return slices.DeleteFunc(slices.Clone(d.Requirements), func(r RequirementResult) bool { return r.Flaky == nil })
 }
 
-// countFlaky returns how many requirements, of all dialects, have verdicts that differ between
-// rounds.
+// countFlaky returns the number of requirements, in all dialects together, whose verdict differs
+// between rounds.
 func (r *Report) countFlaky() (n int) {
 	for _, d := range r.Dialects {
 		n += len(d.flakyRequirements())
@@ -197,8 +201,8 @@ func (r *Report) countFlaky() (n int) {
 	return n
 }
 
-// writeRounds writes what a repeated run showed: the requirements whose verdict differs between
-// rounds, and the internal errors.
+// writeRounds writes, for a repeated run, the requirements whose verdict differs between rounds,
+// followed by the internal errors of streamassay.
 func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	for _, d := range r.Dialects {
 		flaky := d.flakyRequirements()

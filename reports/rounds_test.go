@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// round is one round of a target with one requirement.
+// round returns the report of one round with one requirement and one check, both with verdict v.
 func round(v spec.Verdict, harness ...string) *Report {
 	c := Check{ID: "says", Title: "it says something", Level: spec.Must, Scenario: "text", Verdict: v, Requirements: []string{"talk.says"}}
 	if v == spec.Passed || v == spec.Failed {
@@ -30,7 +30,8 @@ func round(v spec.Verdict, harness ...string) *Report {
 	return r
 }
 
-// Of several rounds the worst one counts, and what did not come out alike is counted.
+// TestRounds checks that the worst result of several rounds is kept, and that the verdicts are
+// counted if they differ.
 func TestRounds(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -76,7 +77,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// Every report tells of it.
+// TestRoundsAreTold checks that every format shows which verdicts differ between rounds, and the
+// internal errors.
 func TestRoundsAreTold(t *testing.T) {
 	var all RoundMerger
 	all.AddRound(round(spec.Passed))

@@ -13,26 +13,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A TextStyle says how [WriteText] writes a report: with colours or without, and how much of it.
+// A TextStyle controls how [WriteText] writes a report: whether in colour, and in how much detail.
 type TextStyle struct {
 	Color   bool // ANSI colours
 	Verbose bool // lists what was not tested, instead of only counting it
 }
 
-// DetectStyle returns the style for an output f. It has colours if f is a terminal that supports
-// them and the environment variable NO_COLOR is not set. env returns the value of an environment
-// variable.
+// DetectStyle returns the style for a report that is written to f. The style has colours if f is a
+// terminal that supports them and the environment variable NO_COLOR is not set. The function env
+// returns the value of an environment variable, or "" if it is not set. A nil f is not a terminal.
 func DetectStyle(f *os.File, env func(string) string) TextStyle {
 	return TextStyle{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
 }
 
-// ANSI codes of the colours in the text report.
+// ANSI codes of the colours and text attributes in the text report.
 const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-// colorize returns a text between ANSI codes that give it a colour, or unchanged if the style has
-// no colours.
+// colorize returns text in a colour, which is given by its ANSI code. If the style has no colours,
+// it returns text unchanged.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text
@@ -40,7 +40,8 @@ func (s TextStyle) colorize(color, text string) string {
 	return "\033[" + color + "m" + text + "\033[0m"
 }
 
-// colorVerdict returns a text in the colour that stands for verdict v.
+// colorVerdict returns text in the colour that represents verdict v. If the style has no colours,
+// it returns text unchanged.
 func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	switch v {
 	case spec.Failed, spec.Error:
@@ -53,9 +54,10 @@ func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	return s.colorize(dim, text)
 }
 
-// WriteText writes the report for people: what kept the target from being tested, then a line for
-// each dialect, then what is violated, with the bytes that prove it and a command that
-// reproduces it, then what could not be judged, and the verdict in the last line.
+// WriteText writes the report as text in the style s. The text begins with what kept the target
+// from being tested and a line for each dialect. The violations follow, with the bytes that prove
+// them and commands that reproduce them, and then what could not be judged. The last line states
+// the verdict. WriteText returns any error from writing to w.
 func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)
@@ -86,11 +88,12 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	return err
 }
 
-// ciCommands matches beginnings of lines that CI systems would take for commands if they were
-// printed in a log, such as "::".
+// ciCommands matches the beginning of a line that a CI system would execute as a command if the
+// line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict whose colour the last line of the report has.
+// overallVerdict returns the verdict in whose colour the report's last line is shown. If the exit
+// code is 0, this is the verdict of the report, but at most warned; otherwise it is failed.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -98,8 +101,9 @@ func (r *Report) overallVerdict() spec.Verdict {
 	return spec.Failed
 }
 
-// writeSeed writes the flags that repeat the run. If the style is verbose, it adds the salt, which
-// is needed only if the ids must be the same too, as for a server without memory of this run.
+// writeSeed writes the flags that repeat the run. It writes nothing if the report has no seed. If
+// the style is verbose, it adds the salt, which is needed only if the ids must be the same too, for
+// example because the server no longer remembers this run.
 func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 	if r.Seed == 0 {
 		return
@@ -111,7 +115,8 @@ func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 	fmt.Fprintf(b, "%s\n", s.colorize(dim, "to repeat this run: "+flags))
 }
 
-// writeTitle writes the first line of the text report: the program, the target and the duration.
+// writeTitle writes the first line of the text report, with the program, the target and the
+// duration. If the run is incomplete, a line with the reason follows.
 func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
@@ -127,8 +132,8 @@ func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	}
 }
 
-// writeDialects writes for each dialect how many requirements have each verdict, and the notes on
-// it.
+// writeDialects writes a line for each dialect, with the number of requirements that have each
+// verdict, followed by the notes on the dialect.
 func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
 	width := 0
 	for _, d := range r.Dialects {
@@ -146,25 +151,26 @@ func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
 	b.WriteString("\n")
 }
 
-// writeWrapped writes a text with an indent, wrapped at [lineWidth].
+// writeWrapped writes text after indent, wrapped at [lineWidth]. Further lines begin with spaces of
+// the same width as indent.
 func writeWrapped(b *strings.Builder, indent, text string) {
 	deeper := strings.Repeat(" ", textWidth(indent))
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed writes a text like [writeWrapped], but in a dimmed colour if the style has colours.
+// writeDimmed writes text like [writeWrapped], but in a dimmed colour if the style has colours, and
+// with indent before every line.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
-// writeLabelled writes a label and after it a text, wrapped so that all lines of the text are
-// aligned.
+// writeLabelled writes label and, after it, text. If text is wrapped, its lines are aligned.
 func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios returns the names of the further scenarios that a line is about, in parentheses,
-// "" if there are none.
+// otherScenarios returns a note in parentheses with the number and the names of further scenarios,
+// or "" if names is empty.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -172,11 +178,12 @@ func otherScenarios(names []string) string {
 	return fmt.Sprintf(" (and in %d more: %s)", len(names), strings.Join(names, ", "))
 }
 
-// maxCommand is how many characters a command may have to be shown in a report for people.
+// maxCommand is the maximum length in characters of a command that reports for people show.
 const maxCommand = 4000
 
-// fullCommand returns a command or, if it is longer than [maxCommand], where to find it. A command
-// is never cut, because part of it could do something else.
+// fullCommand returns command if it has at most [maxCommand] characters, and otherwise a note that
+// refers to the JSON report. It never shortens a command, because a part of the command could do
+// something else.
 func fullCommand(command string) string {
 	if n := len([]rune(command)); n > maxCommand {
 		return fmt.Sprintf("a command of %d characters: see curl in the JSON report", n)
@@ -184,8 +191,9 @@ func fullCommand(command string) string {
 	return command
 }
 
-// displayLines splits a text into at most limit lines of at most width columns that are safe to
-// print. If there are more, a note says how much was left out.
+// displayLines splits raw into lines that are safe to print. Longer lines are broken at width
+// columns. At most limit lines are returned, followed by a note with the number of characters left
+// out, if any, and by the truncation note that raw may have.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string
@@ -209,8 +217,9 @@ func displayLines(raw string, width, limit int) []string {
 	return lines
 }
 
-// writeInconclusive writes why checks have verdict v, which is [spec.Error] (not judged) or
-// [spec.Skipped]: each reason once, with the checks it concerns.
+// writeInconclusive writes the reasons why checks of the dialect have verdict v, which must be
+// [spec.Error] (not judged) or [spec.Skipped]. Each reason is written once, with the checks to
+// which it applies.
 func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
 	for _, o := range d.inconclusiveReasons(v, s.Verbose) {
 		title := "NOT JUDGED"
@@ -229,7 +238,8 @@ func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s T
 	}
 }
 
-// writeSilent writes the requirements that the run did not test, and those that no check can judge.
+// writeSilent writes the requirements of the dialect that the run did not test, followed by those
+// that no check can judge.
 func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
 	var silent, excluded []RequirementResult
 	for _, r := range d.Requirements {

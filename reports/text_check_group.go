@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of what the text report shows of one check that did not pass, unless the style is verbose.
+// Limits on what the text report and the Markdown summary show for one check that did not pass. A
+// text report in a verbose style has no such limits.
 const (
 	maxFindingGroups   = 3 // groups of similar findings, and requirements
 	maxSimilarFindings = 2 // further findings of a group
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether a cause is shown as an error. One is not: that an agent does not
-// follow the test prompts, which is only noted after the numbers.
+// isBlocking reports whether the cause is shown as an error. Only one kind of cause is not: that
+// the agent does not follow the test prompts is shown as a note.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
@@ -24,8 +25,8 @@ const kindNotScripted = "not-scripted"
 // isBlocked reports whether at least one cause of the dialect is shown as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses writes the causes of a dialect: if blocking is true those that are shown as errors,
-// otherwise the others.
+// writeCauses writes some causes of the dialect: those that are shown as errors if blocking is
+// true, and all others if blocking is false.
 func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
@@ -59,8 +60,9 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 	}
 }
 
-// consequenceText says how many checks could not run, or failed, only because of the cause, "" if
-// none. Unless verbose is true, it adds how to list them.
+// consequenceText returns as text how many checks could not run, or failed, only because of the
+// cause. It returns "" if there are no such checks. Unless verbose is true, the text includes the
+// flag with which the checks are listed.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -75,7 +77,8 @@ func (c Cause) consequenceText(verbose bool) string {
 	return s
 }
 
-// writeExcerpt writes the first lines of the excerpt of a request or response, after a label.
+// writeExcerpt writes the first lines of text, the excerpt of a request or response, with label
+// before the first line.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)
@@ -88,8 +91,9 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	}
 }
 
-// writeText writes one check that did not pass, for the text report: its findings, then the
-// requirements that it violates.
+// writeText writes the group to the text report: its findings, the violated requirements, the other
+// checks that the same bytes violate, and how to reproduce the result. The check of the group must
+// not have passed.
 func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
@@ -115,8 +119,8 @@ func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) 
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that reproduces a result. It is not wrapped, so that it can be
-// copied.
+// writeReproduce writes the command that reproduces the result, and possibly another one that sends
+// only the request. A command is not wrapped, so that it can be copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))
@@ -129,9 +133,9 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand returns a command that reproduces a result, of at most limit characters: one
-// that sends the request, if the scenario has only one, otherwise one that plays the whole
-// scenario. It returns "" if every such command is longer than limit.
+// reproduceCommand returns a command of at most limit characters that reproduces the result. The
+// command sends the request if the scenario has only one, and otherwise plays the whole scenario.
+// If there is no such command within the limit, reproduceCommand returns "".
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
@@ -144,8 +148,8 @@ func (c Check) reproduceCommand(limit int) string {
 	return ""
 }
 
-// writeFindings writes the findings of a check, with similar ones together. violated are the
-// requirements that they are about.
+// writeFindings writes the findings of the group, similar findings together. The parameter violated
+// holds the requirements to which the findings refer.
 func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	left := 0
 	for i, f := range g.findingGroups() {
@@ -171,7 +175,9 @@ func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResu
 	}
 }
 
-// shortMessage returns the part of a message that differs between similar findings.
+// shortMessage returns the part of the message that differs between similar findings. This is the
+// whole message if the finding refers to an event, and otherwise the text before the first
+// semicolon.
 func (f Finding) shortMessage() string {
 	if f.Event != nil {
 		return f.Message
@@ -180,8 +186,8 @@ func (f Finding) shortMessage() string {
 	return different
 }
 
-// writeFinding writes one finding with its place and the bytes that prove it. violated are the
-// requirements that the check's findings are about.
+// writeFinding writes the finding f with its place and the bytes that prove it. The parameter
+// violated holds the requirements to which the findings of the check refer.
 func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []RequirementResult, s TextStyle) {
 	writeWrapped(b, "  • ", truncateText(singleLine(f.Message), 600))
 	at := f.locationText()
@@ -214,8 +220,8 @@ func (g checkGroup) writeRequirements(b *strings.Builder, violated []Requirement
 	}
 }
 
-// quotedText returns the text of a requirement, cut to limit columns. It is in quotation marks if
-// it is a quotation from a protocol document.
+// quotedText returns the text of the requirement, shortened to limit columns. The text is in
+// quotation marks if it is a quotation from a protocol document.
 func (r RequirementResult) quotedText(limit int) string {
 	if (spec.Requirement{Source: r.Source}).Quoted() {
 		return "“" + truncateText(r.Quote, limit) + "”"
@@ -223,8 +229,8 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks writes the other checks that are violated by the same bytes and therefore not
-// shown by themselves.
+// writeSameChecks writes the other checks that the same bytes violate. They have no entries of
+// their own in the report.
 func (g checkGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {

@@ -11,17 +11,17 @@ import (
 // lineWidth is the width to which the text report is wrapped, in columns.
 const lineWidth = 100
 
-// safeText escapes the characters that a terminal or browser may interpret instead of showing:
-// control characters, bidirectional controls, characters without width. Every text from the
-// server must pass through it before it is shown.
+// safeText returns s with those characters escaped that a terminal or browser may interpret instead
+// of showing: control characters, bidirectional controls, characters without width. Every text from
+// the server must pass through safeText before it is shown.
 func safeText(s string) string { return printable.Escape(s, "") }
 
-// singleLine returns a text on one line, with single spaces between words and without characters
-// that are unsafe to print.
+// singleLine returns s on one line, with single spaces between words and with the characters
+// escaped that are unsafe to print.
 func singleLine(s string) string { return safeText(strings.Join(strings.Fields(s), " ")) }
 
-// truncateText returns the first limit columns of a text, followed by a note with the number of
-// characters left out. A shorter text is returned unchanged.
+// truncateText returns s unchanged if it takes at most limit columns. Otherwise it returns the
+// first limit columns of s and a note with the number of characters left out.
 func truncateText(s string, limit int) string {
 	at := 0
 	for i, r := range s {
@@ -32,9 +32,9 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
-// wrapText breaks a text into lines of at most width columns, joined by newlines. It breaks between
-// words, between ideographs, and inside words only if they are longer than a line. All lines but
-// the first begin with indent, which does not count towards width.
+// wrapText breaks s into lines of at most width columns, joined by newlines. Lines are broken
+// between words or between ideographs; a word is broken only if it is longer than a line. All lines
+// but the first begin with indent, which does not count towards width.
 func wrapText(s, indent string, width int) string {
 	var lines []string
 	var now strings.Builder
@@ -60,7 +60,8 @@ func wrapText(s, indent string, width int) string {
 	return strings.Join(lines, "\n"+indent)
 }
 
-// splitAtWidth breaks a text into lines of at most width columns, between any two characters.
+// splitAtWidth breaks s into lines of at most width columns. A line may end between any two
+// characters.
 func splitAtWidth(s string, width int) (lines []string) {
 	from, at := 0, 0
 	for i, r := range s {
@@ -86,9 +87,9 @@ func breakableParts(s string) (all []string) {
 	return all
 }
 
-// canBreakBetween reports whether a line may break between two characters: after spaces, and before
-// an ideograph that follows another or its punctuation. There is no break before closing and
-// after opening punctuation.
+// canBreakBetween reports whether a line may be broken between two adjacent characters. It may be
+// broken after a space, except before another space, and before an ideograph or kana that follows
+// another wide character. There is no break after opening punctuation.
 func canBreakBetween(before, after rune) bool {
 	if unicode.In(after, unicode.Han, unicode.Hiragana, unicode.Katakana) {
 		return unicode.Is(wideRunes, before) && !unicode.In(before, unicode.Ps, unicode.Pi) || before == ' '
@@ -104,8 +105,8 @@ func textWidth(s string) (n int) {
 	return n
 }
 
-// wideRunes are the blocks whose characters take two columns (Unicode Standard Annex
-// 11), as coarsely as a line break needs it.
+// wideRunes contains the characters that take two columns (Unicode Standard Annex 11). It is
+// approximate, which suffices for breaking lines.
 var wideRunes = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},

@@ -19,7 +19,8 @@ func textOf(t *testing.T, r *Report, s TextStyle) string {
 	return b.String()
 }
 
-// What a target sent never reaches a terminal, or an editor, as a command.
+// TestNothingCommandsTheScreen checks that no format contains a control character that a target
+// sent.
 func TestNothingCommandsTheScreen(t *testing.T) {
 	evil := "a\x1b[31mb\x9bc\u009b2Jd\u202ee\u2066f\ufeffg\x00h\x7fi\bj\vk\u2028l\u00adm\U000e0001n\xffo"
 	c := Check{
@@ -131,7 +132,8 @@ func TestLastLine(t *testing.T) {
 	}
 }
 
-// A reason is told once, however many checks it is the reason of.
+// TestDoubtsAreToldOnce checks that the text report writes a reason once, however many checks it
+// concerns.
 func TestDoubtsAreToldOnce(t *testing.T) {
 	d := DialectReport{Dialect: "d"}
 	for i := range 60 {
@@ -208,7 +210,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// A check is told once; the scenario with findings tells most.
+// TestGroups checks that the results of one check form one group, which shows the scenario with
+// findings.
 func TestGroups(t *testing.T) {
 	d := DialectReport{Checks: []Check{
 		{ID: "a", Scenario: "promised", Verdict: spec.Failed, Note: "silent"},

@@ -16,19 +16,32 @@ import (
 // base path of d; a slash at the end of the path is removed. An error begins with name, the flag or
 // field that holds the URL, and does not show credentials in the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
+	if err := checkBase(name, text); err != nil {
+		return nil, err
+	}
 	u, err := parseBase(text)
 	if err != nil {
-		shown := withoutSecrets(text)
-		if shown == text {
-			shown = text[strings.LastIndexByte(text, '@')+1:]
-		}
-		return nil, usageError("%s %q %v", name, shown, err)
+		return nil, err
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = d.Base
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	return u, nil
+}
+
+// checkBase returns a usage error if text is not a valid base URL. The error begins with name and
+// does not show credentials in the URL.
+func checkBase(name, text string) error {
+	_, err := parseBase(text)
+	if err == nil {
+		return nil
+	}
+	shown := withoutSecrets(text)
+	if shown == text {
+		shown = text[strings.LastIndexByte(text, '@')+1:]
+	}
+	return usageError("%s %q %v", name, shown, err)
 }
 
 // parseBase parses a base URL. Its errors are worded as predicates, such as "has no scheme", so

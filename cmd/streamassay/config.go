@@ -249,7 +249,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) err
 			for name := range kinds {
 				names = append(names, name)
 			}
-			return usageError("%s: unknown field%s", key, near.Suggest(key, names))
+			return usageError("%s: unknown field%s (see docs/targets.yaml)", key, near.Suggest(key, names))
 		}
 		text, err := yaml.Marshal(yaml.MapSlice{field})
 		if err == nil {

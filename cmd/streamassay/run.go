@@ -147,6 +147,9 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	j = targetRun{targetOptions: t, embedded: t.URL == "", displayName: "the embedded reference"}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
+		if err := checkBase(j.urlName(), t.URL); err != nil {
+			return j, err
+		}
 		known := strings.Join(dialect.Names(), ", ")
 		if t.source.file != "" {
 			return j, usageError("dialects is missing (want a list of one or more of %s)", known)
@@ -189,14 +192,11 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 // newSuiteTarget returns the target of package suites for dialect d of the run, with all options
 // checked. Unless the target is the embedded reference, it also sets j.displayName.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
-	text, name := j.URL, j.source.settingName("url")
-	if name == "--url" {
-		name = "TARGET"
-	}
+	text := j.URL
 	if j.embedded {
 		text = "http://127.0.0.1/"
 	}
-	base, err := baseURL(name, text, d)
+	base, err := baseURL(j.urlName(), text, d)
 	if err != nil {
 		return s, err
 	}
@@ -207,6 +207,14 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 		return s, err
 	}
 	return s, j.checkSuite(&s)
+}
+
+// urlName returns the name of the target's URL in error messages.
+func (j *targetRun) urlName() string {
+	if name := j.source.settingName("url"); name != "--url" {
+		return name
+	}
+	return "TARGET"
 }
 
 // checkSuite returns a usage error if s is invalid. It checks each setting alone first, so that the

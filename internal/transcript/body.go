@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A parsedBody is what a bodyParser makes of a section: the body, when its pieces arrived, the
-// steps to play it back, how it ended, and its trailer.
+// A parsedBody is the result of parsing a body: its bytes, when its pieces arrived, the steps to
+// play it back, the error with which it ended, and its trailer.
 type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
@@ -37,8 +37,8 @@ type bodyParser struct {
 	endGiven   bool // a directive marks the end of the body
 }
 
-// parse parses data, the part of a section after its head, and puts the result into b.parsedBody.
-// It returns an error, with its position, if a directive is invalid.
+// parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
+// a directive is invalid, parse returns an error with the position of the directive.
 func (b *bodyParser) parse(data []byte) error {
 	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
@@ -159,7 +159,8 @@ func (b *bodyParser) allowedDirectives() []string {
 	return requestDirectives
 }
 
-// addRaw executes a raw directive: it adds the bytes of the Go string arg to the body.
+// addRaw executes a raw directive: it decodes arg, a Go string in double quotes, and appends the
+// decoded bytes to the body. It returns an error if arg is not such a string.
 func (b *bodyParser) addRaw(arg string) error {
 	text, err := strconv.Unquote(arg)
 	if err != nil || arg[0] != '"' {
@@ -169,7 +170,8 @@ func (b *bodyParser) addRaw(arg string) error {
 	return nil
 }
 
-// addBase64 executes a base64 directive: it decodes data and adds the result to the body.
+// addBase64 executes a base64 directive: it decodes data and appends the decoded bytes to the body.
+// It returns an error if data is not standard base64 with padding.
 func (b *bodyParser) addBase64(data []byte) (err error) {
 	b.plain = false
 	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
@@ -178,8 +180,9 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 	return nil
 }
 
-// addWait executes a wait directive: it ends the current piece of the body and starts one that
-// arrives later by the duration arg.
+// addWait executes a wait directive: it ends the current piece of the body and starts a new one.
+// The argument is the duration between the arrivals of the two pieces, optionally with mid-line.
+// addWait returns an error if the argument is invalid.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -196,8 +199,9 @@ func (b *bodyParser) addWait(arg string) error {
 	return nil
 }
 
-// addEnd executes a directive that ends the body, such as cut. word is its name, and arg may
-// contain mid-line and a reason in parentheses.
+// addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
+// the directive, and arg may contain mid-line and a reason in parentheses. addEnd returns an error
+// if arg contains anything else.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -218,8 +222,8 @@ func (b *bodyParser) addEnd(word, arg string) error {
 	return nil
 }
 
-// addTrailer executes a trailer directive: it adds the field arg to the trailer. It returns an
-// error if the body has not ended.
+// addTrailer executes a trailer directive: it parses arg as a header field and adds the field to
+// the trailer. It returns an error if arg is invalid or the body has not ended.
 func (b *bodyParser) addTrailer(arg string) error {
 	if !b.ended {
 		return b.errorAt(":@ trailer %s: :@ end must precede trailers", excerpt(arg))
@@ -232,8 +236,8 @@ func (b *bodyParser) addTrailer(arg string) error {
 	return nil
 }
 
-// cutMidLine returns the argument of a directive without the word mid-line. ok reports whether the
-// argument had it.
+// cutMidLine returns the argument of a directive without the word mid-line. The result ok reports
+// whether the argument contained the word.
 func cutMidLine(arg string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(arg, "mid-line"); ok { // ":@ cut mid-line (why)"
 		return strings.TrimSpace(rest), true
@@ -243,8 +247,9 @@ func cutMidLine(arg string) (rest string, ok bool) {
 }
 
 // trimBeforeMidLine removes the newline before a directive with the word mid-line from the body,
-// because the body paused or ended within a line. It does nothing if wanted is false, and returns
-// an error if no line of the body precedes the directive.
+// because the body paused or ended within a line. It returns an error if no line of the body
+// precedes the directive. If wanted is false, the directive does not have the word, and
+// trimBeforeMidLine does nothing.
 func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	if !wanted {
 		return nil

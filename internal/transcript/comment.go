@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A settingCodec describes one of the settings that the comment of a transcript may have, and how
-// to read and write it.
+// A settingCodec describes one of the settings that the comment of a transcript may have. It
+// includes the functions that read and write the setting.
 type settingCodec struct {
 	key        string
 	repeatable bool                                   // it may occur more than once
@@ -78,8 +78,9 @@ var settings = []settingCodec{
 	},
 }
 
-// textSetting returns a setting with the given key whose value may be any text but not empty. field
-// returns a pointer to where a transcript holds the value; expects describes the value for errors.
+// textSetting returns a setting with the given key whose value may be any non-empty text. The
+// function field returns a pointer to the place of the value in a transcript. The text expects
+// describes the value in errors.
 func textSetting(key, expects string, field func(*Transcript) *string) settingCodec {
 	return settingCodec{
 		key: key, expects: expects,
@@ -91,7 +92,7 @@ func textSetting(key, expects string, field func(*Transcript) *string) settingCo
 // isEmpty reports whether s is empty.
 func isEmpty(s string) bool { return s == "" }
 
-// settingNames returns the names of all settings, separated by commas, for a message.
+// settingNames returns the names of all settings, separated by commas, for use in a message.
 func settingNames() string {
 	var all []string
 	for _, s := range settings {
@@ -108,8 +109,9 @@ var (
 	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
-// parseComment reads the settings from the comment of a transcript into t, and the remaining prose
-// into t.Comment. It returns an error, with its line, if a setting is unknown, invalid or repeated.
+// parseComment parses the comment of a transcript. It stores the settings in t, and the remaining
+// prose in t.Comment. If a setting is unknown, invalid or repeated, it returns an error with the
+// line of the setting.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
@@ -163,8 +165,8 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	}
 }
 
-// proseLine returns a line of prose as it is written. A line that looks like a setting or a section
-// marker is indented, so that it is read back as prose.
+// proseLine returns a line of prose in the form in which Format writes it. A line that looks like a
+// setting or a section marker is indented, so that Parse reads it as prose.
 func proseLine(line string) string {
 	text := strings.TrimLeft(line, " ")
 	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")
@@ -175,8 +177,8 @@ func proseLine(line string) string {
 	return line
 }
 
-// withoutUser returns a URL with a placeholder for its user and password. It returns s itself if it
-// has none or is not a URL.
+// withoutUser returns the URL s with a placeholder for its user and password. It returns s
+// unchanged if it has no user or is not a URL.
 func withoutUser(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.User == nil {

@@ -39,8 +39,8 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// endError returns the error with which the response ended, according to the exit code of curl. It
-// returns nil if the response is complete or the exit code is unknown.
+// endError returns the error that corresponds to the exit code of curl: the one with which the
+// response ended. It returns nil if the response is complete or the exit code is unknown.
 func (c curlInvocation) endError() error {
 	if c.exitCode == nil {
 		return nil
@@ -48,10 +48,11 @@ func (c curlInvocation) endError() error {
 	return curlExitErrors[*c.exitCode]
 }
 
-// parseCurl parses the output of "curl -i": one or several heads and the body of the last,
-// without transfer coding. Interim responses, and those that curl itself handled (a redirect
-// with -L, an authentication challenge, a proxy's response), are dropped, as curl drops their
-// bodies. Trailers cannot be told from the body.
+// parseCurl parses the output of "curl -i": one or several heads, followed by the body of the last
+// response, without transfer coding. The parameter run describes the call of curl. Interim
+// responses are dropped. Responses that curl itself handled (a redirect with -L, an authentication
+// challenge, a proxy's response) are dropped too, as curl does not print their bodies. A trailer
+// cannot be told from the body.
 func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
 	p := &curlParser{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
@@ -81,8 +82,8 @@ func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error
 	return t, nil
 }
 
-// mayBeFollowed reports whether curl may have handled this response itself and continued
-// with another request.
+// mayBeFollowed reports whether the output of curl may continue with another response after r,
+// because curl may have handled r itself and sent another request.
 func mayBeFollowed(r spec.Response) bool {
 	return r.Status >= 300 && r.Status < 400 || r.Status == 401 || r.Status == 407 ||
 		strings.EqualFold(r.Reason, "Connection established") // from a proxy
@@ -96,8 +97,9 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange sets what depends on the head and the body of the response together: its
-// framing and whether it is truncated. It returns notes about contradictions between the two.
+// finishCurlExchange sets the framing of the response, and an error as its end if the body is
+// shorter than Content-Length. It removes Content-Encoding if the body was recorded decoded. It
+// returns notes about contradictions between head and body, or nil if there are none.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -141,9 +143,9 @@ func (p *curlParser) nextLine() (line string, ok bool) {
 	return string(bytes.TrimSuffix(b, []byte("\r"))), ok
 }
 
-// head parses the next head, a status line and header fields, and removes it from the data. end is
-// the error with which the response ended, or nil. If end is not nil, the head may be incomplete:
-// complete is then false and err is nil.
+// head parses the next head, which consists of a status line and header fields, and removes it from
+// the data. The parameter end is the error with which the response ended, or nil. If end is not
+// nil, the head may be incomplete; the result complete is then false, and err is nil.
 func (p *curlParser) head(end error) (r spec.Response, complete bool, err error) {
 	at := p.position
 	line, ended := p.nextLine()
@@ -175,9 +177,9 @@ func (p *curlParser) head(end error) (r spec.Response, complete bool, err error)
 	}
 }
 
-// appendHeaderLine appends the header field in a line to h. A line that begins with white space
-// continues the previous field, an obsolete form (RFC 9112 section 5.2). It returns an error if the
-// line is neither.
+// appendHeaderLine parses a line as a header field and appends the field to h. A line that begins
+// with white space continues the previous field, an obsolete form (RFC 9112 section 5.2). Any other
+// line is an error.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")
@@ -191,8 +193,8 @@ func appendHeaderLine(h *spec.Header, line string) error {
 	return nil
 }
 
-// splitCurlStatus splits a status line as it is on the wire into protocol, status and reason. It
-// returns an error unless the protocol is a known one and the status has three digits.
+// splitCurlStatus splits a status line, as curl prints it, into protocol, status and reason. It
+// returns an error unless the protocol is a version of HTTP and the status has three digits.
 func splitCurlStatus(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(rest, " ")

@@ -32,10 +32,12 @@ type curlRequestFile struct {
 //	 "headers": {"Content-Type": "application/json", "X-Twice": ["a", "b"]},
 //	 "body": "…", "curl_exit": 0, "note": "for the reader"}
 //
-// A body that is a string is sent as is; {"hex": "…"} stands for bytes; any other JSON is
-// the body itself. body_raw is always a string. A header of null was not sent.
+// A body that is a string is sent unchanged; {"hex": "…"} represents bytes; any other JSON
+// value is the body itself. The member body_raw is always a string. A header field with the
+// value null was not sent.
 //
-// A file with none of these members is the request body itself, as sent by curl -d @FILE.
+// JSON that is not an object, or an object with other members and neither method nor path,
+// is the request body itself, as sent by curl -d @FILE.
 func parseCurlInvocation(name string, data []byte) (run curlInvocation, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
@@ -71,11 +73,12 @@ func parseCurlInvocation(name string, data []byte) (run curlInvocation, err erro
 	return run, nil
 }
 
-// curlRequestMembers lists the names of the members that a curlRequestFile may have.
+// curlRequestMembers lists the names of all members of a curlRequestFile.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile: it is
-// not an object, or it has an unknown member and neither method nor path.
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile. This is
+// so if data is valid JSON and either not an object, or an object with an unknown member and
+// neither method nor path.
 func isBodyOnly(data []byte) bool {
 	if !json.Valid(data) {
 		return false
@@ -95,7 +98,7 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, which must be one JSON value without unknown members, into v. Its
-// errors begin with the file name and, where known, the line.
+// errors begin with the file name and, where known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -130,8 +133,8 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError returns err, an error of package json about data, with the file name and, where known,
-// the line.
+// jsonError converts err, an error of package json about data, to an error that begins with the
+// file name and, where known, the line of the mistake.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -145,7 +148,8 @@ func jsonError(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongTypeText returns which member of a JSON value has the wrong type, for a message.
+// wrongTypeText returns the text of a message about a JSON value of the wrong type: the path of the
+// member, the type that it has and the type that it should have.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
 	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
 	if err.Field == "" {
@@ -154,8 +158,8 @@ func wrongTypeText(err *json.UnmarshalTypeError) string {
 	return err.Field + ": " + what
 }
 
-// jsonKind returns the name of the JSON type into which values of a kind of Go type are encoded,
-// such as "object" for "map".
+// jsonKind returns the name of the JSON type as which Go values of the given kind are encoded, such
+// as "object" for "map". It returns kind itself if the names are the same.
 func jsonKind(kind string) string {
 	switch kind {
 	case "struct", "map":
@@ -168,13 +172,15 @@ func jsonKind(kind string) string {
 	return kind
 }
 
-// lineNumber returns the number of the line that contains an offset, from 1.
+// lineNumber returns the number of the line of data, starting at 1, that contains the byte at
+// offset. An offset beyond the data counts as its end.
 func lineNumber(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
 
-// parseHeaders parses a JSON object of header fields and returns them in its order. A value is a
-// string, an array of strings (a repeated field) or null (the field was not sent).
+// parseHeaders parses raw, a JSON object of header fields, and returns the fields in the order of
+// the object. The value of a member is a string, an array of strings (a repeated field) or null (a
+// field that was not sent); any other value is an error. If raw is nil or null, the header is nil.
 func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -204,8 +210,9 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
-// headerValues returns the values of a header field that a member of the JSON object gives. ok is
-// false if the member is not a string, an array of strings or null.
+// headerValues returns the values of a header field, given the decoded value of a member of the
+// JSON object. It returns none for null. The result ok is false if the member is not a string, an
+// array of strings or null.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -225,8 +232,8 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the body that a member of a curlRequestFile describes: see
-// [parseCurlInvocation]. It returns nil if there is none.
+// parseBody returns the body of the request that raw describes, the member body of a
+// curlRequestFile; see [parseCurlInvocation]. It returns nil if raw is nil or null.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

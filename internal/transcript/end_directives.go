@@ -30,9 +30,9 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the directive for err, the error with which a body ended, and what the error
-// says beyond the meaning of the directive. It returns "end" for nil, and "cut" for an unknown
-// error.
+// endDirective returns the directive for err, the error with which a body ended. The result why is
+// the part of the text of err that the directive does not express. The directive is "end" if err is
+// nil, and "cut" if err is an unknown error.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -46,8 +46,9 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error that an end directive stands for, with the reason why if that is not
-// "". The error is nil for "end". ok is false if word is not the name of an end directive.
+// endError returns the error that the end directive word represents. If why is not "", the error
+// wraps that error and adds why as the reason. The error is nil for "end". The result ok is false
+// if word is not the name of an end directive.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -61,8 +62,8 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine returns s on one line: control characters and line ends are replaced by spaces, and
-// spaces around s are removed.
+// oneLine returns s on one line: each control character and line end is replaced by a space, and
+// white space around the text is removed.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {
@@ -72,7 +73,8 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns line for an error message, shortened to about 80 bytes.
+// excerpt returns line for use in an error message. A line of more than about 80 bytes is shortened
+// and ends with an ellipsis.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

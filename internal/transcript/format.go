@@ -13,9 +13,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format writes a conversation as a transcript. If Parse reads the result, it returns the same
-// Trace: bodies and fields are equal byte for byte, times to the [TimeResolution], and ends as
-// errors.Is compares them. The exception is secrets (see the package comment).
+// Format writes a conversation as a transcript. If Parse reads the result, it returns an equal
+// Trace: bodies and fields are the same byte for byte, times are truncated to the [TimeResolution],
+// and ends are the same as far as errors.Is can tell. Only secrets differ, which Format replaces
+// (see the package comment).
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := newSecretRedactor(t)
@@ -35,8 +36,8 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// estimateSize returns the approximate size in bytes of the transcript that Format writes for t, to
-// allocate its memory at once.
+// estimateSize returns the approximate size in bytes of the transcript that Format writes for t.
+// Format allocates a buffer of this size.
 func estimateSize(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
@@ -85,11 +86,12 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// isCleanTarget reports whether a start line can contain the target s without encoding.
+// isCleanTarget reports whether the start line of a request can contain s, a request target,
+// without encoding.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
 // writeResponse writes the response section of an exchange, without its marker and with secrets
-// removed by hide. method is that of the request.
+// removed by hide. The parameter method is the method of the request.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.text(why)
@@ -114,15 +116,15 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretR
 	w.end(e)
 }
 
-// A sectionWriter writes the parts of one section to a buffer. If crlf is set, the lines of the
+// A sectionWriter writes the parts of one section to a buffer. If crlf is true, the lines of the
 // body end with CR LF.
 type sectionWriter struct {
 	*bytes.Buffer
 	crlf bool
 }
 
-// framing writes a directive that states the framing f, unless f is evident, the framing that the
-// head implies.
+// framing writes a directive that states the framing f. It writes nothing if f equals evident,
+// which is the framing that the head implies, or if f is not one that a directive can state.
 func (w sectionWriter) framing(f, evident spec.Framing) {
 	switch f {
 	case evident:
@@ -137,7 +139,8 @@ func (w sectionWriter) framing(f, evident spec.Framing) {
 	}
 }
 
-// lineEnds writes the directive that lines of the body end with CR LF, if they do.
+// lineEnds writes the directive that the lines of the body end with CR LF. It does nothing unless
+// w.crlf is true.
 func (w sectionWriter) lineEnds() {
 	if w.crlf {
 		w.WriteString(directivePrefix + " lines crlf\n")
@@ -185,8 +188,9 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes a body, with a wait directive before each of the pieces that reads lists. It
-// returns how the last line was written, on which the end directive depends.
+// timedBody writes a body, with a wait directive before each piece. The parameter reads contains
+// the end of each piece and the time when it arrived. timedBody returns how the last line was
+// written, because the end directive depends on that.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -204,8 +208,8 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// A bodyEnd is how a body ends, together with what is needed to decide whether a directive must
-// state it.
+// A bodyEnd states how a body ends. It also holds what is needed to decide whether a directive must
+// state this end.
 type bodyEnd struct {
 	word, why string
 	lastLine
@@ -215,7 +219,7 @@ type bodyEnd struct {
 }
 
 // end writes the directive that ends a body, followed by the trailer. It writes nothing if readers
-// assume this end without a directive.
+// assume the end e without a directive and e.required is false.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

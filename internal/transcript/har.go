@@ -106,8 +106,8 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 	return t, nil
 }
 
-// A harExchange is an entry of an HTTP archive, converted to an exchange. Its note says what is not
-// as recorded, "" for nothing.
+// A harExchange is an entry of an HTTP archive, converted to an exchange. The field note describes
+// what differs from the recorded messages; it is "" if nothing does.
 type harExchange struct {
 	spec.Exchange
 	started time.Time
@@ -115,7 +115,8 @@ type harExchange struct {
 	note    string
 }
 
-// sameOrigin returns the origin of the exchanges, or "" if they do not all have the same one.
+// sameOrigin returns the origin of the exchanges, or "" if they do not all have the same one. The
+// slice all must not be empty.
 func sameOrigin(all []harExchange) string {
 	for _, h := range all {
 		if h.origin != all[0].origin {
@@ -126,8 +127,8 @@ func sameOrigin(all []harExchange) string {
 }
 
 // parseEntry converts one entry of an HTTP archive. If the entry is well-formed but cannot be
-// judged, why says why and the exchange is to be left out. Errors begin with the JSON path within
-// the entry.
+// judged, the result why is the reason, and the caller must leave out the exchange. Errors begin
+// with the JSON path of the mistake within the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -174,9 +175,9 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	return h, "", nil
 }
 
-// splitURL splits a URL into its origin, without user and password, and its target, without
-// normalizing either. The origin is "" if the URL is not HTTP. It returns an error if s is not an
-// absolute URL.
+// splitURL splits the URL s into its origin, without user and password, and its target. It
+// normalizes neither, except that the scheme is put in lower case. Both results are "" if the URL
+// is not HTTP. splitURL returns an error if s is not an absolute URL.
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
@@ -210,8 +211,9 @@ func fieldsOf(fields []harField) (h spec.Header) {
 	return h
 }
 
-// body returns the body of the request. note is not "" if the body is unknown or had to be
-// reconstructed. Errors begin with the JSON path below postData.
+// body returns the body of the request. If the body is unknown or had to be reconstructed, the
+// result note says so; otherwise note is "". Errors begin with the JSON path of the mistake below
+// postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -232,8 +234,8 @@ func (r harRequest) body() (body []byte, note string, err error) {
 	return nil, "the request body is unknown: the archive has its params, but not its text", nil
 }
 
-// decodeText decodes a body of an archive; the encoding is base64 or "". Errors begin with the JSON
-// path of the member that is wrong.
+// decodeText decodes text, a body in an archive. The encoding must be "base64" or, for text that is
+// not encoded, "". Errors begin with the JSON path of the member that is wrong.
 func decodeText(text, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "":
@@ -264,8 +266,9 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse converts the response r of an archive and sets it in h. The note, unless "", says
-// what is not as recorded. Errors begin with the JSON path below the response.
+// setResponse converts r, a response in an archive, and sets it as the response of h. If the result
+// differs from the recorded response, note describes the difference; otherwise note is "". Errors
+// begin with the JSON path of the mistake below the response.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)
@@ -287,8 +290,8 @@ func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	return note, nil
 }
 
-// harProto returns a protocol as spelled elsewhere in the program ("HTTP/2.0"), or "" if it
-// is unknown.
+// harProto converts the protocol of an archive to the form used elsewhere in the program, such as
+// "HTTP/2.0". It returns "" if the protocol is unknown.
 func harProto(s string) string {
 	switch s = strings.ToUpper(s); s {
 	case "H2", "H2C":

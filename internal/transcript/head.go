@@ -31,8 +31,8 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A section is the part of one section of the archive that is not parsed yet, with its position in
-// the file.
+// A section is the part of a section of the archive that is still to be parsed, with its position
+// in the file.
 type section struct {
 	position
 	name string
@@ -50,9 +50,9 @@ func (s *section) nextLine() string {
 // lastLineAt returns the position of the line that nextLine returned last.
 func (s *section) lastLineAt() position { return position{s.file, s.line - 1} }
 
-// parseHead parses and removes everything before the body of the section. split splits a start line
-// that is not encoded into its parts. The startLine of the result is nil if the section has no
-// start line.
+// parseHead parses everything before the body of the section and removes it from the section. The
+// function split splits a start line that is not encoded into its parts. The startLine of the
+// result is nil if the section has no start line.
 func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -75,8 +75,9 @@ func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead
 }
 
 // parsePreamble parses the directives before the start line into h and removes them. It stops at
-// the start line, or at a directive that belongs to a body; started reports which: it is true at a
-// start line, encoded or not.
+// the start line, encoded or not, and reports true, or it stops at a directive that belongs to a
+// body or at the end of the section, and reports false. It returns an error if a directive is
+// invalid.
 func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -119,8 +120,8 @@ var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
-// parseFraming returns the framing with the given name in a directive, or an error if there is
-// none.
+// parseFraming returns the framing that a framing directive names as word. It returns an error if
+// there is no framing with that name.
 func parseFraming(word string) (*spec.Framing, error) {
 	for _, f := range framings {
 		if word == string(f) {
@@ -133,9 +134,9 @@ func parseFraming(word string) (*spec.Framing, error) {
 	return nil, fmt.Errorf("want one of none, length, chunked, close, h2, unknown")
 }
 
-// framingOf returns the framing that the head of the response r implies. method is that of the
-// request. It returns spec.FramingUnknown if the head does not tell, for example because the
-// recording left out fields.
+// framingOf returns the framing that the head of the response r implies. The parameter method is
+// the method of the request. framingOf returns spec.FramingUnknown if the head does not imply a
+// framing, for example because the recording left out fields.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -164,8 +165,8 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 	return value
 }
 
-// parseStart splits a start line into its parts: with split, or, if the line is encoded, as quoted
-// strings.
+// parseStart splits a start line into its parts. An encoded line is parsed as quoted strings; any
+// other line is passed to the function split.
 func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
 	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
 		return parseQuotedStrings(raw)
@@ -188,8 +189,9 @@ func canonicalProto(s string) string {
 	return s
 }
 
-// splitRequest splits a request line into method and target. The method is "" if the line has "?".
-// It returns an error if the line is malformed.
+// splitRequest splits a request line into method and target. The method is "" if the line has "?"
+// in its place, and the target is "" if the line has none. splitRequest returns an error if the
+// line is malformed.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -219,7 +221,8 @@ func splitResponse(line string) ([]string, error) {
 	return []string{canonicalProto(proto), status, strings.TrimSpace(reason)}, nil
 }
 
-// parseHeadField parses a line of a head as a header field, encoded or not.
+// parseHeadField parses a line of a head as a header field, which may be encoded. It returns an
+// error if the line is not a header field.
 func parseHeadField(line string) (spec.Field, error) {
 	raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" ")
 	if ok {
@@ -232,7 +235,8 @@ func parseHeadField(line string) (spec.Field, error) {
 	return parseField(line)
 }
 
-// parseField parses a header field, written as NAME: VALUE or as two Go strings.
+// parseField parses a header field, written as NAME: VALUE or as two Go strings. It returns an
+// error if the line has neither form.
 func parseField(line string) (spec.Field, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
@@ -253,7 +257,7 @@ func parseField(line string) (spec.Field, error) {
 }
 
 // parseQuotedStrings parses Go strings in double quotes, separated by spaces. It returns an error
-// if s has anything else or no string at all.
+// if s contains anything else or no string at all.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)

@@ -12,7 +12,8 @@ const ok = "-- 1.request --\nGET / HTTP/1.1\n-- 1.response --\nHTTP/1.1 200 OK\n
 
 const answer = "-- 1.request --\nGET / HTTP/1.1\n-- 1.response --\n"
 
-// Each error names the file and line, what was found and what is expected.
+// TestMalformedTranscripts checks that each error names the file and line, what was found and what
+// is expected.
 func TestMalformedTranscripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		in, line, says string

@@ -19,7 +19,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A large body is not copied more often than necessary.
+// TestLargeBodies checks that a large body is not copied more often than necessary.
 func TestLargeBodies(t *testing.T) {
 	const size = 2 << 20
 	event := []byte("data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"some words\"}\n\n")

@@ -46,10 +46,10 @@ func Open(path string) (*Transcript, error) {
 	return read(path, data)
 }
 
-// Read reads one conversation from r, such as standard input; name is used in errors. The
-// format is recognised by the content: a status line begins the output of "curl -i", a brace
-// an HTTP archive; a section "1.request" makes it a transcript; anything else is the body of
-// an event stream. At most [MaxFileBytes] are read.
+// Read reads one conversation from r, such as standard input. The parameter name is used in errors.
+// Read recognises the format by the content: a status line begins the output of "curl -i"; a brace
+// begins an HTTP archive; a section "1.request" makes it a transcript; anything else is the body of
+// an event stream. It returns an error if r contains more than [MaxFileBytes] bytes.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
@@ -70,9 +70,10 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	return openStream(name, data)
 }
 
-// OpenAll reads files, each as a separate conversation, except that NAME.1.http, NAME.2.http
-// and so on, without a gap, are the exchanges of one conversation named NAME.*.http.
-// Conversations are in the order of their first files.
+// OpenAll reads the files with the given paths and returns their conversations, in the order of
+// their first files. Each file is a conversation of its own, with one exception: NAME.1.http,
+// NAME.2.http and so on, without a gap, are the exchanges of one conversation named NAME.*.http.
+// OpenAll stops at the first error and returns it.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
@@ -108,8 +109,9 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	return all, nil
 }
 
-// conversationPart returns the common name of the recordings of one conversation that a file
-// belongs to, and its number among them. For a file whose name has no number it returns path and 0.
+// conversationPart returns the name of the conversation of which the file is a numbered part, and
+// the number. For "a.2.http" it returns "a.*.http" and 2. For a file whose name has no such number,
+// it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -123,15 +125,16 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// byNumber compares two parts of a conversation by their numbers, for a sort.
+// byNumber compares the numbers of two parts of a conversation. It returns -1, 0 or +1, as
+// slices.SortFunc requires.
 func byNumber(a, b string) int {
 	_, m := conversationPart(a)
 	_, n := conversationPart(b)
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts reports whether files, sorted by number, are at least two parts of a conversation and
-// none before the last is missing.
+// hasAllParts reports whether files, which must be sorted by number, are at least two parts of a
+// conversation without a gap before the last one.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false
@@ -140,7 +143,8 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
-// openParts reads files as the parts of one conversation with the name group.
+// openParts reads files, which are the parts of one conversation in order. The name of the
+// conversation is group.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -208,8 +212,8 @@ func tooLarge(name string) error {
 	return fmt.Errorf("%s: larger than the limit of %d MiB", name, MaxFileBytes>>20)
 }
 
-// openStream returns a conversation whose only response is an event stream with the body data. Its
-// request is unknown.
+// openStream returns a conversation with a single response, an event stream whose body is data. The
+// request is unknown. The error is always nil.
 func openStream(path string, data []byte) (*Transcript, error) {
 	r := spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: eventStream}}, Body: data}
 	return singleExchange(path, spec.Exchange{Response: r}), nil
@@ -224,8 +228,8 @@ func singleExchange(name string, x spec.Exchange) *Transcript {
 	}
 }
 
-// openCurl parses data, the output of curl, together with the file beside it that describes the
-// request, if that exists.
+// openCurl parses data, the content of the file at path, as the output of curl. If there is a file
+// NAME.request.json beside it, openCurl reads the request from there.
 func openCurl(path string, data []byte) (*Transcript, error) {
 	beside := path[:len(path)-len(".http")] + ".request.json"
 	request, err := readFile(beside)

@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Parse parses a transcript. The name is used in errors, which state the line and what is
-// expected. Bodies and playback steps may alias data, which must not be modified afterwards.
+// Parse parses a transcript. The parameter name is used in errors, which state the line and what is
+// expected there. Bodies and playback steps may alias data, so the caller must not modify data
+// afterwards.
 func Parse(name string, data []byte) (*Transcript, error) {
 	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
@@ -51,7 +52,7 @@ func Parse(name string, data []byte) (*Transcript, error) {
 }
 
 // normalizeLineEnds returns data without what an editor or version control may have added: a byte
-// order mark, and a CR at the end of every line.
+// order mark and, if every line ends with CR LF, the CR of each line. It does not modify data.
 func normalizeLineEnds(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if n := bytes.Count(data, []byte("\r\n")); n > 0 && n == bytes.Count(data, []byte("\n")) {
@@ -60,7 +61,7 @@ func normalizeLineEnds(data []byte) []byte {
 	return data
 }
 
-// parseRequest parses a request section and adds a new exchange to t.
+// parseRequest parses a request section and adds a new exchange with the request to t.
 func (t *Transcript) parseRequest(s *section) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
@@ -87,7 +88,7 @@ func (t *Transcript) parseRequest(s *section) error {
 	return nil
 }
 
-// parseResponse parses a response section and adds it to the last exchange of t.
+// parseResponse parses a response section and sets the response of the last exchange of t.
 func (t *Transcript) parseResponse(s *section) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
@@ -126,7 +127,7 @@ func (t *Transcript) parseResponse(s *section) error {
 }
 
 // statusLine returns the parts of a status line, with the status as a number. It returns an error
-// if there are not three parts or the status is not a number.
+// if parts does not have three elements or the status is not a number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
 		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")

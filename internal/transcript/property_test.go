@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// awkward are parts of bodies that a careless format would not preserve.
+// awkward lists parts of bodies that a careless format would not preserve.
 var awkward = []string{
 	"data: {\"a\":1}\n\n", "id: 1\n", "x", " ", "\t", "\n", "\r\n", "\r", ":\n", ":@", ":@ cut\n", ":@ raw \"x\"\n",
 	"\n:@ wait 5ms mid-line\n", "-- 1.response --\n", "-- 2.request --", "\n-- x --\r\n", "-- ", " --", "--\n",
@@ -115,7 +115,8 @@ func transcripts(t *rapid.T) *Transcript {
 	return tr
 }
 
-// differ describes the first difference between two conversations, or returns "".
+// differ returns a description of the first difference between two conversations, or "" if they are
+// equal.
 func differ(a, b spec.Trace) string {
 	if a.Scripted != b.Scripted || a.StreamLimit != b.StreamLimit || len(a.Exchanges) != len(b.Exchanges) {
 		return "scripted, streams, or the number of exchanges"
@@ -194,7 +195,8 @@ func TestFormatIsLossless(t *testing.T) {
 	})
 }
 
-// A file that was converted to CR LF is the same transcript.
+// TestLineEndsOfTheFile checks that a transcript whose lines were converted to CR LF is parsed as
+// the same conversation.
 func TestLineEndsOfTheFile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := transcripts(rt)
@@ -249,8 +251,8 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	})
 }
 
-// unlike describes how a redacted body differs from the original apart from the secret: size and
-// all other bytes must stay.
+// unlike checks that clean is body with nothing but the secret overwritten. It returns a
+// description of the first other difference, or "" if there is none.
 func unlike(body, clean []byte, secret string) string {
 	if len(body) != len(clean) {
 		return fmt.Sprintf("%d bytes, not %d", len(clean), len(body))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// NAME.request.json is the description of a request or only its JSON body.
+// TestBareBody checks that NAME.request.json may be the description of a request or only its JSON
+// body.
 func TestBareBody(t *testing.T) {
 	for body, bare := range map[string]bool{
 		`{"conversationId":"c1","messages":[]}`: true, `{"input":[],"body":1}`: true, `[1,2]`: true, `"text"`: true,
@@ -33,7 +34,7 @@ func TestBareBody(t *testing.T) {
 	}
 }
 
-// Read recognises the format by the content.
+// TestRead checks that Read recognises the format by the content.
 func TestRead(t *testing.T) {
 	const stream = "data: {\"a\":1}\n\n"
 	for text, body := range map[string]string{

@@ -116,7 +116,8 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// The recordings in testdata are of real servers.
+// TestRecordings checks that the recordings in testdata, which are of real servers, are read as
+// expected.
 func TestRecordings(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, target, body string
@@ -165,7 +166,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// roundTrip formats a conversation and parses it again.
+// roundTrip checks that a conversation that is formatted and parsed again is unchanged, except for
+// a redacted Authorization.
 func roundTrip(t *testing.T, tr *Transcript) {
 	t.Helper()
 	again, err := Parse(tr.Name, Format(tr))
@@ -327,7 +329,8 @@ func TestOpenAll(t *testing.T) {
 	}
 }
 
-// If a part is missing, the others are separate conversations with a note.
+// TestMissingParts checks that if a part of a conversation is missing, the other parts are separate
+// conversations with a note.
 func TestMissingParts(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -348,7 +351,8 @@ func TestMissingParts(t *testing.T) {
 	}
 }
 
-// STREAMASSAY_RECORDINGS names a folder with more recordings.
+// TestAllRecordings reads and formats all recordings in the folder that the environment variable
+// STREAMASSAY_RECORDINGS names. It is skipped if the variable is not set.
 func TestAllRecordings(t *testing.T) {
 	dir := os.Getenv("STREAMASSAY_RECORDINGS")
 	if dir == "" {

@@ -19,11 +19,12 @@ func newSecretRedactor(t *Transcript) secretRedactor {
 	return secretRedactor{fields: t.RedactHeaders, secrets: redact.New(t.Secrets...)}
 }
 
-// text returns s with a placeholder for each secret.
+// text returns s with each secret replaced by a placeholder.
 func (r secretRedactor) text(s string) string { return r.secrets.String(s) }
 
-// header returns h with a placeholder for each secret: for the whole value of a credential or of a
-// field that is to be redacted, and for secrets within other fields.
+// header returns a copy of h with each secret replaced by a placeholder. The placeholder replaces
+// the whole value of a credential or of a field listed in r.fields, and only the secrets in other
+// fields.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {
@@ -37,6 +38,6 @@ func (r secretRedactor) header(h spec.Header) spec.Header {
 	return out
 }
 
-// body returns a body in which secrets are overwritten byte by byte, so that lines, offsets and
-// arrivals stay valid.
+// body returns body with its secrets overwritten byte by byte, so that lines, offsets and arrivals
+// stay valid.
 func (r secretRedactor) body(body []byte) []byte { return r.secrets.Bytes(body) }

@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A redacted body keeps its size, so that offsets, lines and Content-Length stay valid.
+// TestRedactedBodyKeepsItsOffsets checks that a redacted body keeps its size, so that offsets,
+// lines and Content-Length stay valid.
 func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
 	hide := newSecretRedactor(&Transcript{Secrets: []string{"abcd", "cdef0123"}})
 	if body := string(hide.body([]byte("--abcd\n-_abcdef0123--"))); body != "--****\n-_REDACTED**--" {
@@ -23,7 +24,8 @@ func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
 	}
 }
 
-// A secret is recognised if a server repeats it in the notation of its programming language.
+// TestSecretsInOtherSpellings checks that a secret is recognised if a server repeats it in another
+// encoding, such as a JSON escape, a URL escape, an HTML entity or base64.
 func TestSecretsInOtherSpellings(t *testing.T) {
 	const secret = "s3cr3t-of/ours+1"
 	body := `data: {"json":"s3cr3t\u002Dof\/ours\u002b1","url":"q=s3cr3t-of%2fours%2B1","basic":"` +
@@ -52,7 +54,8 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 	}
 }
 
-// Framing is derived from the redacted head.
+// TestRedactedFraming checks that the framing is preserved even if the header field that implies it
+// is redacted.
 func TestRedactedFraming(t *testing.T) {
 	tr := &Transcript{RedactHeaders: []string{"Transfer-Encoding"}}
 	tr.Trace.Exchanges = []spec.Exchange{{Response: spec.Response{
@@ -64,7 +67,8 @@ func TestRedactedFraming(t *testing.T) {
 	}
 }
 
-// The framing follows from the head (RFC 9112 section 6.3), as far as that is complete.
+// TestEvidentFraming checks that the framing is derived from the head (RFC 9112 section 6.3),
+// unless a directive states it.
 func TestEvidentFraming(t *testing.T) {
 	for head, want := range map[string]spec.Framing{
 		"HTTP/1.1 200 OK\n":                                                spec.FramingUnknown,
@@ -89,7 +93,7 @@ func TestEvidentFraming(t *testing.T) {
 	}
 }
 
-// Errors repeat only a short excerpt of the file.
+// TestErrorsAreShort checks that errors repeat only a short excerpt of the file.
 func TestErrorsAreShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, in := range []string{

@@ -19,16 +19,16 @@ const (
 	base64LineBytes = 96 // bytes per line of base64
 )
 
-// isTextRune reports whether a transcript can contain a character as it is: editors preserve it,
-// and it does not end a line. The replacement character is not allowed, because it cannot be told
-// from an invalid byte.
+// isTextRune reports whether a transcript can contain r without encoding: editors preserve r, and
+// it does not end a line. The replacement character is not allowed, because it cannot be told from
+// an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
 }
 
 // countUnprintable returns the number of bytes of a line that belong to characters which a
-// transcript cannot contain as they are.
+// transcript can contain only in encoded form.
 func countUnprintable(line []byte) (n int) {
 	for i := 0; i < len(line); {
 		if c := line[i]; c >= ' ' && c < 0x7f {
@@ -44,7 +44,8 @@ func countUnprintable(line []byte) (n int) {
 	return n
 }
 
-// isCleanValue reports whether a head can contain the value s without encoding.
+// isCleanValue reports whether the head of a section can contain s, such as the value of a header
+// field, without encoding.
 func isCleanValue(s string) bool {
 	return countUnprintable([]byte(s)) == 0 && strings.TrimSpace(s) == s
 }
@@ -68,15 +69,15 @@ func isPlainLine(line []byte) bool {
 		countUnprintable(line) == 0
 }
 
-// A lastLine states how the last line of a body was written to a transcript, on which the end
-// directive depends.
+// A lastLine states how the last line of a body was written to a transcript. The directive that
+// ends the body depends on it.
 type lastLine struct {
 	plain        bool // not encoded
 	newlineAdded bool // the newline after it is not part of the body
 }
 
-// writeLines writes a piece of a body, with each line that needs it encoded. crlf is whether lines
-// of the body end with CR LF. It returns how the last line was written.
+// writeLines writes a piece of a body, encoding each line that needs it. If crlf is true, the lines
+// of the body end with CR LF. writeLines returns how the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	newline := "\n"
 	if crlf {
@@ -101,8 +102,8 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	return last
 }
 
-// writeEncoded writes a line that a transcript cannot contain as it is: as a Go string if most of
-// it is readable, otherwise in base64.
+// writeEncoded writes a line in encoded form: as a Go string if most of the line is readable, and
+// otherwise in base64.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are not read, as they are
-// read into memory as a whole.
+// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are refused, because a
+// file is read into memory as a whole.
 const MaxFileBytes = 1 << 30
 
 // TimeResolution is the resolution of recorded times. Times are truncated, never rounded, so
@@ -59,9 +59,9 @@ type PlaybackStep struct {
 	Directive, Argument string
 }
 
-// StripBasePath removes the path of a base URL from the targets of the requests, since a
-// recording has complete paths and a dialect only those below its base. The base may be a
-// URL or a path. Targets with other paths are not changed.
+// StripBasePath removes the path of a base URL from the targets of the requests, because a
+// recording contains complete paths and a dialect only those below its base. The parameter base may
+// be a URL or a path. Targets that do not begin with this path are not changed.
 func (t *Transcript) StripBasePath(base string) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()
@@ -76,7 +76,8 @@ func (t *Transcript) StripBasePath(base string) {
 	}
 }
 
-// playbackSteps returns the steps that send a response again, with its recorded timing and its end.
+// playbackSteps returns the steps that send the response r again, with the recorded timing and the
+// recorded end.
 func playbackSteps(r spec.Response) []PlaybackStep {
 	var all []PlaybackStep
 	done, clock := 0, time.Duration(0)
@@ -94,8 +95,9 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals returns the arrivals of a response in the form in which Format can write them:
-// times are truncated and never decrease, and ends increase up to the end of the body.
+// recordableArrivals returns the arrivals of the response r in the form in which Format can write
+// them: times are truncated and never decrease, and the ends of the pieces increase up to the end
+// of the body.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)
@@ -119,8 +121,8 @@ type position struct {
 	line int // from 1
 }
 
-// errorAt returns an error with the formatted message, after the file name and the line of the
-// position.
+// errorAt returns an error with the formatted message, preceded by the file name and the line of
+// the position.
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

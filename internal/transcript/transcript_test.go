@@ -20,7 +20,8 @@ func open(t *testing.T, path string) *Transcript {
 	return tr
 }
 
-// The file uses every feature of the format; the expected result is written out here.
+// TestEveryDirection parses a file that uses every feature of the format, and compares the result
+// with one that is written out here.
 func TestEveryDirection(t *testing.T) {
 	path := filepath.Join("testdata", "every-direction.txtar")
 	got := open(t, path)
@@ -86,7 +87,8 @@ func TestEveryDirection(t *testing.T) {
 	}
 }
 
-// Formatting a file that Format wrote returns it unchanged.
+// TestFormatGivesTheFileBack checks that a file that Format wrote is parsed and formatted without
+// any change.
 func TestFormatGivesTheFileBack(t *testing.T) {
 	path := filepath.Join("testdata", "every-direction.txtar")
 	want, err := os.ReadFile(path)
@@ -117,7 +119,7 @@ func TestCues(t *testing.T) {
 	}
 }
 
-// Arrivals that are inconsistent are corrected.
+// TestOddReads checks that recordableArrivals corrects inconsistent arrivals.
 func TestOddReads(t *testing.T) {
 	r := spec.Response{Body: []byte("abcdef"), Arrivals: []spec.Arrival{
 		{End: 0, At: 1}, {End: 2, At: 5 * time.Millisecond}, {End: 2, At: 6 * time.Millisecond}, {End: 4, At: 3 * time.Millisecond}, {End: 5, At: time.Second},
@@ -128,7 +130,8 @@ func TestOddReads(t *testing.T) {
 	}
 }
 
-// Whether the last newline belongs to the body depends on the media type, unless stated.
+// TestLastNewline checks that it depends on the media type whether the last newline belongs to the
+// body, unless a directive states where the body ends.
 func TestLastNewline(t *testing.T) {
 	const json, stream = "Content-Type: application/json\n\n", "Content-Type: text/event-stream; charset=utf-8\n\n"
 	for in, want := range map[string]string{

@@ -8,8 +8,8 @@ import (
 //go:embed page.js page.css page.html exchange.html parts.html
 var assets embed.FS
 
-// serveAsset returns a handler that serves the embedded file name, a part of the HTML pages, with
-// the given media type.
+// serveAsset returns a handler that responds with the embedded file of the given name and with the
+// given media type. The file is a part of the HTML pages.
 func serveAsset(name, media string) apiHandler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if _, err := parseQuery(r); err != nil {

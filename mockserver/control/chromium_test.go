@@ -59,8 +59,9 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// shows waits until a JavaScript expression is true. It polls from outside, because the
-// Content-Security-Policy forbids the page to evaluate strings.
+// shows waits until a JavaScript expression is true in the page. It evaluates the expression
+// repeatedly from outside, because the Content-Security-Policy forbids the page to evaluate
+// strings.
 func (b *tab) shows(expression string) {
 	b.t.Helper()
 	late := time.After(15 * time.Second)
@@ -186,10 +187,11 @@ func TestPageOnSmallScreens(t *testing.T) {
 	}
 }
 
-// nameless lists the inputs and buttons without a label.
+// nameless is a JavaScript expression that lists the inputs and buttons without a label.
 const nameless = `Array.from(document.querySelectorAll("input, select, textarea, button")).filter((e) => !(e.labels?.length && e.labels[0].textContent.trim()) && !e.textContent.trim()).map((e) => e.outerHTML)`
 
-// leastContrast is the lowest contrast ratio of the texts of a page by WCAG 2.
+// leastContrast is a JavaScript expression for the lowest contrast ratio of the texts of a page, as
+// WCAG 2 defines it.
 const leastContrast = `(() => {
   const light = (c) => c.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const parse = (s) => s.match(/[\d.]+/g).map(Number);

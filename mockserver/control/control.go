@@ -66,8 +66,8 @@ func (s *server) journal() *journal.Journal { return s.mock.Journal() }
 // A semaphore limits the number of concurrent holders to the capacity of the channel.
 type semaphore chan struct{}
 
-// tryAcquire acquires the semaphore and reports true, or reports false at once if it is held by as
-// many as its capacity allows.
+// tryAcquire acquires the semaphore and reports true. If the semaphore already has as many holders
+// as its capacity allows, tryAcquire reports false at once.
 func (s semaphore) tryAcquire() bool {
 	select {
 	case s <- struct{}{}:
@@ -77,5 +77,5 @@ func (s semaphore) tryAcquire() bool {
 	}
 }
 
-// release ends what a successful tryAcquire began.
+// release releases the semaphore. It must be called once for each tryAcquire that reported true.
 func (s semaphore) release() { <-s }

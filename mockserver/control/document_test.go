@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// documented returns the validated document of the API.
+// documented returns the OpenAPI document of the control port, after validating it.
 func documented(t testing.TB) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// securityHeaders are set in every response. They tell browsers not to embed the page in another,
-// cache it, let other sites load it or guess its content type.
+// securityHeaders contains the headers that are set in every response. They tell browsers not to
+// embed the page in another, not to cache it, not to let other sites load it and not to guess its
+// content type.
 var securityHeaders = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
@@ -20,9 +21,10 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that refuses requests made by pages of other sites. Such a page
-// can make its own host name resolve to this address (DNS rebinding), which the Host header
-// reveals. It can also submit forms, which the Origin and Sec-Fetch-Site headers reveal.
+// guard returns a handler that refuses requests made by pages of other sites and passes all others
+// to inner. Such a page can make its own host name resolve to this address (DNS rebinding), which
+// the Host header reveals. It can also submit forms, which the Origin and Sec-Fetch-Site headers
+// reveal.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,8 +60,8 @@ func (s *server) isAllowedHost(hostport string) bool {
 	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin reports whether a request was not made by a page of another origin: it has no
-// Origin header, or that of this port.
+// isSameOrigin reports whether the request has no Origin header, or exactly one that names the
+// origin of this port. Otherwise, a page of another origin made the request.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {

@@ -15,7 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// evil returns hostile texts that a client of the mock could send.
+// evil returns hostile texts that a client of the mock could send, by name. Those that refer to
+// another server contain the URL canary.
 func evil(canary string) map[string]string {
 	return map[string]string{
 		"script":    `</pre></code></td></textarea></script><script>window.pwned=1</script>`,
@@ -124,7 +125,8 @@ func harmless(b *tab, what string, width int64) {
 	}
 }
 
-// sticksOut lists elements that are wider than the page; it is empty if there are none.
+// sticksOut is a JavaScript expression that lists the elements wider than the page. Its value is an
+// empty string if there are none.
 const sticksOut = `(() => {
   for (const d of document.querySelectorAll("details")) d.open = true;
   const wide = document.documentElement.clientWidth;

@@ -17,7 +17,8 @@ import (
 const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal. It responds with a page of the exchanges that match the
-// query or, if the client accepts NDJSON, with all of them.
+// query. If the client accepts NDJSON, it responds with all matching exchanges in that format, or
+// with as many as the query allows.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
 	if err != nil {
@@ -65,14 +66,14 @@ func accepts(r *http.Request, mediaType string) bool {
 // whole response.
 type deadlineWriter struct{ http.ResponseWriter }
 
-// Write sets the deadline and writes p.
+// Write sets the write deadline to writeTimeout from now and writes p.
 func (w deadlineWriter) Write(p []byte) (int, error) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	return w.ResponseWriter.Write(p)
 }
 
 // findExchange returns the exchange whose id is in the path of the request. The error is an
-// apiError with status 404 if the journal does not contain it.
+// apiError with status 404 if the id is invalid or the journal does not contain the exchange.
 func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil {
@@ -98,7 +99,8 @@ func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// clearJournal handles DELETE /v1/journal: it removes the exchanges of one test, or all.
+// clearJournal handles DELETE /v1/journal: it removes the exchanges of the test in the query, or
+// all exchanges if the query names no test.
 func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test")
 	if err != nil {
@@ -114,8 +116,9 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
 }
 
 // acquireLong admits a request that waits or listens. It returns a context that is done when the
-// client leaves or the port shuts down, and a function that the caller must call when the request
-// is served. The error has status 503 if maxLongRequests such requests are being served.
+// client leaves or the port shuts down, and a function that the caller must call after serving the
+// request. It returns an error with status 503 if maxLongRequests such requests are already being
+// served.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")

@@ -35,8 +35,8 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(assets, "*.html"))
 })
 
-// displayText returns at most the first maxShownBytes of raw for display: as text or, if that is
-// not valid UTF-8, in base64. It says how many bytes it left out.
+// displayText returns at most the first maxShownBytes of raw for display: as text or, if they are
+// not valid UTF-8, in base64. If bytes were left out, a note with their number follows.
 func displayText(raw journal.BodyBytes) string {
 	rest := ""
 	if len(raw) > maxShownBytes {
@@ -52,7 +52,7 @@ func displayText(raw journal.BodyBytes) string {
 	return string(raw) + rest
 }
 
-// A streamView is what a page shows of a stream.
+// A streamView is the data about a stream that an HTML page shows.
 type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
@@ -60,8 +60,8 @@ type streamView struct {
 	Endings []string            // the ways to end the stream
 }
 
-// newStreamView returns what a page shows of the stream with the given status, including its
-// latest events if the journal contains them.
+// newStreamView returns the data that a page shows about the stream with the given status. It
+// includes the latest events of the stream if the journal contains them.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -75,11 +75,11 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 // value.
 type filterField struct{ Name, Value string }
 
-// pageFilters lists the query parameters of the filter form.
+// pageFilters lists the query parameters that the inputs of the filter form set.
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
 
-// servePage handles GET /: the page shows the status of the mock, the open streams and the
-// journal.
+// servePage handles GET /: it responds with a page that shows the status of the mock, the open
+// streams and the journal.
 func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, pageFilters...)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns the latest exchanges that match a filter, at most maxRows of them and
-// the newest first, and the number of all that match.
+// newestExchanges returns the latest exchanges that match f, the newest first and at most maxRows
+// of them. It also returns the number of all matching exchanges.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)
@@ -123,7 +123,7 @@ func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	return all, total
 }
 
-// serveExchangePage handles GET /exchanges/{id}: the page shows one exchange.
+// serveExchangePage handles GET /exchanges/{id}: it responds with a page that shows one exchange.
 func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error
 	return renderPage(w, "exchange.html", view)
 }
 
-// renderPage responds with the page that the named template makes of view. If the template fails,
-// it writes nothing and returns the error.
+// renderPage responds with the HTML page that the named template produces from view. If the
+// template fails, renderPage writes nothing and returns the error.
 func renderPage(w http.ResponseWriter, name string, view any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {

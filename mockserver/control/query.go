@@ -12,7 +12,7 @@ import (
 )
 
 // parseQuery returns the query parameters of a request. It returns an error with status 400 if a
-// parameter is not among known, is repeated or has a value of more than 1024 bytes.
+// parameter is not listed in known, is repeated or has a value of more than 1024 bytes.
 func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -34,7 +34,7 @@ func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 }
 
 // testParam returns the value of the query parameter "test", or "" if it is absent. It returns an
-// error if there are other parameters.
+// error with status 400 if the query is invalid or has other parameters.
 func testParam(r *http.Request) (string, error) {
 	q, err := parseQuery(r, "test")
 	return q.Get("test"), err

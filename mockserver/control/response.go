@@ -86,9 +86,9 @@ func encodeJSON(v any) []byte {
 	return b.Bytes()
 }
 
-// requestMediaType returns the media type of the request body, or the first of known if the
-// request has no Content-Type. It returns an error with status 415 if the media type is not among
-// known.
+// requestMediaType returns the media type of the request body, or the first element of known if the
+// request has no Content-Type. It returns an error with status 415 if the media type is not listed
+// in known.
 func requestMediaType(r *http.Request, known ...string) (string, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == "" {
@@ -104,8 +104,8 @@ func requestMediaType(r *http.Request, known ...string) (string, error) {
 	return mediaType, nil
 }
 
-// readBody returns the request body. It returns an error with status 413 if the body is longer
-// than limit bytes, and with status 400 if it is incomplete.
+// readBody returns the request body. It returns an error with status 413 if the body is longer than
+// limit bytes, or with status 400 if the body cannot be read completely.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
@@ -121,9 +121,10 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// readJSON decodes the JSON body of a request into the value that into points to. It returns an
-// error with status 400 if the body is missing or invalid, in particular if it has unknown
-// members; the error quotes example as a valid body.
+// readJSON decodes the JSON body of a request into the value to which the pointer into points. It
+// returns an error with status 400 if the body is missing, is not valid JSON or has unknown
+// members; the error quotes example as a valid body. Other errors are those of requestMediaType and
+// readBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if _, err := requestMediaType(r, "application/json"); err != nil {
 		return err
@@ -141,8 +142,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 	return nil
 }
 
-// decodeStrict decodes one JSON value into the value that into points to. It returns an error if
-// the JSON is invalid, a member is unknown or has the wrong type, or anything follows the value.
+// decodeStrict decodes data, which must be a single JSON value, into the value to which the pointer
+// into points. It returns an error if the JSON is invalid, a member is unknown or has the wrong
+// type, or anything follows the value.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

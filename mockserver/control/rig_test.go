@@ -104,7 +104,8 @@ func (k *rig) do(method, target, body string, header ...string) reply {
 	return got
 }
 
-// hold validates a response against openapi.yaml, if it documents the request.
+// hold checks that the response got conforms to openapi.yaml, if openapi.yaml documents the
+// request.
 func (k *rig) hold(r *http.Request, got reply) {
 	k.t.Helper()
 	asked := r.Clone(r.Context())
@@ -142,7 +143,7 @@ func (k *rig) fits(schema *openapi3.Schema, v any, text string) {
 	}
 }
 
-// want is like do, but fails the test if the response has another status.
+// want is like do, but fails the test unless the response has the given status.
 func (k *rig) want(status int, method, target, body string, header ...string) reply {
 	k.t.Helper()
 	got := k.do(method, target, body, header...)

@@ -12,7 +12,8 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// An apiHandler handles a request, or returns the error to write as the response.
+// An apiHandler handles a request. If it returns an error, it has not responded, and the error is
+// sent as the response.
 type apiHandler func(w http.ResponseWriter, r *http.Request) error
 
 // A route is a path pattern with the handler for each method that the path allows.
@@ -60,8 +61,8 @@ func (s *server) pageRoutes() []route {
 	}
 }
 
-// newMux returns a handler that passes each request to its route and responds 404 if there is
-// none.
+// newMux returns a handler that passes each request to the route for its path, or responds with
+// status 404 if there is no such route.
 func (s *server) newMux() http.Handler {
 	mux := http.NewServeMux()
 	for _, at := range append(s.apiRoutes(), s.pageRoutes()...) {
@@ -73,8 +74,8 @@ func (s *server) newMux() http.Handler {
 	return mux
 }
 
-// ServeHTTP calls the handler for the method of the request, or responds 405 if there is none. It
-// sends the error that the handler returns.
+// ServeHTTP calls the handler for the method of the request and sends the error that the handler
+// may return. It responds with status 405 if the route does not allow the method.
 func (at route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {

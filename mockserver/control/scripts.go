@@ -16,15 +16,15 @@ type scriptProblem struct {
 	Text   string `json:"text"`
 }
 
-// maxProblems is how many problems of a script one response lists.
+// maxProblems is the maximum number of problems of a script that one response lists.
 const maxProblems = 100
 
 // scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
-// loadScripts parses the script in the body of a request. It returns its text, its rules and the
-// problems found. set is nil if the script has errors, which are then among the problems. err is
-// an error of the request itself.
+// loadScripts parses the script in the body of a request. It returns the text and the rules of the
+// script, and the errors and warnings found in it. If the script has errors, set is nil and err is
+// nil. The result err is set only if the request itself is invalid.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -45,8 +45,8 @@ func (s *server) loadScripts(
 	return text, set, found, nil
 }
 
-// checkScripts handles POST /v1/scripts/check: it returns the problems of a script without
-// setting it.
+// checkScripts handles POST /v1/scripts/check: it responds with the problems of the script in the
+// body. It does not set the script.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the script of a test, or the one that all tests
-// share. It changes nothing if the new script has errors.
+// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
+// test, the script that all tests share. It changes nothing if the new script has errors.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -111,9 +111,9 @@ type ruleInfo struct {
 // yamlMediaType is the media type of scripts in responses.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts: it responds with the rules of a test, or those that all
-// tests share. If the client accepts YAML, it responds with the text of the script that putScripts
-// set.
+// getScripts handles GET /v1/scripts: it responds with the rules of the test in the query or,
+// without a test, with those that all tests share. If the client accepts YAML, it responds with the
+// text of the script that putScripts set, or with status 404 if there is none.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ruleInfos returns the descriptions of the rules of a set, which may be nil.
+// ruleInfos returns descriptions of the rules in set. If set is nil, it returns an empty slice.
 func ruleInfos(set *script.RuleSet) []ruleInfo {
 	all := []ruleInfo{}
 	for _, r := range set.Rules() {
@@ -152,8 +152,9 @@ func ruleInfos(set *script.RuleSet) []ruleInfo {
 	return all
 }
 
-// isKnownTest reports whether the mock has settings of a test. Handlers that only read must ask
-// this first, because reading the settings of an unknown test would create them.
+// isKnownTest reports whether the mock has settings of a test, which it always has for "". Handlers
+// that only read must call this function first, because reading the settings of an unknown test
+// creates them.
 func (s *server) isKnownTest(test string) bool {
 	if test == "" {
 		return true
@@ -166,8 +167,8 @@ func (s *server) isKnownTest(test string) bool {
 	return false
 }
 
-// deleteScripts handles DELETE /v1/scripts: it removes the script of a test, or the one that all
-// tests share.
+// deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
+// without a test, the script that all tests share.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {

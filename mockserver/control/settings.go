@@ -14,7 +14,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// settingsJSON is the JSON form of mockserver.Settings, without scripts and recordings.
+// settingsJSON is the JSON form of mockserver.Settings, without scripts and recordings. A nil field
+// is a setting that is not set.
 type settingsJSON struct {
 	Seed   *uint64   `json:"seed,omitempty"`
 	Vary   *uint64   `json:"vary,omitempty"`
@@ -45,8 +46,8 @@ func toSettingsJSON(now mockserver.Settings) settingsJSON {
 	return to
 }
 
-// getSettings handles GET /v1/settings: it responds with the settings of a test, or those that all
-// tests share.
+// getSettings handles GET /v1/settings: it responds with the settings of the test in the query or,
+// without a test, with those that all tests share.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -60,8 +61,8 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putSettings handles PUT /v1/settings: it replaces all settings by those in the body. Scripts and
-// recordings stay.
+// putSettings handles PUT /v1/settings: it replaces the settings by those in the body, and removes
+// settings that the body does not contain. Scripts and recordings stay.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
@@ -74,9 +75,9 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-// changeSettings sets the settings in the body of a request. It applies them to what base returns
-// for the current settings. If one of them is invalid, it changes nothing and returns an error
-// with status 400.
+// changeSettings sets the settings that the body of a request contains. All other settings become
+// those that the function base returns for the current settings. If the body or one of its settings
+// is invalid, changeSettings changes nothing and returns an error with status 400.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, base func(mockserver.Settings) mockserver.Settings,
 ) error {
@@ -117,8 +118,8 @@ func (s *server) changeSettings(
 	return nil
 }
 
-// deleteSettings handles DELETE /v1/settings: it removes the settings of a test, or those that all
-// tests share. Scripts and recordings stay.
+// deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
+// without a test, those that all tests share. Scripts and recordings stay.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -135,9 +136,9 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// settingReaders maps the name of each setting to the function that parses its JSON value and
-// stores the result in to. The value null removes the setting. The function returns an error if
-// the value is invalid.
+// settingReaders maps the name of each setting to a function that parses its JSON value and stores
+// it in a Settings. The value null removes the setting. The function returns an error if the value
+// is invalid.
 var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
 	"seed": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Seed, text) },
 	"vary": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Vary, text) },
@@ -175,8 +176,8 @@ var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error
 // isNull reports whether text is the JSON value null.
 func isNull(text []byte) bool { return string(text) == "null" }
 
-// readSeed parses a JSON value as a seed and stores a pointer to it in *to; for null it stores
-// nil. It returns an error if the value is neither null nor a valid seed.
+// readSeed parses text as a JSON value and stores the result in *to: a pointer to the seed, or nil
+// for null. It returns an error if the value is neither null nor a valid seed.
 func readSeed(to **uint64, text []byte) error {
 	*to = nil
 	if isNull(text) {
@@ -187,12 +188,12 @@ func readSeed(to **uint64, text []byte) error {
 	return err
 }
 
-// maxFaults is how many faults the settings may contain.
+// maxFaults is the maximum number of faults in a list of faults that a request sets.
 const maxFaults = 32
 
 // parseFaults parses faults from JSON: a string in the syntax of [fault.Parse], or a list of such
-// strings and of objects as scripts contain them. It returns an error if the JSON has another form
-// or a fault is invalid.
+// strings and of objects in the form that scripts use. It returns an error if the JSON has another
+// form or a fault is invalid.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
@@ -244,7 +245,7 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 // A paceJSON is the JSON form of a pace, the same as in scripts.
 type paceJSON map[string]any
 
-// toPaceJSON returns a pace as JSON, with only those fields that p sets.
+// toPaceJSON returns the JSON form of the pace p. It contains only those fields that p sets.
 func toPaceJSON(p pace.Pace) paceJSON {
 	t := paceJSON{}
 	unset := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
@@ -287,8 +288,8 @@ func toJitterJSON(j pace.Jitter) map[string]any {
 	return m
 }
 
-// stepsJSON is the state of scripts as JSON: the current step of each scenario, by the name of the
-// scenario.
+// stepsJSON is the JSON form of the state of scripts. It maps the name of each scenario to the
+// current step.
 type stepsJSON struct {
 	Steps map[string]string `json:"steps"`
 }
@@ -300,7 +301,8 @@ const (
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state: it responds with the current steps of the scenarios in scripts.
+// getState handles GET /v1/state: it responds with the current step of each scenario in the scripts
+// of the test in the query or, without a test, in those that all tests share.
 func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -318,7 +320,7 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putState handles PUT /v1/state: it sets the current steps of the scenarios that the body names
-// and sets all others back to their first step.
+// and sets all other scenarios back to their first step.
 func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {

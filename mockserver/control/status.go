@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// statusJSON is the status of the mock in a response.
+// statusJSON is the JSON form of the status of the mock, as GET /v1/status and the HTML page show
+// it.
 type statusJSON struct {
 	Seed     uint64        `json:"seed"`
 	Clock    time.Time     `json:"clock"`
@@ -26,7 +27,8 @@ type dialectJSON struct {
 	Base string `json:"base"`
 }
 
-// journalJSON states how much the journal contains, and how many exchanges it has dropped.
+// journalJSON contains the number of exchanges in the journal, the approximate memory that they use
+// in bytes, and the number of exchanges that were dropped because of a limit.
 type journalJSON struct {
 	Exchanges int    `json:"exchanges"`
 	Bytes     int64  `json:"bytes"`
@@ -74,8 +76,8 @@ func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putClock handles PUT /v1/clock: it stops the clock at a time, moves it forward or lets it run
-// again.
+// putClock handles PUT /v1/clock: it stops the clock at a given time, stops it at a time later than
+// now by a given duration, or lets it run again.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -104,8 +106,9 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges
-// of a test or, without a test, everything.
+// resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges of
+// the test in the query or, without a test, resets the mock as a whole (see
+// [mockserver.Server.Reset]).
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// Limits of requests about streams: the bytes of an injected frame, and the greatest number of an
-// event.
+// Limits of requests about streams: the maximum size of an injected frame in bytes, and the maximum
+// number of an event.
 const (
 	maxFrame = maxBody // bytes of an injected frame
 	maxEvent = 1 << 30 // number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with the open streams of a test, or of all
-// tests.
+// listStreams handles GET /v1/streams: it responds with the open streams of the test in the query
+// or, without a test, with all open streams.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	return all
 }
 
-// findStream returns the open stream whose id is in the path of the request. The error has status
-// 404 if there is no such stream.
+// findStream returns the open stream whose id is in the path of the request. It returns an error
+// with status 404 if there is no such stream, or with status 400 if the request has a query.
 func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 	if _, err := parseQuery(r); err != nil {
 		return nil, err
@@ -62,8 +62,7 @@ func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOptionalJSON does what readJSON does, but leaves into unchanged and returns nil if the
-// request has no body.
+// readOptionalJSON is like readJSON, but does nothing and returns nil if the request has no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -72,7 +71,7 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 }
 
 // holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
-// names, or before the next event if it names none.
+// names, or before the next event if the body names none.
 func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -98,8 +97,8 @@ func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stepStream handles POST /v1/streams/{id}/next: it lets the next events of a held stream pass,
-// one if the body names no number.
+// stepStream handles POST /v1/streams/{id}/next: it lets as many further events of a held stream
+// pass as the body states, or one if the body states no number.
 func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release: it lets all events of a held stream pass.
+// releaseStream handles POST /v1/streams/{id}/release: it lets all events of a stream pass.
 func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -133,8 +132,8 @@ func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client
-// of a stream, between the frames of the run.
+// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
+// a stream, unchanged and between frames of the run.
 func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -234,9 +233,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the stream one has reached the given event, before which it is held, and then
-// ends it in the given way. It returns without doing so if the stream ends before or the port
-// shuts down.
+// endAt waits until the stream reaches the given event, before which the caller must have held it,
+// and then ends the stream in the given way. It returns without doing so if the stream ends before
+// that or the port shuts down.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -253,8 +252,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends a stream in the given way. If that is in the middle of a line, it sends the
-// beginning of a line first.
+// endNow ends a stream in the given way. For fault.Torn it first sends the beginning of a line, so
+// that the stream ends in the middle of a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

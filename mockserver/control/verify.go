@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// verifyCalls handles POST /v1/verify: it responds with those calls in the body that the mock did
-// not receive as expected.
+// verifyCalls handles POST /v1/verify: it compares the exchanges in the journal with the expected
+// calls in the body, and responds with the calls that the mock did not receive as expected.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test", "after")
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *statusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// toFilter returns the filter for the journal. It selects all exchanges if f is nil.
+// toFilter converts f to a filter of the journal. If f is nil, the filter selects all exchanges.
 func (f *filterJSON) toFilter() journal.Filter {
 	if f == nil {
 		return journal.Filter{}
@@ -94,7 +94,7 @@ func (f *filterJSON) toFilter() journal.Filter {
 }
 
 // waitForExchanges handles POST /v1/wait: it responds when the number of exchanges that match the
-// filter in the body has reached n, or when the timeout has passed.
+// filter in the body has reached the number in the body, or when the timeout has passed.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An ExchangeStart describes the beginning of an exchange. The journal keeps a reference to
-// the body of the request, so that the caller must not modify it.
+// An ExchangeStart describes the beginning of an exchange. The journal keeps a reference to the
+// body of the request, so the caller must not modify the body afterwards.
 type ExchangeStart struct {
 	Dialect string
 	Op      string // kind of the operation, such as "run" or "listen"; "": no operation matches the request
@@ -22,7 +22,7 @@ type ExchangeStart struct {
 // An EndReason is the reason why an exchange ended.
 type EndReason string
 
-// The reasons. Those caused by faults have the values of fault.StreamEnd.
+// The reasons why exchanges end. The reasons that faults cause have the values of fault.StreamEnd.
 const (
 	InProgress EndReason = ""         // the exchange has not ended
 	Complete   EndReason = "whole"    // the complete response was sent
@@ -35,10 +35,10 @@ const (
 	Shutdown   EndReason = "shutdown" // the server was shut down
 )
 
-// EndReasons lists all reasons except InProgress.
+// EndReasons lists all reasons except InProgress, which means that the exchange has not ended.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Miss names a rule of a script that did not match a request, and says why.
+// A Miss is a rule of a script that did not match a request, together with the reason.
 type Miss struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
@@ -75,9 +75,8 @@ func (e *Entry) SetTest(test string) {
 	}
 }
 
-// Parsed records what the server read from the request: op is the name of the operation in the
-// dialect's document, and event the decoded request. The violations in event become findings about
-// the client.
+// Parsed records the decoded request. The parameter op is the name of the operation in the
+// dialect's document. The violations in event become findings about the client.
 func (e *Entry) Parsed(op string, event *spec.Event) {
 	s := e.lock()
 	if s == nil {
@@ -88,8 +87,8 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	e.journal.waiters.wake()
 }
 
-// Matched records the name of the rule that matched the request, or "" if there is none, and why
-// the rules that were tried before did not match.
+// Matched records the name of the rule that matched the request, or "" if no rule did, and the
+// reasons why the rules that were tried before did not match.
 func (e *Entry) Matched(rule string, misses []Miss) {
 	s := e.lock()
 	if s == nil {
@@ -100,8 +99,8 @@ func (e *Entry) Matched(rule string, misses []Miss) {
 	e.journal.waiters.wake()
 }
 
-// HeadSent records the status and the header of the response. The times of later calls are
-// relative to this one.
+// HeadSent records the status and the header of the response, and the current time as the time when
+// they were sent. Later times of the exchange are recorded relative to it.
 func (e *Entry) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	s := e.lock()
@@ -115,8 +114,8 @@ func (e *Entry) HeadSent(status int, header http.Header) {
 	e.journal.waiters.wake()
 }
 
-// BytesSent records bytes of the body that were sent in one write, at the given time since
-// the head was sent. It copies data.
+// BytesSent records that data, a part of the body, was sent in one write. The parameter at is the
+// time since the head was sent. BytesSent copies data.
 func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
@@ -135,8 +134,8 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(note)
 }
 
-// FaultApplied records that the named fault changed the response, at the position given by the
-// bytes recorded so far.
+// FaultApplied records that the named fault changed the response, at the position after the bytes
+// that were recorded so far.
 func (e *Entry) FaultApplied(name string) {
 	s := e.lock()
 	if s == nil {
@@ -153,7 +152,7 @@ func (e *Entry) FaultApplied(name string) {
 	e.journal.publish(note)
 }
 
-// Close records that the exchange has ended, and why. The reason InProgress is recorded as
+// Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
 // Complete.
 func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
@@ -174,8 +173,9 @@ func (e *Entry) Close(reason EndReason) {
 	e.journal.waiters.wake()
 }
 
-// unlock unlocks s, the buffer that lock returned. If s has grown so much that the journal exceeds
-// its memory limit, it drops the oldest exchanges.
+// unlock unlocks s, the buffer that lock returned. If the growth of s makes the journal exceed its
+// memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
+// journal.
 func (e *Entry) unlock(s *entryBuffer) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown

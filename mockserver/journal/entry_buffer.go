@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of what is kept of one exchange, in addition to Config.Body. They bound its memory,
-// whatever the client or the server sends.
+// Limits on what is kept of one exchange, in addition to Config.Body. They bound the memory of an
+// exchange, whatever the client or the server sends.
 const (
 	maxPieces     = 4096 // writes that are kept; further ones are only counted
 	maxMisses     = 64
@@ -77,7 +77,7 @@ type piece struct {
 	size int
 }
 
-// A faultRecord is a fault that took effect, with its position in the response.
+// A faultRecord is a fault that changed the response, with the position of the change.
 type faultRecord struct {
 	name  string
 	piece int           // number of preceding writes
@@ -119,8 +119,8 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	return e
 }
 
-// begin sets the request that starts the exchange, with secrets redacted and at most maxBody bytes
-// of its body. names tells which headers and query parameters are secret.
+// begin stores the request that starts the exchange, with secrets redacted and at most maxBody
+// bytes of the body. The parameter names determines which headers and query parameters are secret.
 func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
@@ -141,8 +141,8 @@ func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
 }
 
-// reset clears the buffer for reuse. It keeps the memory of its slices, but of each only up to
-// maxIdleBytes.
+// reset clears the buffer for reuse. It keeps some slices, so that their memory can be reused, but
+// not those for the response that have grown to more than maxIdleBytes.
 func (s *entryBuffer) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -167,7 +167,8 @@ func (s *entryBuffer) reset() {
 	s.sentBytes, s.pieces, s.header, s.secrets = buf, pieces, head, secrets
 }
 
-// bufferOverhead is the approximate size of an entryBuffer and its Entry in bytes.
+// bufferOverhead is the approximate size in bytes of an entryBuffer and its Entry, without the data
+// to which they point.
 const bufferOverhead = 768
 
 // memorySize returns the approximate memory of the buffer in bytes.
@@ -184,7 +185,7 @@ func headerSize(h spec.Header) (n int64) {
 }
 
 // setParsed copies what the journal needs of event, the decoded request of the operation op. It
-// does not retain event, which may hold much more memory.
+// does not retain event, which may hold much more memory. A nil event is ignored.
 func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
@@ -211,8 +212,8 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records the rule that matched, or "", and why the others did not. It keeps at most
-// maxMisses reasons.
+// setMatch records the name of the rule that matched, or "" if no rule did, and the reasons why
+// others did not match. It keeps at most maxMisses reasons.
 func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
@@ -222,8 +223,8 @@ func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	}
 }
 
-// setHead records the status and the header of the response, which were sent at the time now, with
-// secrets redacted.
+// setHead records the status and the header of the response, with secrets redacted. The parameter
+// names determines which header fields are secret; now is the time when the head was sent.
 func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header, now time.Time) {
 	s.status, s.headTime = status, now
 	s.header = s.header[:0]
@@ -259,7 +260,7 @@ func (s *entryBuffer) addPiece(at time.Duration, data []byte, maxBody int) {
 	}
 }
 
-// close sets the end of the exchange and redacts the response body.
+// close records why and when the exchange ended, and redacts the response body.
 func (s *entryBuffer) close(reason EndReason, now time.Time) {
 	s.endReason, s.endedAfter = reason, s.elapsed(now)
 	s.redactor.Mask(s.sentBytes) // only now, because a secret may be spread over several writes
@@ -267,8 +268,8 @@ func (s *entryBuffer) close(reason EndReason, now time.Time) {
 	s.secrets, s.redactor = s.secrets[:0], nil
 }
 
-// elapsed returns the time since the head was sent or, before that, since the request was
-// received.
+// elapsed returns the time from the sending of the head until now. If the head has not been sent,
+// it returns the time from the receipt of the request until now.
 func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 	if !s.headTime.IsZero() {
 		return now.Sub(s.headTime)
@@ -279,7 +280,8 @@ func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 // redact returns text with the secrets of the exchange replaced by a placeholder.
 func (s *entryBuffer) redact(text string) string { return s.redactor.Shortened(text) }
 
-// truncate returns text, cut to maxText bytes.
+// truncate returns text unchanged if it has at most maxText bytes. Otherwise it returns the first
+// maxText bytes, followed by an ellipsis.
 func truncate(text string) string {
 	if len(text) > maxText {
 		return text[:maxText] + "…"

@@ -12,7 +12,7 @@ import (
 )
 
 // Expect holds what is expected of clients, as read from a file (`mock --expect FILE`). The zero
-// value expects only that clients violate no requirement.
+// value expects no particular calls, only that clients do not cause findings.
 type Expect struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
@@ -43,7 +43,8 @@ type Expectation struct {
 const maxExpectBytes = 1 << 20
 
 // LoadExpect reads expectations in YAML or JSON from r. Unknown fields and invalid values are
-// errors. An error begins with name, the name of the file, and the line if it is known.
+// errors. An error begins with name, which is the name of the file, and with the line if that is
+// known.
 func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectBytes+1))
 	if err != nil {
@@ -67,8 +68,8 @@ func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	return x, nil
 }
 
-// yamlErrorText returns the message of e. If e is about an unknown field, it adds the names of the
-// known fields.
+// yamlErrorText returns the message of e. If e reports an unknown field, the names of the known
+// fields follow.
 func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
@@ -122,8 +123,8 @@ func (x Expectation) filter() Filter {
 	}
 }
 
-// countRange returns the bounds of the expected number of exchanges. A maximum of -1 means
-// unlimited.
+// countRange returns the minimum and the maximum of the expected number of exchanges. A maximum of
+// -1 means that there is no maximum.
 func (x Expectation) countRange() (minimum, maximum int) {
 	if x.Exactly != nil {
 		return *x.Exactly, *x.Exactly
@@ -152,7 +153,8 @@ func (x Expectation) countText() string {
 	return fmt.Sprintf("%d to %d", minimum, maximum)
 }
 
-// String returns the name and the filter values of the expectation.
+// String returns the name and the filter values of the expectation, or "any request" if it has
+// neither.
 func (x Expectation) String() string {
 	var parts []string
 	for _, p := range [][2]string{

@@ -24,10 +24,10 @@ type Note struct {
 	Raw     BodyBytes     // sent: the beginning of the written bytes
 }
 
-// A NoteKind says which change of the journal a note reports.
+// A NoteKind is the kind of change that a note reports.
 type NoteKind string
 
-// The kinds of notes. Each comment of a field of Note names the kinds that set the field.
+// The kinds of notes. The comments in Note state which fields the notes of each kind have.
 const (
 	NoteOpened  NoteKind = "opened"
 	NoteHead    NoteKind = "head"
@@ -38,8 +38,8 @@ const (
 	NoteDropped NoteKind = "dropped" // N notes were lost because the subscriber was too slow
 )
 
-// Limits of notes: how many bytes of a write a note contains, and how many notes wait for a slow
-// subscriber before further ones are lost.
+// Limits of notes: the maximum number of bytes of a write that a note contains, and the maximum
+// number of notes that wait for a slow subscriber before further ones are lost.
 const (
 	maxNoteBytes   = 4096
 	maxQueuedNotes = 256
@@ -70,15 +70,15 @@ type feed struct {
 }
 
 // A noteSubscriber delivers notes to one subscriber through a channel. It counts the notes that
-// were lost since the last one that the channel took.
+// were lost since a note was last put into the channel.
 type noteSubscriber struct {
 	notes     chan Note
 	lostNotes int
 }
 
-// Subscribe returns a channel that receives a note for each change of the journal; it is closed
-// when ctx is done. A receiver that is too slow loses notes. It then receives a note of the kind
-// NoteDropped, which says how many were lost, before the next note.
+// Subscribe returns a channel that receives a note for each change of the journal. The channel is
+// closed when ctx is done. A receiver that is too slow loses notes. It then receives a note of the
+// kind NoteDropped, with the number of lost notes, before the next note.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
 	l := &noteSubscriber{notes: make(chan Note, maxQueuedNotes)}
 	j.feed.mu.Lock()
@@ -125,15 +125,16 @@ func (l *noteSubscriber) deliver(n Note) {
 	}
 }
 
-// waiters holds the channels of the goroutines that wait for changes other than sent bytes.
+// waiters holds one channel for each goroutine that waits for changes of exchanges. Sent bytes do
+// not count as changes.
 type waiters struct {
 	count    atomic.Int32
 	mu       sync.Mutex
 	channels []chan struct{}
 }
 
-// add returns a new channel that receives a value after each change. The caller must remove the
-// channel when it stops waiting.
+// add registers and returns a new channel that receives a value after each change. The caller must
+// pass the channel to remove when it stops waiting.
 func (w *waiters) add() chan struct{} {
 	changed := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -143,7 +144,7 @@ func (w *waiters) add() chan struct{} {
 	return changed
 }
 
-// remove removes a channel that add returned.
+// remove unregisters a channel that add returned. No more values are sent to it.
 func (w *waiters) remove(changed chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +152,8 @@ func (w *waiters) remove(changed chan struct{}) {
 	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == changed })
 }
 
-// wake sends a value to each channel that has not received one since its goroutine last read it.
+// wake sends a value to each registered channel. It skips a channel that still holds a value,
+// because the goroutine that waits for it has not run since the last change.
 func (w *waiters) wake() {
 	if w.count.Load() == 0 {
 		return

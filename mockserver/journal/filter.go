@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Filter selects exchanges that match all of its non-zero fields. Offset and Limit select
-// a page of these.
+// A Filter selects the exchanges that match all of its non-zero fields. Offset and Limit select a
+// page of the matching exchanges.
 type Filter struct {
 	Dialect  string // name of a dialect or of a family
 	Op       string // kind of the operation ("run") or its name in the document ("POST /runs")
@@ -67,7 +67,7 @@ func isValidStatus(s string) bool {
 	return err == nil || strings.EqualFold(s[1:], "XX")
 }
 
-// joinStrings returns the strings in all as one, separated by commas.
+// joinStrings returns the elements of a slice as one string, separated by commas.
 func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
@@ -76,9 +76,9 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// mismatches returns a text for each field of the filter that the exchange s does not match, such
-// as "status was 404"; nil means that it matches. It does not consider the field Finding. The
-// caller must hold the lock of s.
+// mismatches returns a text such as "status was 404" for each field of the filter that the exchange
+// s does not match, or nil if s matches the filter. It does not consider the fields Finding, Offset
+// and Limit. The caller must hold the lock of s.
 func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {
@@ -131,8 +131,8 @@ func orNone(seen string) string {
 	return seen
 }
 
-// selectEntries returns references to the exchanges that match a filter, sorted by id. It ignores
-// Offset and Limit.
+// selectEntries returns references to the exchanges that match f, sorted by id. It ignores the
+// fields Offset and Limit of f.
 func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	refs := j.entryRefs()
 	var seen *history
@@ -157,8 +157,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns those exchanges that match a filter, oldest first: a page of them, which Offset and
-// Limit of the filter select, and their total number.
+// List returns the exchanges that match f, oldest first. The result page contains only those that
+// the fields Offset and Limit of f select, and total is the number of all matching exchanges.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	total = len(all)
@@ -176,8 +176,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, total
 }
 
-// record returns a snapshot of an exchange with its findings; seen gives access to the exchanges
-// before it. ok is false if the exchange was dropped.
+// record returns a snapshot of the exchange r with its findings. The parameter seen gives access to
+// the exchanges before r. The result ok is false if r was dropped from the journal.
 func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
@@ -188,7 +188,8 @@ func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	return record, true
 }
 
-// Get returns the exchange with the given id. ok is false if the journal does not contain it.
+// Get returns the exchange with the given id. The result ok is false if the journal does not
+// contain it.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
 	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int {
@@ -206,8 +207,8 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i], j.newHistory(refs))
 }
 
-// Export writes the exchanges that match a filter to w as JSON Lines, oldest first. It stops at
-// the first error of w and returns it.
+// Export writes the exchanges that match f to w as JSON Lines, oldest first. It stops at the first
+// error from writing to w and returns that error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	seen := j.newHistory(nil)
 	all := j.selectEntries(f)
@@ -231,8 +232,8 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 	return nil
 }
 
-// Wait blocks until at least n exchanges match a filter. If ctx is done before, it returns an
-// error with the number of those that match.
+// Wait blocks until at least n exchanges match f. If ctx is done before that, it returns an error
+// with the number of matching exchanges.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
 	changed := j.waiters.add()
 	defer j.waiters.remove(changed)

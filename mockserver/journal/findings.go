@@ -20,7 +20,7 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// The kinds of findings: each is a mistake of a client.
+// The kinds of findings. Each kind is a mistake that a client can make.
 const (
 	FindingDocument   = "client.document"    // the request violates the dialect's document
 	FindingRoute      = "client.route"       // no operation has this method and path
@@ -31,7 +31,8 @@ const (
 	FindingInterrupt  = "client.resume"      // the answer to an interrupt that was never sent
 )
 
-// findingKinds lists the kinds of findings with the titles of the checks in an [Outcome].
+// findingKinds lists the kinds of findings, with the titles of the corresponding checks in an
+// [Outcome].
 var findingKinds = []struct{ id, title string }{
 	{FindingDocument, "requests conform to the document"},
 	{FindingRoute, "requests use the methods and paths of operations"},
@@ -42,14 +43,15 @@ var findingKinds = []struct{ id, title string }{
 	{FindingInterrupt, "answers refer to interrupts that were sent"},
 }
 
-// refusalStatuses lists the status codes of refusals that mean a mistake of the client, unless a
-// script or a fault made the mock refuse the request.
+// refusalStatuses lists the status codes with which the mock refuses a request because the client
+// made a mistake. A script or a fault can also make the mock respond with one of them; this is not
+// a mistake of the client.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// A LocatedFinding is a finding together with the exchange whose request it is about.
+// A LocatedFinding is a finding together with the exchange to whose request it refers.
 type LocatedFinding struct {
 	ID      uint64 `json:"id"`
 	Dialect string `json:"dialect"`
@@ -58,9 +60,9 @@ type LocatedFinding struct {
 	Finding
 }
 
-// Judge returns the findings about the exchanges that match a filter, in the order of the
-// exchanges. Findings about exchanges that were dropped from the journal come first. It ignores
-// Offset and Limit.
+// Judge returns the findings about the exchanges that match f, in the order of the exchanges.
+// Findings about exchanges that were dropped from the journal come first. The fields Offset and
+// Limit of f are ignored.
 func (j *Journal) Judge(f Filter) []LocatedFinding {
 	f.Offset, f.Limit = 0, 0
 	all := j.keptFindings(f)
@@ -80,8 +82,8 @@ func (j *Journal) Judge(f Filter) []LocatedFinding {
 	return all
 }
 
-// findingLocation returns a LocatedFinding that names the exchange s; the caller fills in the
-// finding. The caller must hold the lock of s.
+// findingLocation returns a LocatedFinding that names the exchange s but has no finding yet. The
+// caller must hold the lock of s.
 func (s *entryBuffer) findingLocation() LocatedFinding {
 	return LocatedFinding{ID: s.id, Dialect: s.dialect, Test: s.test, Request: s.method + " " + s.target}
 }
@@ -119,16 +121,16 @@ func (s *entryBuffer) ownFindings() (all []Finding) {
 	return all
 }
 
-// isUnmatched reports whether no rule of the script matches the request although it is valid and
-// needs a rule. Requests that start a run need one if there are rules; others need one only if the
-// mock is strict, in which case the status is 501.
+// isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
+// matches it. A request that starts a run needs a rule if rules were tried. A request also counts
+// as unmatched if its status is 501, with which a strict mock refuses it.
 func (s *entryBuffer) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// nearestMiss returns the first of the misses as the end of an error message, or "" if there are
-// none.
+// nearestMiss returns the first of the misses as text for the end of an error message, or "" if
+// misses is empty.
 func nearestMiss(misses []Miss) string {
 	if len(misses) == 0 {
 		return ""
@@ -155,8 +157,8 @@ func requirementLevel(name, requirement string) spec.Level {
 	return spec.Must
 }
 
-// A history gives access to the exchanges before another one, for findings that depend on what the
-// server sent earlier.
+// A history gives access to the exchanges in the journal. It is used to find mistakes that depend
+// on what the server sent in earlier exchanges.
 type history struct {
 	journal *Journal
 	refs    []entryRef
@@ -166,9 +168,9 @@ type history struct {
 // exchanges that are in the journal when it first needs them.
 func (j *Journal) newHistory(refs []entryRef) *history { return &history{j, refs} }
 
-// findings returns the findings about an exchange. Its first call stores those that depend on
-// earlier exchanges, because these may be dropped before the next call. It returns nil if the
-// exchange itself was dropped.
+// findings returns the findings about the exchange r, or nil if r was dropped from the journal.
+// Findings that depend on earlier exchanges are stored as soon as they can be determined, because
+// the earlier exchanges may be dropped before the next call.
 func (p *history) findings(r entryRef) []Finding {
 	if !r.lock() {
 		return nil
@@ -210,8 +212,8 @@ type references struct {
 }
 
 // findUnsent returns a finding for each id in refs that does not occur in an earlier response of
-// the same dialect. It returns nil if one of these responses is not completely in the journal,
-// because the id may be in the missing part.
+// the same dialect. It returns nil if one of the earlier responses is not completely in the
+// journal, because the id may be in the missing part.
 func (p *history) findUnsent(refs references) (all []Finding) {
 	if p.refs == nil {
 		p.refs = p.journal.entryRefs()
@@ -261,8 +263,8 @@ func (p *history) findUnsent(refs references) (all []Finding) {
 	return all
 }
 
-// sentCursor reports whether the client can have got the cursor from buf, a response body: whether
-// an event has it as its id, or it occurs as a JSON string.
+// sentCursor reports whether buf, a response body, contains the cursor, either as the id of an
+// event or as a JSON string.
 func (p *history) sentCursor(buf []byte, cursor string) bool {
 	for line := range bytes.FieldsFuncSeq(buf, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		id, ok := bytes.CutPrefix(line, []byte("id:"))
@@ -280,8 +282,8 @@ func (p *history) sentCursor(buf []byte, cursor string) bool {
 	return bytes.Contains(buf, jsonString(cursor))
 }
 
-// minMentionLength is the number of bytes from which on an id is so long that it hardly occurs in
-// a response by chance; see mentions.
+// minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
+// by chance; see mentions.
 const minMentionLength = 6
 
 // mentions reports whether buf, a response body, contains an id. A short id must occur as a
@@ -314,11 +316,11 @@ func cursorRequirement(refs references) string {
 	return ""
 }
 
-// maxKeptFindings is how many findings a journal keeps about exchanges that were dropped.
+// maxKeptFindings is the maximum number of findings about dropped exchanges that a journal keeps.
 const maxKeptFindings = 200
 
-// keepFindings stores the findings about the exchange s, which is about to be dropped. The caller
-// must hold the locks of the journal and of s.
+// keepFindings stores the findings about the exchange s, which is about to be dropped. At most
+// maxKeptFindings are stored in total. The caller must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *entryBuffer) {
 	all := append(s.ownFindings(), s.historyFindings...)
 	if len(all) == 0 {
@@ -333,9 +335,9 @@ func (j *Journal) keepFindings(s *entryBuffer) {
 	}
 }
 
-// keptFindings returns the stored findings about dropped exchanges that match a filter. Of its
-// fields it considers only Dialect, Test, Finding and After, because the others are unknown for
-// dropped exchanges.
+// keptFindings returns the stored findings about dropped exchanges that match f. Only the fields
+// Dialect, Test, Finding and After of f are considered, because the journal does not know more
+// about dropped exchanges.
 func (j *Journal) keptFindings(f Filter) (all []LocatedFinding) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// parseRequest returns the dialect and the request as it parses it.
+// parseRequest returns the named dialect, and the request r as this dialect decodes it.
 func parseRequest(t *testing.T, name string, r spec.Request) (*dialect.Dialect, *spec.Event) {
 	t.Helper()
 	d, err := dialect.Open(name)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// A Config sets the limits of a journal. A zero field means its default.
+// A Config sets the limits of a journal and how it treats secrets and cursors. A zero field has the
+// default value that its comment names.
 type Config struct {
 	Entries int   // maximum number of exchanges; 1000
 	Bytes   int64 // maximum memory of all exchanges together; 64 MiB
@@ -26,7 +27,8 @@ type Config struct {
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 
-// Values of the fields of Config that are 0: exchanges, and bytes of memory and of each body.
+// Default values of the fields of Config: the number of exchanges, the bytes of memory, and the
+// bytes that are kept of each body.
 const (
 	defaultEntries = 1000
 	defaultBytes   = 64 << 20
@@ -50,7 +52,7 @@ type Journal struct {
 	freeBuffers []*entryBuffer   // buffers for reuse
 }
 
-// New returns an empty journal.
+// New returns an empty journal with the configuration cfg.
 func New(cfg Config) *Journal {
 	cfg.Entries = cmp.Or(max(cfg.Entries, 0), defaultEntries)
 	cfg.Bytes = cmp.Or(max(cfg.Bytes, 0), defaultBytes)
@@ -74,14 +76,14 @@ func (j *Journal) Reset(test string) {
 	j.publish(Note{Kind: NoteReset, Test: test})
 }
 
-// Clear removes all exchanges.
+// Clear removes all exchanges, including those in progress.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
 	j.publish(Note{Kind: NoteReset})
 }
 
-// dropTests removes the exchanges and the stored findings of the tests for whose ids match returns
-// true.
+// dropTests removes the exchanges and the stored findings of some tests. The function match is
+// called with the id of a test and reports whether the test is one of them.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -97,9 +99,9 @@ func (j *Journal) dropTests(match func(test string) bool) {
 	})
 }
 
-// recycle clears the buffer s for reuse by another exchange. If the exchange of s is in progress,
-// the calls of its Entry have no effect from then on. The caller must hold the locks of the
-// journal and of s.
+// recycle clears the buffer s for reuse by another exchange. If the exchange in s is still in
+// progress, its Entry has no effect from then on. The caller must hold the locks of the journal and
+// of s.
 func (j *Journal) recycle(s *entryBuffer) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()
@@ -140,8 +142,8 @@ type entryRef struct {
 	id     uint64
 }
 
-// lock reports whether the buffer still holds the exchange. If so, the lock of the buffer is held
-// and the caller must release it.
+// lock locks the buffer and reports true if the buffer still holds the exchange; the caller must
+// then unlock the buffer. Otherwise lock reports false and does not hold the lock.
 func (r entryRef) lock() bool {
 	r.buffer.mu.Lock()
 	if r.buffer.id == r.id {

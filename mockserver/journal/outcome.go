@@ -23,15 +23,16 @@ type Outcome struct {
 	Failures  []Failure        `json:"failures"`
 }
 
-// A DialectOutcome is the part of an Outcome about the requests of one dialect. That with an empty
-// name is about the expected calls and the requests that belong to no dialect.
+// A DialectOutcome is the part of an Outcome for the requests of one dialect. The one with an empty
+// name is for the expected calls and for requests that belong to no dialect.
 type DialectOutcome struct {
 	Dialect      string                `json:"dialect"`
 	Requirements []ViolatedRequirement `json:"requirements"`
 	Checks       []CheckResult         `json:"checks"`
 }
 
-// A ViolatedRequirement is a requirement that a client violated.
+// A ViolatedRequirement is a requirement that a client violated, with the verdict and the ids of
+// the checks that found the violation.
 type ViolatedRequirement struct {
 	ID      string       `json:"id"`
 	Level   spec.Level   `json:"level"`
@@ -69,8 +70,8 @@ const (
 	ExitNoRequests = 3
 )
 
-// Conclude judges the exchanges in j that match the filter: it returns the findings about them,
-// and which of the expected calls were received.
+// Conclude judges the exchanges in j that match f. The result contains the findings about them, a
+// check for each expected call, the verdict and the exit code.
 func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []DialectOutcome{}, Forgotten: j.Forgotten()}
 	exchanges := map[string]int{} // by dialect
@@ -107,8 +108,8 @@ func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 }
 
 // dialectOutcome returns the outcome for the named dialect, with one check for each kind of
-// finding. exchanges is the number of its exchanges; of found it uses the findings about this
-// dialect.
+// finding. The parameter exchanges is the number of exchanges of the dialect. Findings in found
+// about other dialects are ignored.
 func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectOutcome {
 	t := DialectOutcome{Dialect: name, Requirements: []ViolatedRequirement{}, Checks: []CheckResult{}}
 	for _, kind := range findingKinds {
@@ -143,8 +144,8 @@ func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectO
 	return t
 }
 
-// callChecks returns the result of a check for each expected call. It fails if failures has an
-// entry for the call.
+// callChecks returns one check result for each expected call. The verdict is failed if failures
+// contains an entry for the call, and passed otherwise.
 func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	for i, call := range x.Calls {
 		c := CheckResult{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.countText(), Level: spec.Must,
@@ -181,7 +182,8 @@ func (o *Outcome) conclude(found int) {
 	}
 }
 
-// WriteJSON writes the outcome to w as one line of JSON. It returns the error of w.
+// WriteJSON writes the outcome to w as one line of JSON. It returns any error from encoding the
+// outcome or from writing to w.
 func (o Outcome) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
@@ -190,8 +192,8 @@ func (o Outcome) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text returns the outcome as text: a line for each finding, and one with the verdict and
-// the number of exchanges.
+// Text returns the outcome as text: a line for each finding and, at the end, a line with the
+// verdict and the number of exchanges.
 func (o Outcome) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {

@@ -48,13 +48,15 @@ type RecordedRequest struct {
 	Bytes  int           `json:"bytes"` // size of the complete body, of which Body may be a part
 }
 
-// A HeaderField is a header field.
+// A HeaderField is one field of a recorded header. A header with a repeated name has one
+// HeaderField for each value.
 type HeaderField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// A SentPiece is a frame of a stream, or the part of one that was sent by one write.
+// A SentPiece is a frame or comment of a stream, or the part of one that was sent by one write. If
+// the body is not an event stream, a SentPiece is one write.
 type SentPiece struct {
 	N     int       `json:"n"`     // number of the frame, from 0; -1: a comment
 	AtMS  float64   `json:"at_ms"` // time since the head was sent
@@ -62,7 +64,7 @@ type SentPiece struct {
 	Raw   BodyBytes `json:"raw"` // nil: the bytes were not kept
 }
 
-// An AppliedFault is a fault that took effect.
+// An AppliedFault is a fault that changed the response, with the position of the change.
 type AppliedFault struct {
 	Name string  `json:"name"`
 	N    int     `json:"n"`     // number of frames begun before
@@ -78,7 +80,7 @@ type EndRecord struct {
 }
 
 // BodyBytes is a part of a body. In JSON it is a string or, if it is not valid UTF-8, an object
-// {"base64": …}.
+// {"base64": …}; nil is encoded as null.
 type BodyBytes []byte
 
 // MarshalJSON implements json.Marshaler.
@@ -101,11 +103,11 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// milliseconds returns d in milliseconds, with a resolution of a microsecond.
+// milliseconds returns d as a number of milliseconds, with a resolution of a microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// toRecord returns a record of the exchange without its findings. The caller must hold the
-// lock of s.
+// toRecord returns a record of the exchange s without its findings. The caller must hold the lock
+// of s.
 func (s *entryBuffer) toRecord() Record {
 	r := Record{
 		ID: s.id, Test: s.test, Seed: s.seed, Dialect: s.dialect, Op: s.op, Operation: s.operation, Time: s.mockTime,
@@ -138,9 +140,9 @@ func (s *entryBuffer) toRecord() Record {
 	return r
 }
 
-// splitEvents sets r.Events to the frames of the response body, or to its writes if it is not an
-// event stream. begun[i] is how many of these began before write i; the last element is their
-// total number.
+// splitEvents sets r.Events to the frames of the response body or, if the body is not an event
+// stream, to its writes. The element begun[i] is the number of frames or writes that began before
+// write i; the last element of begun is their total number.
 func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
@@ -173,7 +175,8 @@ func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 }
 
 // newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the given time.
-// raw is the part of these bytes that was kept; if it is empty, Raw is nil.
+// The parameter raw is the part of these bytes that was kept. If raw is empty, the field Raw is
+// nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {
@@ -182,8 +185,8 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameScanner finds the ends of frames in a stream that is given piece by piece. Lines may end
-// with LF, CR or CRLF.
+// A frameScanner finds the ends of frames in a stream whose bytes it receives piece by piece. Lines
+// may end with LF, CR or CRLF.
 type frameScanner struct {
 	frame        int  // number of the latest frame
 	atStart      bool // the next byte begins a frame or comment
@@ -192,12 +195,12 @@ type frameScanner struct {
 	lastWasCR    bool // the previous byte was CR
 }
 
-// count returns how many frames have begun so far, comments not included.
+// count returns the number of frames that have begun so far, not counting comments.
 func (c *frameScanner) count() int { return c.frame + 1 }
 
-// next splits data, the next bytes of the stream, at the end of the current frame. size is how
-// many of the bytes belong to the current frame, and n the number of that frame, or -1 if it is a
-// comment.
+// next consumes bytes from the beginning of data, which must not be empty, up to the end of the
+// current frame or of data. The result size is the number of bytes consumed, and n is the number of
+// the frame to which they belong, or -1 if they belong to a comment.
 func (c *frameScanner) next(data []byte) (n, size int) {
 	i := 0
 	if c.atStart && c.lastWasCR && data[0] == '\n' { // second byte of a CRLF that was split over two pieces

@@ -21,8 +21,8 @@ type secretNames struct {
 	redactors map[string]*redact.Redactor
 }
 
-// maxRedactors is how many redactors a secretNames caches. When there are as many, it empties the
-// cache.
+// maxRedactors is the maximum number of redactors in the cache of a secretNames. When the cache is
+// full, it is emptied.
 const maxRedactors = 64
 
 // isSecret reports whether the value of the header or query parameter with this name must be
@@ -74,8 +74,8 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h with the values of secret headers replaced by a placeholder,
-// and secrets in the URLs of Referer and Location as well.
+// redactHeader returns a copy of h in which the values of secret headers are replaced by a
+// placeholder. Secrets in the URLs of Referer and Location are replaced too.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	return out
 }
 
-// redactURL returns a URL with its user information and the values of its secret query parameters
-// replaced by a placeholder.
+// redactURL returns a URL in which a placeholder replaces the user information and the values of
+// secret query parameters.
 func (n *secretNames) redactURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		u.User = url.User(redact.Placeholder)

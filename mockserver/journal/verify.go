@@ -16,9 +16,10 @@ type Failure struct {
 	Message string `json:"message"` // what was expected, and the exchanges received instead
 }
 
-// Verify compares the exchanges that match the filter f with the calls that x expects. It returns
-// a failure for each call that was received too rarely, too often or in the wrong order; the
-// result is never nil.
+// Verify compares the exchanges that match f with the calls that x expects. It returns a failure
+// for each call that was received too rarely, too often or in the wrong order. If exchanges were
+// dropped from the journal, each call with a maximum fails too, because the dropped exchanges may
+// match. The result is never nil.
 func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
 	failures = []Failure{}
 	f.Offset, f.Limit = 0, 0
@@ -57,8 +58,8 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries divides entries by a filter: seen are the exchanges that match it, and near the
-// others, those with the fewest mismatches first.
+// matchEntries divides entries by a filter. The exchanges that match it are returned in seen, and
+// all others in near, those with the fewest mismatches first.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -89,12 +90,13 @@ func describeResponse(s *entryBuffer) string {
 	return fmt.Sprintf("%d, %s", s.status, s.endReason)
 }
 
-// maxShown is how many matching exchanges, and how many others, the message of a Failure lists.
+// maxShown is the maximum number of matching exchanges that the message of a Failure lists. It is
+// also the maximum number of other exchanges in the message.
 const maxShown = 3
 
 // describeSeen returns the end of a Failure's message. It lists exchanges that matched (seen) and
-// exchanges that nearly matched (near). all is the number of exchanges that were considered, and
-// lost that of exchanges that were dropped from the journal.
+// exchanges that nearly matched (near). The parameter all is the number of exchanges that were
+// considered, and lost is the number of exchanges that were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	for i, g := range seen {
@@ -118,8 +120,8 @@ func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	return b.String()
 }
 
-// separator returns what to write before item i of a list: first for item 0, and other for the
-// rest.
+// separator returns the text to write before item i of a list: first if i is 0, and other
+// otherwise.
 func separator(i int, first, other string) string {
 	if i == 0 {
 		return first

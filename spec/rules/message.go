@@ -261,11 +261,16 @@ var MessageIDsUnique = &spec.Check{
 	Doc:   "the id of a message that has ended is not used again",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
-		if isMessageStatus(e) && e.Message != "" {
-			b := states.byID[e.Message]
-			p.Judge(e, b == nil || !b.ended, "%s reuses the id %q of an ended message; expected a new id",
-				displayName(e), e.Message)
+		if !isMessageStatus(e) || e.Message == "" {
+			return
 		}
+		b := states.byID[e.Message]
+		isNew := b == nil || !b.ended
+		if !isNew && e.Kind.Phase() == "end" {
+			p.Judge(e, false, "%s repeats the end of message %q; expected one end per message", displayName(e), e.Message)
+			return
+		}
+		p.Judge(e, isNew, "%s reuses the id %q of an ended message; expected a new id", displayName(e), e.Message)
 	}),
 }
 

@@ -307,7 +307,7 @@ requested before the cursor was issued.`,
 					n := x.commonPrefixLen(full)
 					complete := n == len(x.frames) && (x.err != nil || n == len(full.frames))
 					p.Judge(x.bodyEnd, complete,
-						"stream resumed after %q, a cursor of an earlier run, has %s, of which the first %d match; expected all %d events of the run",
+						"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
 						x.request.Cursor, pluralize(len(x.frames), "event"), n, len(full.frames))
 				}
 			}

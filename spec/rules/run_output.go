@@ -33,13 +33,26 @@ and entries that are not messages of the answer, such as heartbeats.`,
 				got = append(got, l.Message)
 			}
 		}
-		if slices.Equal(want, got) {
+		// A message that is completed twice, which another check reports, may be listed once.
+		if slices.Equal(want, got) || slices.Equal(uniqueIDs(want), got) {
 			p.Judge(e, true, "")
 		} else {
 			p.Judge(e, false, "output %s; expected all completed messages, in order of completion",
 				compareMessageIDs(got, want))
 		}
 	}),
+}
+
+// uniqueIDs returns the ids without repetitions, in the order of their first appearance.
+func uniqueIDs(ids []string) (unique []string) {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			unique = append(unique, id)
+		}
+	}
+	return unique
 }
 
 // compareMessageIDs returns a text that says how the message ids that the output of a run lists

@@ -90,13 +90,19 @@ var (
 
 	ScriptContents = scriptCheck("contents", "asked for a text and an image, a target sends both",
 		func(p *spec.Pass, a *assembledRun, _ string) {
-			others := 0
+			var types []string
 			for _, s := range a.messages {
-				others += len(s.otherContents)
+				for _, c := range s.otherContents {
+					types = append(types, c.Type)
+				}
 			}
-			matches := a.text() == "see" && others > 0
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q and %s%s; expected \"see\" and an image",
-				a.text(), pluralize(others, "other content"), a.describeEnd())
+			others := "no other content"
+			if len(types) > 0 {
+				others = "content of type " + strings.Join(types, ", ")
+			}
+			matches := a.text() == "see" && len(types) > 0
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q and %s%s; expected text \"see\" and an image",
+				a.text(), others, a.describeEnd())
 		})
 
 	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
@@ -315,7 +321,7 @@ var ScriptResume = &spec.Check{
 		if resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
 			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q%s; expected \"resumed with: \" and %s",
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q%s; expected \"resumed with: \" followed by the payload %s",
 				a.text(), a.describeEnd(), resume.Text)
 		}
 	}),
