@@ -23,6 +23,7 @@ func TestMessages(t *testing.T) {
 		{"content-bad-completed-twice", "content.ends-once", `event "content completed text" comes after content 0 of message "m1" was completed; expected no further event of it`},
 		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi", but the completed text is "Ho"; expected them to be equal`},
 		{"message-bad-same-id", "message.ids-unique", `event "message in_progress" reuses the id "m1" of an ended message; expected a new id`},
+		{"message-bad-ended-twice", "message.ids-unique", `event "message completed" repeats the end of message "m1"; expected one end per message`},
 		{"run-bad-message-status-back", "run.status-moves-forward", `message "msg_1" went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-status-back", "run.status-moves-forward", `run went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-output-missing", "run.output-is-complete", `output lists 1 message ("msg_2"), but 2 messages were completed: "msg_1", "msg_2"; expected all completed messages, in order of completion`},
