@@ -194,9 +194,9 @@ func (x *exchange) recordSent(p []byte) {
 	}
 }
 
-// recordEnd records in the journal how the response ended. If a fault or a request to the control
-// port ended it, how is the way in which it did so. Otherwise how is "", and recordEnd finds out
-// whether the client left, the mock was shut down or the response is complete.
+// recordEnd records in the journal how the response ended. The parameter how is the way in which a
+// fault or a request to the control port ended it, or "" if neither did. For "", recordEnd finds
+// out whether the client left, the mock was shut down or the response is complete.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return

@@ -57,8 +57,8 @@ func (t *interceptor) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(t.w).SetReadDeadline(at)
 }
 
-// SetWriteDeadline does nothing, because a held stream would miss the server's deadlines.
-// The interceptor sets a deadline of its own for each write.
+// SetWriteDeadline does nothing, because a stream that is held would exceed the deadlines that the
+// reference server sets. The interceptor sets a deadline of its own for each write.
 func (t *interceptor) SetWriteDeadline(time.Time) error { return nil }
 
 // WriteHeader sends the head of the response, after applying faults and variations to it. Only the

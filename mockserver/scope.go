@@ -62,8 +62,8 @@ func (s *scope) scriptSets() (all []*script.RuleSet) {
 }
 
 // setting returns one field of the settings of the scope s or, if the field is nil there, of the
-// parent of s. It returns nil if both are nil. The function of must return the field of the
-// settings that it is given.
+// parent of s. It returns nil if both are nil. The parameter named of is a function that returns
+// the field of given settings.
 func setting[T any](s *scope, of func(*Settings) *T) *T {
 	for ; s != nil; s = s.parent {
 		if own := of(s.settings.Load()); own != nil {

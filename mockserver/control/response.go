@@ -121,10 +121,10 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// readJSON decodes the JSON body of a request into the value to which the pointer into points. It
-// returns an error with status 400 if the body is missing, is not valid JSON or has unknown
-// members; the error quotes example as a valid body. Other errors are those of requestMediaType and
-// readBody.
+// readJSON decodes the JSON body of a request and stores the result in into, which must be a
+// pointer. It returns an error with status 400 if the body is missing, is not valid JSON or has
+// unknown members; the error quotes example as a valid body. Other errors are those of
+// requestMediaType and readBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if _, err := requestMediaType(r, "application/json"); err != nil {
 		return err
@@ -142,9 +142,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 	return nil
 }
 
-// decodeStrict decodes data, which must be a single JSON value, into the value to which the pointer
-// into points. It returns an error if the JSON is invalid, a member is unknown or has the wrong
-// type, or anything follows the value.
+// decodeStrict decodes data, which must be a single JSON value, and stores the result in into,
+// which must be a pointer. It returns an error if the JSON is invalid, a member is unknown or has
+// the wrong type, or anything follows the value.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

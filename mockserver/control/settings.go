@@ -77,7 +77,7 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 
 // changeSettings sets the settings that the body of a request contains. All other settings become
 // those that the function base returns for the current settings. If the body or one of its settings
-// is invalid, changeSettings changes nothing and returns an error with status 400.
+// is invalid, changeSettings changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, base func(mockserver.Settings) mockserver.Settings,
 ) error {
