@@ -50,8 +50,8 @@ func describeMissingText(evidence spec.Event) string {
 	case evidence.StatusCode == 0:
 		return fmt.Sprintf("no response to a plain prompt (%v); expected a response that contains text", evidence.Err)
 	}
-	return fmt.Sprintf("response to a plain prompt has status %d and content type %q; expected a successful response with message text",
-		evidence.StatusCode, evidence.Header.Get("Content-Type"))
+	return fmt.Sprintf("response to a plain prompt has status %d and content type %q; "+
+		"expected a successful response with message text", evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
 // requirementLevel returns the level of the dialect's requirement with the given id. If the id is

@@ -131,7 +131,9 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 // stream, and listed are the entries in the output of the run. If the end of a message names no
 // role or type, the start of the message provides it. Runs with neither messages nor entries are
 // left out.
-func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event)) watchFunc {
+func eachRunSummary(
+	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
+) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
 		ended := false

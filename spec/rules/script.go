@@ -321,8 +321,8 @@ var ScriptResume = &spec.Check{
 		if resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
 			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q%s; expected \"resumed with: \" followed by the payload %s",
-				a.text(), a.describeEnd(), resume.Text)
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(),
+				"got text %q%s; expected \"resumed with: \" followed by the payload %s", a.text(), a.describeEnd(), resume.Text)
 		}
 	}),
 }
