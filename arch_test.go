@@ -29,6 +29,7 @@ var may = map[string]struct {
 	"spec/dialect":         {[]string{"spec", "internal/sse", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
 	"internal/diff":        {[]string{"spec"}, "it compares what was told; which of the two is right is not its business"},
 	"internal/near":        {nil, "it compares words"},
+	"internal/mutation":    {[]string{"mockserver", "mockserver/fault", "mockserver/script", "reference", "reference/identity", "spec", "spec/dialect", "spec/rules", "suites"}, "it makes servers that are wrong in one place, and lets the suite judge them"},
 	"internal/printable":   {nil, "it shows texts, whatever they say"},
 	"internal/redact":      {nil, "secrets and the texts that hold them; whose they are is not its business"},
 	"internal/sse":         {nil, "bytes and frames; what they say is not its business"},
@@ -47,16 +48,15 @@ var may = map[string]struct {
 	"mockserver/control":   {[]string{"internal/printable", "spec", "spec/dialect", "mockserver", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
 	"mockserver/fault":     {[]string{"spec", "internal/near"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
 	"mockserver/journal":   {[]string{"internal/redact", "spec", "spec/dialect", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by; scripts, and what frames mean, are not its business"},
-	"mockserver/mutant":    {[]string{"mockserver", "mockserver/fault", "mockserver/script", "reference", "reference/identity", "spec", "spec/dialect", "spec/rules", "suites"}, "it makes servers that are wrong in one place, and lets the suite judge them"},
 	"mockserver/pace":      {nil, "when pieces are due does not depend on what they say"},
 	"mockserver/vary":      {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "what a document leaves open stands in the document; it knows no server"},
 	"reports":              {[]string{"internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows what was concluded"},
 	"suites":               {[]string{"spec", "spec/dialect", "spec/rules", "internal/redact", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
 	"mockserver/script":    {[]string{"internal/near", "spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml"}, "it decides what is said; serving, judging and waiting are others' business"},
-	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/near", "internal/redact", "internal/transcript", "internal/wire",
+	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/mutation", "internal/near", "internal/redact", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
 		"reference/middleware", "reference/identity", "reference/metrics", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag",
-		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/mutant", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
+		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
 }
 
 func TestImports(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/internal/mutation"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -23,7 +23,7 @@ const mutantsFile = "mutants.md"
 // against mutants, servers with one defect each, and reports those that no named check finds.
 func mutantsCommand(sh stdio) *cobra.Command {
 	var names []string
-	var plan mutant.RunOptions
+	var plan mutation.RunOptions
 	var to, check string
 	cmd := &cobra.Command{
 		Use: "mutants", Hidden: true, Args: rejectArguments,
@@ -51,10 +51,10 @@ nothing is proven.`,
 				return err
 			}
 			if isTerminal(sh.err) {
-				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
+				plan.Progress = func(_ mutation.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
 			}
 			exitOnSecondSignal(cmd.Context())
-			report, err := mutant.Run(cmd.Context(), plan)
+			report, err := mutation.Run(cmd.Context(), plan)
 			i, interrupted := interruptedBy(cmd.Context())
 			if err != nil && !interrupted {
 				return exitError{exitInternal, err.Error()}
@@ -104,7 +104,7 @@ func checkMutantsFile(to, check string) error {
 
 // printOutcome prints what is wrong with the result of a mutant: that the mutant survived, or which
 // checks failed unexpectedly. It prints nothing if nothing is wrong.
-func printOutcome(sh stdio, o mutant.Outcome) {
+func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
 		for _, id := range slices.Sorted(maps.Keys(o.FailedChecks)) {
@@ -121,7 +121,7 @@ func printOutcome(sh stdio, o mutant.Outcome) {
 // If to is not empty, it then writes the document to the directory to. Otherwise it returns an
 // error if there are more survivors or unexpected failures than the document in the directory check
 // allows, or if that document is not up to date. If check is empty too, none are allowed.
-func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
+func concludeMutants(sh stdio, r *mutation.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
 	}
@@ -139,7 +139,7 @@ func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 		if err != nil {
 			return usageError("%v", err)
 		}
-		if survivors, over, err = mutant.ParseSummary(text); err != nil {
+		if survivors, over, err = mutation.ParseSummary(text); err != nil {
 			return usageError("%s: %v", file, err)
 		}
 		if !r.IsWorse(survivors, over) && r.IsComplete && !bytes.Equal(text, r.Markdown()) {
@@ -164,7 +164,7 @@ func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		Dialects []string          `json:"dialects"`
 	}
 	list := []entry{}
-	for _, m := range mutant.All {
+	for _, m := range mutation.All {
 		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Violates, Kills: m.KilledBy, Also: m.AlsoFails}
 		for _, d := range dialects {
 			if m.AppliesTo(d) {

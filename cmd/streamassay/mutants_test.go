@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/internal/mutation"
 )
 
 // TestMutants checks that invalid arguments of mutants result in a single line, and that a run in
@@ -37,12 +37,12 @@ func TestMutants(t *testing.T) {
 // TestConcludeMutants checks the exit code for reports with and without survivors, compared with
 // what the document allows.
 func TestConcludeMutants(t *testing.T) {
-	killed := mutant.Outcome{Mutant: mutant.All[0].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
-	alive := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1"}
-	over := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
-	report := func(o ...mutant.Outcome) *mutant.Report { return &mutant.Report{Outcomes: o} }
+	killed := mutation.Outcome{Mutant: mutation.All[0].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
+	alive := mutation.Outcome{Mutant: mutation.All[1].Name, Dialect: "a@1"}
+	over := mutation.Outcome{Mutant: mutation.All[1].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
+	report := func(o ...mutation.Outcome) *mutation.Report { return &mutation.Report{Outcomes: o} }
 	for name, c := range map[string]struct {
-		found, stated *mutant.Report
+		found, stated *mutation.Report
 		code          int
 	}{
 		"all die":                           {report(killed), nil, exitOK},
@@ -51,7 +51,7 @@ func TestConcludeMutants(t *testing.T) {
 		"one survives, and another is said": {report(killed, alive), report(killed, over), exitFailed},
 		"something else is red":             {report(killed, over), nil, exitFailed},
 		"something else is red, as known":   {report(killed, over), report(killed, over), exitOK},
-		"the right server is red":           {&mutant.Report{Outcomes: []mutant.Outcome{killed}, InvalidReasons: []string{"a@1: the canary survived"}}, nil, exitInternal},
+		"the right server is red":           {&mutation.Report{Outcomes: []mutation.Outcome{killed}, InvalidReasons: []string{"a@1: the canary survived"}}, nil, exitInternal},
 		"no document":                       {report(killed), report(), exitUsage},
 	} {
 		dir := t.TempDir()

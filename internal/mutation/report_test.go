@@ -1,8 +1,8 @@
-// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// Package mutation proves that the checks can fail. A mutant is a correct server with one defect that
 // violates one clause of a protocol document. The suite runs against it, and its results are
 // compared with what the clause requires: the requirement must fail by a check that serves it, at
 // the expected place, and nothing else may fail.
-package mutant_test
+package mutation_test
 
 import (
 	"fmt"
@@ -10,33 +10,33 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/internal/mutation"
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // outcomes returns a report with two outcomes. Their mutants are the first two in All, and their
 // dialects a@1 and b@1.
-func outcomes(first, second mutant.Outcome) *mutant.Report {
-	first.Mutant, second.Mutant = mutant.All[0].Name, mutant.All[1].Name
+func outcomes(first, second mutation.Outcome) *mutation.Report {
+	first.Mutant, second.Mutant = mutation.All[0].Name, mutation.All[1].Name
 	first.Dialect, second.Dialect = "a@1", "b@1"
-	return &mutant.Report{Outcomes: []mutant.Outcome{first, second}}
+	return &mutation.Report{Outcomes: []mutation.Outcome{first, second}}
 }
 
 // TestHeadline checks that ParseSummary returns the numbers of survivors and over-kills that
 // Markdown has written, and that IsWorse compares these numbers.
 func TestHeadline(t *testing.T) {
-	killed := mutant.Outcome{KilledBy: []string{"wire.opens-stream"}}
-	over := mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
+	killed := mutation.Outcome{KilledBy: []string{"wire.opens-stream"}}
+	over := mutation.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
 	for name, c := range map[string]struct {
-		r               *mutant.Report
+		r               *mutation.Report
 		survivors, over int
 	}{
 		"all well":    {outcomes(killed, killed), 0, 0},
-		"a survivor":  {outcomes(killed, mutant.Outcome{}), 1, 0},
+		"a survivor":  {outcomes(killed, mutation.Outcome{}), 1, 0},
 		"too much":    {outcomes(killed, over), 0, 1},
-		"both at all": {outcomes(mutant.Outcome{}, over), 1, 1},
+		"both at all": {outcomes(mutation.Outcome{}, over), 1, 1},
 	} {
-		survivors, over, err := mutant.ParseSummary(c.r.Markdown())
+		survivors, over, err := mutation.ParseSummary(c.r.Markdown())
 		if err != nil || survivors != c.survivors || over != c.over {
 			t.Errorf("%s: it states %d survivors and %d over-kills, %v; want %d and %d", name, survivors, over, err, c.survivors, c.over)
 		}
@@ -47,7 +47,7 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("%s is no worse than nothing", name)
 		}
 	}
-	if _, _, err := mutant.ParseSummary([]byte("# Mutants\n")); err == nil {
+	if _, _, err := mutation.ParseSummary([]byte("# Mutants\n")); err == nil {
 		t.Error("a document without numbers states some")
 	}
 }
@@ -55,13 +55,13 @@ func TestHeadline(t *testing.T) {
 // TestDocument checks that the document lists the survivors, the over-kills, the mutants that each
 // check killed, and the defect of each mutant.
 func TestDocument(t *testing.T) {
-	text := string(outcomes(mutant.Outcome{}, mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}).Markdown())
+	text := string(outcomes(mutation.Outcome{}, mutation.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}).Markdown())
 	for _, want := range []string{
-		"* " + mutant.All[0].Name + " in a@1: survived\n",
-		"* " + mutant.All[1].Name + " in b@1: run.ends\n",
-		"\nwire.utf-8\n\n* " + mutant.All[1].Name + ": b@1\n",
+		"* " + mutation.All[0].Name + " in a@1: survived\n",
+		"* " + mutation.All[1].Name + " in b@1: run.ends\n",
+		"\nwire.utf-8\n\n* " + mutation.All[1].Name + ": b@1\n",
 		"| wire.utf-8 | 1 |",
-		"| " + mutant.All[0].Name + " | " + mutant.All[0].Doc + " |",
+		"| " + mutation.All[0].Name + " | " + mutation.All[0].Doc + " |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document does not say %q:\n%s", want, text[:min(len(text), 2000)])
@@ -82,14 +82,14 @@ func TestDocumentIsCurrent(t *testing.T) {
 	if _, err := fmt.Sscanf(first, head, &killed, &mutants, &survivors, &over, &proven, &checks); err != nil {
 		t.Fatalf("it begins with %q: %v", first, err)
 	}
-	if mutants != len(mutant.All) || checks != len(rules.All) {
-		t.Errorf("it is of %d mutants and %d checks, want %d and %d", mutants, checks, len(mutant.All), len(rules.All))
+	if mutants != len(mutation.All) || checks != len(rules.All) {
+		t.Errorf("it is of %d mutants and %d checks, want %d and %d", mutants, checks, len(mutation.All), len(rules.All))
 	}
 	if survivors > 0 || over > 0 || proven < checks {
 		t.Errorf("a mutant survives, turns something else red, or a check has none: %s", first)
 	}
 	rest := string(text)
-	for _, m := range mutant.All {
+	for _, m := range mutation.All {
 		row := fmt.Sprintf("\n| %s | %s | %s |", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Violates, " "))
 		at := strings.Index(rest, row)
 		if at < 0 {

@@ -1,8 +1,8 @@
-// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// Package mutation proves that the checks can fail. A mutant is a correct server with one defect that
 // violates one clause of a protocol document. The suite runs against it, and its results are
 // compared with what the clause requires: the requirement must fail by a check that serves it, at
 // the expected place, and nothing else may fail.
-package mutant_test
+package mutation_test
 
 import (
 	"path"
@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/internal/mutation"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
@@ -31,8 +31,8 @@ func TestAll(t *testing.T) {
 			laws = append(laws, r.ID)
 		}
 	}
-	names := map[string]bool{mutant.Canary.Name: true}
-	for _, m := range mutant.All {
+	names := map[string]bool{mutation.Canary.Name: true}
+	for _, m := range mutation.All {
 		if names[m.Name] || !kebab.MatchString(m.Name) {
 			t.Errorf("%q is no name, or there are two", m.Name)
 		}
@@ -58,7 +58,7 @@ func TestAll(t *testing.T) {
 
 // expects reports whether one of the checks in m.KilledBy serves a requirement of dialect d that
 // the mutant m violates.
-func expects(m *mutant.Mutant, d *dialect.Dialect) bool {
+func expects(m *mutation.Mutant, d *dialect.Dialect) bool {
 	return slices.ContainsFunc(m.Requirements(d), func(r spec.Requirement) bool {
 		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.KilledBy[id] != "" })
 	})
@@ -68,7 +68,7 @@ func expects(m *mutant.Mutant, d *dialect.Dialect) bool {
 func TestEveryCheckHasMutants(t *testing.T) {
 	for _, c := range rules.All {
 		n := 0
-		for _, m := range mutant.All {
+		for _, m := range mutation.All {
 			if m.KilledBy[c.ID] != "" {
 				n++
 			}
@@ -81,7 +81,7 @@ func TestEveryCheckHasMutants(t *testing.T) {
 
 // TestEnough checks that there are at least 150 mutants.
 func TestEnough(t *testing.T) {
-	if len(mutant.All) < 150 {
-		t.Errorf("there are %d mutants, and 150 are wanted", len(mutant.All))
+	if len(mutation.All) < 150 {
+		t.Errorf("there are %d mutants, and 150 are wanted", len(mutation.All))
 	}
 }

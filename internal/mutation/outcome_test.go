@@ -1,25 +1,25 @@
-// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// Package mutation proves that the checks can fail. A mutant is a correct server with one defect that
 // violates one clause of a protocol document. The suite runs against it, and its results are
 // compared with what the clause requires: the requirement must fail by a check that serves it, at
 // the expected place, and nothing else may fail.
-package mutant_test
+package mutation_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/internal/mutation"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // testMutant runs the suite against mutant m in the dialect agkit@0.0.10 and returns the outcome.
-func testMutant(t *testing.T, m *mutant.Mutant) mutant.Outcome {
+func testMutant(t *testing.T, m *mutation.Mutant) mutation.Outcome {
 	t.Helper()
 	d, err := dialect.Open("agkit@0.0.10")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := mutant.RunOne(t.Context(), d, m)
+	o, err := mutation.RunOne(t.Context(), d, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func testMutant(t *testing.T, m *mutant.Mutant) mutant.Outcome {
 }
 
 // sentinel returns a valid mutant for the tests to modify: a server that sends the sentinel twice.
-func sentinel() *mutant.Mutant {
-	return &mutant.Mutant{
+func sentinel() *mutation.Mutant {
+	return &mutation.Mutant{
 		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
 		Violates: []string{"agkit.done.last"},
 		KilledBy: map[string]string{"done.is-last": "done"},
@@ -39,15 +39,15 @@ func sentinel() *mutant.Mutant {
 // expected, and not only on whether any check failed.
 func TestTry(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(m *mutant.Mutant)
+		change func(m *mutation.Mutant)
 		fate   string
 	}{
-		"for the reason expected": {func(*mutant.Mutant) {}, "killed"},
-		"another place":           {func(m *mutant.Mutant) { m.KilledBy["done.is-last"] = "run.end" }, "killed for another reason"},
-		"another check":           {func(m *mutant.Mutant) { m.KilledBy = map[string]string{"wire.utf-8": "*"} }, "killed for another reason"},
-		"another clause":          {func(m *mutant.Mutant) { m.Violates = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
-		"no fault at all":         {func(m *mutant.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
-		"more than expected":      {func(m *mutant.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
+		"for the reason expected": {func(*mutation.Mutant) {}, "killed"},
+		"another place":           {func(m *mutation.Mutant) { m.KilledBy["done.is-last"] = "run.end" }, "killed for another reason"},
+		"another check":           {func(m *mutation.Mutant) { m.KilledBy = map[string]string{"wire.utf-8": "*"} }, "killed for another reason"},
+		"another clause":          {func(m *mutation.Mutant) { m.Violates = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
+		"no fault at all":         {func(m *mutation.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
+		"more than expected":      {func(m *mutation.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,10 +69,10 @@ func TestNonsense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mutant.RunOne(t.Context(), d, m); err == nil || !strings.Contains(err.Error(), "no-such-fault") {
+	if _, err := mutation.RunOne(t.Context(), d, m); err == nil || !strings.Contains(err.Error(), "no-such-fault") {
 		t.Errorf("the error is %v", err)
 	}
-	for name, m := range map[string]*mutant.Mutant{
+	for name, m := range map[string]*mutation.Mutant{
 		"two ways":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}, Fault: "split", Script: "rules: []"},
 		"no way":       {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}},
 		"no check":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-lost": "x"}, Fault: "split"},
