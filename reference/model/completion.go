@@ -1,12 +1,13 @@
 package model
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
 
 	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
@@ -46,14 +47,12 @@ type streamedCall struct {
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
 	w := r.openUpstream()
 	defer w.stop()
-	frames, err := w.request(r.completionParams(messages))
-	if err != nil {
+	if err := w.request(r.requestBody(messages)); err != nil {
 		return nil, err
 	}
 	a := &completion{modelRun: r, callsByIndex: map[int64]*streamedCall{}}
-	for frames.Next() {
-		data := frames.Event().Data
-		if strings.HasPrefix(string(data[:min(len(data), len(doneMarker))]), doneMarker) {
+	for data := range w.frames() {
+		if bytes.HasPrefix(data, []byte(doneMarker)) {
 			return a, a.finish()
 		}
 		if err := a.addChunk(data); err != nil {
@@ -66,7 +65,7 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error
 			w.shortenTimeout()
 		}
 	}
-	if err := w.classify(frames.Err(), errTruncated); a.finishReason == "" || r.ctx.Err() != nil {
+	if err := w.classify(w.readErr, errTruncated); a.finishReason == "" || r.ctx.Err() != nil {
 		return nil, err
 	}
 	return a, a.finish()
@@ -84,9 +83,10 @@ func (a *completion) addChunk(data []byte) error {
 		}
 		return (&runError{codeFailed, "the model's server failed"}).withDetail(a.sanitize(detail))
 	}
-	var chunk openai.ChatCompletionChunk
-	if json.Unmarshal(data, &chunk) != nil {
-		return errMalformed
+	var chunk responseChunk
+	err := json.Unmarshal(data, &chunk)
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && (!ok || mismatch.Field == "") {
+		return errMalformed // a member of another type is ignored
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
@@ -104,15 +104,14 @@ func (a *completion) addChunk(data []byte) error {
 
 // addDelta adds the pieces of reasoning, text and tool calls that one frame contains to the
 // response. The error is any error from addCall.
-func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
-	for _, member := range []string{"reasoning_content", "reasoning"} { // some servers send both, with the same text
-		text := jsonString(json.RawMessage(d.JSON.ExtraFields[member].Raw()))
-		if text != "" {
-			a.reasoningField = member
-			a.reasoning.WriteString(text)
-			a.emitText("reasoning", text)
-			break
+func (a *completion) addDelta(d responseDelta) error {
+	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
+		a.reasoningField = "reasoning_content"
+		if d.ReasoningContent == "" {
+			a.reasoningField = "reasoning"
 		}
+		a.reasoning.WriteString(text)
+		a.emitText("reasoning", text)
 	}
 	for _, text := range []string{d.Content, d.Refusal} {
 		a.text.WriteString(text)
@@ -167,7 +166,7 @@ func (a *completion) endMessage() {
 
 // addCall adds a delta of a tool call, which may start the call. It returns an error if the
 // response calls too many tools.
-func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (a *completion) addCall(d callDelta) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {
 		if len(a.calls) == maxCalls {
@@ -200,7 +199,7 @@ func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) er
 
 // startsAnother reports whether the delta d begins a new call rather than continuing c. The index
 // in d does not tell, because some servers give all calls the same index.
-func (c *streamedCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaToolCall) bool {
+func (c *streamedCall) startsAnother(d callDelta) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID
 	}

@@ -49,6 +49,7 @@ func TestFails(t *testing.T) {
 		"stream-object": {"", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
 		"stream-429":    {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
 		"garbage":       {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_BROKEN", "the model's response is malformed"},
+		"no-object":     {"", "UPSTREAM_BROKEN", "the model's response is malformed"},
 		"html":          {"", "UPSTREAM_BROKEN", "the model's server did not respond with an event stream"},
 		"json":          {"", "UPSTREAM_BROKEN", "the model's server did not respond with an event stream"},
 		"json-error":    {"", "UPSTREAM_FAILED", "the model's server failed: out of memory"},

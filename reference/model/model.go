@@ -11,9 +11,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -37,10 +34,10 @@ const (
 	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is a model on a server, with the client that sends the requests to it.
+// A chatModel is a model on a server, with the URL to which the requests are sent.
 type chatModel struct {
 	Config
-	completions openai.ChatCompletionService
+	completionsURL string
 }
 
 // New returns an agent that uses the model that cfg describes, or an error if cfg is invalid. It
@@ -65,17 +62,7 @@ func New(cfg Config) (reference.Agent, error) {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = &http.Client{}
 	}
-	if base.Path == "" {
-		base.Path = "/"
-	}
-	options := []option.RequestOption{
-		option.WithBaseURL(base.String()), option.WithHTTPClient(cfg.HTTPClient), option.WithMaxRetries(0),
-	}
-	if cfg.APIKey != "" {
-		options = append(options, option.WithAPIKey(cfg.APIKey))
-	}
-	// openai.NewClient would read keys and URLs from the environment.
-	m := &chatModel{Config: cfg, completions: openai.NewChatCompletionService(options...)}
+	m := &chatModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
 	return m.respond, nil
 }
 

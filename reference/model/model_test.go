@@ -141,6 +141,7 @@ func TestTells(t *testing.T) {
 		"cut-late":          messageTold("r-m1", "done"),
 		"endless-tail":      messageTold("r-m1", "done"),
 		"null-error":        messageTold("r-m1", "fine"),
+		"odd-types":         messageTold("r-m1", "fine"),
 		"429-once":          messageTold("r-m1", "here I am"),
 		"503-once":          messageTold("r-m1", "here I am"),
 		"reasoning":         reasoningTold("r-m1", "hm, so") + messageTold("r-m2", "yes"),

@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/streamassay/streamassay/spec"
 )
 
-// completionParams returns the request that sends messages and the descriptions of the tools to
-// the model's server.
-func (r *modelRun) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.toolParams()}
+// requestBody returns the request that sends messages and the descriptions of the tools to the
+// model's server.
+func (r *modelRun) requestBody(messages []chatMessage) requestBody {
+	p := requestBody{Model: r.Model, Tools: r.toolDescriptions(), Stream: true}
 	ids := &toolCallIDMap{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
 	for _, w := range messages {
-		p.Messages = append(p.Messages, w.toParam(ids))
+		p.Messages = append(p.Messages, w.encode(ids))
 	}
 	return p
 }
@@ -44,73 +41,57 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// toParam returns the message in the form of the OpenAI client library. It assigns ids to the tool
-// calls of the message and records them in calls. A tool result gets the id that calls holds for
-// its call.
-func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
-	switch w.role {
-	case roleSystem:
-		return openai.SystemMessage(w.text)
-	case roleAssistant:
-		return w.toAssistantParam(calls)
-	case roleTool:
-		return openai.ToolMessage(w.text, calls.assigned[w.call])
-	}
-	if len(w.images) == 0 {
-		return openai.UserMessage(w.text)
-	}
-	var parts []openai.ChatCompletionContentPartUnionParam
-	if w.text != "" {
-		parts = append(parts, openai.TextContentPart(w.text))
-	}
-	for _, url := range w.images {
-		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}))
-	}
-	return openai.UserMessage(parts)
-}
-
-// toAssistantParam returns a message of the assistant in the form of the OpenAI client library. It
-// assigns new ids to the tool calls of the message and records them in ids.
-func (w chatMessage) toAssistantParam(ids *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
-	var m openai.ChatCompletionAssistantMessageParam
-	if w.text != "" || len(w.calls) == 0 {
-		m.Content.OfString = openai.String(w.text)
+// encode returns the message in the form of the API. It assigns ids to the tool calls of the
+// message and records them in ids. A tool result gets the id that ids holds for its call.
+func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
+	m := requestMessage{Role: w.role, Content: w.text}
+	switch {
+	case w.role == roleTool:
+		m.ToolCallID = ids.assigned[w.call]
+	case len(w.images) > 0:
+		m.Content = w.contentParts()
+	case w.text == "" && len(w.calls) > 0:
+		m.Content = nil
 	}
 	for _, c := range w.calls {
 		arguments := c.Arguments
 		if !json.Valid([]byte(arguments)) { // servers parse them and would fail
 			arguments = "{}"
 		}
-		m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: ids.assign(c.ID),
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: c.Name, Arguments: arguments,
-				},
-			},
+		m.ToolCalls = append(m.ToolCalls, requestCall{
+			ID: ids.assign(c.ID), Type: "function", Function: calledFunction{Name: c.Name, Arguments: arguments},
 		})
 	}
-	if w.reasoning != "" { // servers that send reasoning expect it back
-		m.SetExtraFields(map[string]any{w.reasoningField: w.reasoning})
+	if w.reasoningField == "reasoning" { // servers that send reasoning expect it back
+		m.Reasoning = w.reasoning
+	} else {
+		m.ReasoningContent = w.reasoning
 	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &m}
+	return m
 }
 
-// toolParams returns the descriptions of all tools that the model may call: those of the client
-// and those that this server runs. If both have a tool of the same name, only that of the client
-// is included.
-func (r *modelRun) toolParams() (all []openai.ChatCompletionToolUnionParam) {
+// contentParts returns the text and the images of a user message.
+func (w chatMessage) contentParts() (parts []contentPart) {
+	if w.text != "" {
+		parts = append(parts, contentPart{Type: "text", Text: w.text})
+	}
+	for _, url := range w.images {
+		parts = append(parts, contentPart{Type: "image_url", ImageURL: &imageURL{url}})
+	}
+	return parts
+}
+
+// toolDescriptions returns the descriptions of all tools that the model may call: those of the
+// client and those that this server runs. If both have a tool of the same name, only that of the
+// client is included.
+func (r *modelRun) toolDescriptions() (all []toolDescription) {
 	seen := map[string]bool{}
 	add := func(name, description string, schema []byte) {
-		if seen[name] {
-			return
+		if !seen[name] {
+			seen[name] = true
+			f := describedFunction{Name: name, Description: description, Parameters: objectSchema(schema)}
+			all = append(all, toolDescription{Type: "function", Function: f})
 		}
-		seen[name] = true
-		f := shared.FunctionDefinitionParam{Name: name, Parameters: objectSchema(schema)}
-		if description != "" {
-			f.Description = openai.String(description)
-		}
-		all = append(all, openai.ChatCompletionFunctionTool(f))
 	}
 	for _, name := range r.turn.ClientTools {
 		i := slices.IndexFunc(r.turn.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
@@ -129,7 +110,7 @@ func (r *modelRun) toolParams() (all []openai.ChatCompletionToolUnionParam) {
 // objectSchema returns the JSON Schema of an object for the arguments of a tool. It accepts a
 // schema that is encoded once more as a JSON string. If schema is invalid or is not that of an
 // object, the result allows any object.
-func objectSchema(schema []byte) shared.FunctionParameters {
+func objectSchema(schema []byte) map[string]any {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil {
@@ -138,7 +119,7 @@ func objectSchema(schema []byte) shared.FunctionParameters {
 	if kind, ok := members["type"]; ok && jsonString(kind) != "object" {
 		members = nil
 	}
-	all := shared.FunctionParameters{"type": "object"}
+	all := map[string]any{"type": "object"}
 	for name, value := range members {
 		all[name] = value
 	}

@@ -170,6 +170,12 @@ var scripts = map[string]func(*reply){
 		a.raw(`data: {"choices":[{"index":0,"delta":{"content":"fine"},"finish_reason":null}],"error":null}` + "\n\n")
 		a.finish("stop")
 	},
+	"odd-types": func(a *reply) { // members of another type count as absent
+		a.delta(`{"role":7,"content":"fi","reasoning":{"x":1},"refusal":false}`)
+		a.raw(`data: {"id":1,"choices":[{"index":0,"logprobs":"?","delta":{"content":["?"],"reasoning_content":5}}]}` + "\n\n")
+		a.raw(": a comment\n\nevent: completion\ndata: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"ne\"}}]}\n\n")
+		a.finish("stop")
+	},
 	"slow": func(a *reply) {
 		for i := range 7 {
 			<-time.After(100 * time.Millisecond) // it is another process: there is no clock to share
@@ -328,6 +334,7 @@ var scripts = map[string]func(*reply){
 	"stream-object": func(a *reply) { a.raw(`data: {"object":"error","message":"out of memory","code":40303}` + "\n\n") },
 	"stream-429":    func(a *reply) { a.raw(`data: {"error":{"message":"slow down","code":"429"}}` + "\n\n") },
 	"garbage":       func(a *reply) { a.text("so "); a.raw("data: {not json\n\n") },
+	"no-object":     func(a *reply) { a.raw("data: []\n\n") },
 	"html":          func(a *reply) { a.refuse(200, "text/html", "<html>log in</html>") },
 	"json":          func(a *reply) { a.refuse(200, "application/json", `{"choices":[{"message":{"content":"hi"}}]}`) },
 	"json-error":    func(a *reply) { a.refuse(200, "application/json", `{"error":{"message":"out of memory"}}`) },

@@ -1,19 +1,18 @@
 package model
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"mime"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -34,7 +33,7 @@ type upstream struct {
 	timer       *time.Timer
 	idleTimeout time.Duration
 	body        io.ReadCloser
-	responseErr error // error that the response reports
+	readErr     error // why frames ended
 }
 
 // openUpstream returns an upstream whose request has not been sent yet. The idle timeout begins at
@@ -55,17 +54,21 @@ func (w *upstream) stop() {
 	}
 }
 
-// request sends a request and returns a decoder for the frames of the response. The error is a
-// runError, or that of the context if the run was stopped.
-func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Decoder, error) {
-	var res *http.Response
-	_, err := w.completions.New(w.ctx, params,
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", spec.EventStream),
-		option.WithMiddleware(w.roundTrip), option.WithResponseBodyInto(&res))
+// request sends a request. If it succeeds, the response is an event stream, whose frames can be
+// read. The error is a runError, or that of the context if the run was stopped.
+func (w *upstream) request(params requestBody) error {
+	body, err := json.Marshal(params)
 	if err != nil {
-		return nil, w.classify(cmp.Or(w.responseErr, err), errUnreachable)
+		return err
 	}
-	return ssestream.NewDecoder(res), nil
+	res, err := w.send(body)
+	if err == nil && !isEventStream(res) {
+		err = w.responseError(res)
+	}
+	if err != nil {
+		return w.classify(err, errUnreachable)
+	}
+	return nil
 }
 
 // classify returns the error to report when err has occurred during the request. If the run was
@@ -82,36 +85,40 @@ func (w *upstream) classify(err error, fallback *runError) error {
 	return fallback
 }
 
-// roundTrip sends a request; the OpenAI client calls it as its middleware. If the server asks for
-// that, it repeats the request, at most once per run. It returns an error unless the response is an
-// event stream.
-func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(req)
-	if err != nil {
-		return nil, err
-	}
-	if wait, ok := retryAfter(res); ok && !w.retried && req.GetBody != nil {
-		w.retried = true
-		res.Body.Close()
-		if req.Body, err = req.GetBody(); err != nil {
+// send sends a request with the given body and returns the response, whose body stop closes. If the
+// server asks for that, send repeats the request, at most once per run.
+func (w *upstream) send(body []byte) (*http.Response, error) {
+	for {
+		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))
+		if err != nil {
 			return nil, err
 		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", spec.EventStream)
+		if w.APIKey != "" {
+			req.Header.Set("Authorization", "Bearer "+w.APIKey)
+		}
+		res, err := w.HTTPClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		wait, ok := retryAfter(res)
+		if !ok || w.retried {
+			w.timer.Stop()
+			w.body = res.Body
+			return res, nil
+		}
+		w.retried = true
+		res.Body.Close()
 		if err := w.waitRetry(wait); err != nil {
 			return nil, err
 		}
-		if res, err = next(req); err != nil {
-			return nil, err
-		}
 	}
-	w.timer.Stop()
-	w.body = res.Body
+}
+
+func isEventStream(res *http.Response) bool {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if res.StatusCode != http.StatusOK || media != spec.EventStream {
-		w.responseErr = w.responseError(res)
-		return nil, w.responseErr
-	}
-	res.Body = w
-	return res, nil
+	return res.StatusCode == http.StatusOK && media == spec.EventStream
 }
 
 // retryAfter returns how long to wait before the request that res answers is repeated. ok is false
@@ -159,9 +166,27 @@ func (w *upstream) responseError(res *http.Response) error {
 	return statusError(res.StatusCode, w.sanitize(detail))
 }
 
-// Read reads from the response body. It returns an error if the run has received all bytes that it
-// may receive. The idle timeout runs only during a call of Read.
-func (w *upstream) Read(p []byte) (n int, err error) {
+// frames returns an iterator over the data of the events in the response, as they arrive. The data
+// is valid until the next step. When the iterator ends, readErr holds the reason, which is io.EOF
+// at the end of the body.
+func (w *upstream) frames() iter.Seq[[]byte] {
+	return func(yield func(data []byte) bool) {
+		decoder := sse.NewDecoder(maxBytes)
+		for piece := make([]byte, 32<<10); w.readErr == nil; {
+			var n int
+			n, w.readErr = w.read(piece)
+			for item := range decoder.Feed(piece[:n]) {
+				if item.Kind == sse.Event && !yield(item.Data) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// read reads from the response body. It returns an error if the run has received all bytes that it
+// may receive. The idle timeout runs only during a call of read.
+func (w *upstream) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong
 	}
@@ -171,9 +196,6 @@ func (w *upstream) Read(p []byte) (n int, err error) {
 	w.remainingBytes -= n
 	return n, err
 }
-
-// Close does nothing; stop closes the body.
-func (w *upstream) Close() error { return nil }
 
 // shortenTimeout reduces the idle timeout to at most trailingTimeout. It is called after the finish
 // reason, when only the end of the stream can follow.

@@ -3,19 +3,32 @@ package speech
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
+	"time"
 )
 
-// maxResponse is the size limit of a response of the service in bytes.
-const maxResponse = 1 << 20
+// Limits of the use of a service.
+const (
+	maxResponse   = 1 << 20                // bytes of a response
+	retryDelay    = 500 * time.Millisecond // before a failed request is repeated
+	maxRetryDelay = time.Minute            // greatest Retry-After that is waited for
+)
+
+// An openAIService is a server compatible with OpenAI's transcription API.
+type openAIService struct {
+	Config
+	url    string
+	client *http.Client
+}
 
 // newOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
 // below which the server provides that API. The transcriber's errors do not quote responses, which
@@ -28,74 +41,95 @@ func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("openai: invalid URL, want no user, query or fragment (the key is configured separately)")
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(strings.TrimSuffix(u.String(), "/") + "/"),
-		option.WithMaxRetries(1),
-		option.WithHTTPClient(&http.Client{
-			Transport:     limitedTransport{http.DefaultTransport},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}),
-	}
-	if cfg.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey))
-	}
-	// openai.NewClient would read keys and URLs from the environment.
-	asr := openai.NewAudioTranscriptionService(opts...)
-	return func(ctx context.Context, wav []byte) (string, error) {
-		response, err := asr.New(ctx, openai.AudioTranscriptionNewParams{
-			Model: cfg.Model,
-			File:  openai.File(bytes.NewReader(wav), "recording.wav", "audio/wav"),
-		})
-		if err != nil {
-			return "", serviceError(err)
+	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s := &openAIService{cfg, u.JoinPath("audio/transcriptions").String(), &http.Client{CheckRedirect: noRedirects}}
+	return s.transcribe, nil
+}
+
+// transcribe is the transcriber that newOpenAI returns. It repeats a request once if that fails in
+// a way that may not last. Its errors wrap ErrUnavailable.
+func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, error) {
+	form, contentType := s.encodeForm(wav)
+	res, err := s.send(ctx, form, contentType)
+	if delay, ok := retryAfter(res, err); ok {
+		if err == nil {
+			res.Body.Close()
 		}
-		if response == nil || !response.JSON.Text.Valid() { // the body was null, or has no text
-			return "", fmt.Errorf("%w: the response of the service has no text", ErrUnavailable)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
 		}
-		return strings.TrimSpace(response.Text), nil
-	}, nil
-}
-
-// serviceError converts an error of the OpenAI client to one that does not quote the response of
-// the service. It wraps ErrUnavailable.
-func serviceError(err error) error {
-	var status *openai.Error
-	var network *url.Error
-	switch {
-	case errors.As(err, &status):
-		return fmt.Errorf("%w: the service responded with status %d", ErrUnavailable, status.StatusCode)
-	case errors.Is(err, errResponseTooLong):
-		return fmt.Errorf("%w: %w", ErrUnavailable, errResponseTooLong)
-	case errors.As(err, &network):
-		return fmt.Errorf("%w: %w", ErrUnavailable, network.Err)
+		res, err = s.send(ctx, form, contentType)
 	}
-	return fmt.Errorf("%w: the response of the service is invalid", ErrUnavailable)
-}
-
-var errResponseTooLong = fmt.Errorf("the response of the service exceeds %d bytes", maxResponse)
-
-// A limitedTransport limits the size of response bodies to maxResponse bytes.
-type limitedTransport struct{ http.RoundTripper }
-
-func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = &limitedBody{resp.Body, maxResponse}
+	if err != nil {
+		if network, ok := errors.AsType[*url.Error](err); ok {
+			err = network.Err // the URL is the caller's own
+		}
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return resp, err
-}
-
-// A limitedBody is a response body with a size limit. Its method Read returns an error if the body
-// exceeds the limit.
-type limitedBody struct {
-	io.ReadCloser
-	remaining int
-}
-
-func (s *limitedBody) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p)
-	if s.remaining -= n; s.remaining < 0 {
-		return 0, errResponseTooLong
+	defer res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		return "", fmt.Errorf("%w: the service responded with status %d", ErrUnavailable, res.StatusCode)
 	}
-	return n, err
+	return readText(res.Body)
+}
+
+// encodeForm returns the body of a request to transcribe a recording, and its content type.
+func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	_ = w.WriteField("model", s.Model) // writing to a buffer never fails
+	file, _ := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="recording.wav"`}, "Content-Type": {"audio/wav"},
+	})
+	_, _ = file.Write(wav)
+	_ = w.Close()
+	return b.Bytes(), w.FormDataContentType()
+}
+
+// send sends a request with the given body.
+func (s *openAIService) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("Accept", "application/json")
+	if s.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+s.APIKey)
+	}
+	return s.client.Do(req)
+}
+
+// retryAfter returns how long to wait before repeating the request that led to a response or an
+// error. ok is false if it should not be repeated.
+func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
+	if err != nil {
+		return retryDelay, true
+	}
+	switch status := res.StatusCode; {
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooManyRequests,
+		status >= 500:
+		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+			return time.Duration(seconds) * time.Second, seconds <= int(maxRetryDelay.Seconds())
+		}
+		return retryDelay, true
+	}
+	return 0, false
+}
+
+// readText returns the text in a response of the service.
+func readText(body io.Reader) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
+	if len(data) > maxResponse {
+		return "", fmt.Errorf("%w: the response of the service exceeds %d bytes", ErrUnavailable, maxResponse)
+	}
+	var response struct{ Text *string }
+	if err != nil || json.Unmarshal(data, &response) != nil {
+		return "", fmt.Errorf("%w: the response of the service is invalid", ErrUnavailable)
+	}
+	if response.Text == nil {
+		return "", fmt.Errorf("%w: the response of the service has no text", ErrUnavailable)
+	}
+	return strings.TrimSpace(*response.Text), nil
 }

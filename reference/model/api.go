@@ -1,0 +1,80 @@
+package model
+
+// A requestBody is a request of the chat completions API.
+type requestBody struct {
+	Model    string            `json:"model"`
+	Messages []requestMessage  `json:"messages"`
+	Tools    []toolDescription `json:"tools,omitempty"`
+	Stream   bool              `json:"stream"`
+}
+
+// A requestMessage is one message of a request. Which fields it has depends on its role.
+type requestMessage struct {
+	Role             string        `json:"role"`
+	Content          any           `json:"content,omitempty"` // a string, or the []contentPart of a user
+	ToolCalls        []requestCall `json:"tool_calls,omitempty"`
+	ToolCallID       string        `json:"tool_call_id,omitempty"`
+	ReasoningContent string        `json:"reasoning_content,omitempty"`
+	Reasoning        string        `json:"reasoning,omitempty"` // other servers' name of it
+}
+
+// A contentPart is a text or an image in a message.
+type contentPart struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+// A requestCall is a tool call in a message of the assistant.
+type requestCall struct {
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	Function calledFunction `json:"function"`
+}
+
+// A calledFunction is the name of a called tool and its arguments, JSON text.
+type calledFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// A toolDescription describes a tool to the model.
+type toolDescription struct {
+	Type     string            `json:"type"`
+	Function describedFunction `json:"function"`
+}
+
+type describedFunction struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
+// A responseChunk is the data of one event of a response.
+type responseChunk struct {
+	Choices []struct {
+		Index        int           `json:"index"`
+		Delta        responseDelta `json:"delta"`
+		FinishReason string        `json:"finish_reason"`
+	} `json:"choices"`
+}
+
+// A responseDelta is what one chunk adds to the response.
+type responseDelta struct {
+	Content          string      `json:"content"`
+	Refusal          string      `json:"refusal"`
+	ReasoningContent string      `json:"reasoning_content"`
+	Reasoning        string      `json:"reasoning"` // other servers' name of it
+	ToolCalls        []callDelta `json:"tool_calls"`
+}
+
+// A callDelta is a piece of a tool call. Its ID and name are empty in later pieces.
+type callDelta struct {
+	Index    int64          `json:"index"`
+	ID       string         `json:"id"`
+	Function calledFunction `json:"function"`
+}
