@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -333,27 +334,25 @@ func (t *Conversation) finalTrace() spec.Trace {
 }
 
 // DuringStream sends the given stream request and reads the response to its end. Meanwhile it calls
-// the function request once, as soon as the given number of data lines (the parameter frames) has
+// the function request once, as soon as the given number of frames with data has
 // arrived or the response has ended. It returns after both the response and the call have ended.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
 	start := func() { once.Do(func() { close(started) }) }
 	over := make(chan struct{})
-	seen, data := 0, []byte("data:")
+	seen := 0
+	var split sse.FrameSplitter
 	go func() {
 		defer close(over)
 		defer start()
 		t.send(stream, wire.StopWhen{Until: func(r spec.Response) bool {
-			for frames > 0 && seen < len(r.Body) {
-				i := bytes.Index(r.Body[seen:], data)
-				if i < 0 {
-					seen = max(seen, len(r.Body)-len(data)+1)
-					break
+			for frame := range split.Split(r.Body[seen:]) {
+				if _, ok := sse.FindField(frame, "data"); ok {
+					frames--
 				}
-				seen += i + len(data)
-				frames--
 			}
+			seen = len(r.Body)
 			if frames <= 0 {
 				start()
 			}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -236,15 +237,10 @@ func isEncoded(h spec.Header) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// hasData reports whether any line of an event stream begins with "data:".
+// hasData reports whether an event stream has a data field.
 func hasData(body []byte) bool {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if bytes.HasPrefix(line, []byte("data:")) {
-			return true
-		}
-	}
-	return false
+	_, ok := sse.FindField(bytes.TrimPrefix(body, []byte("\ufeff")), "data")
+	return ok
 }
 
 // Limits on the length of a text that a message quotes from a request or response.

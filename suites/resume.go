@@ -1,12 +1,12 @@
 package suites
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -102,13 +102,14 @@ func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
 	}
+	seen, frames := 0, 0
+	var split sse.FrameSplitter
 	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Until: func(r spec.Response) bool {
-		if len(r.Body) > maxPartialBody {
-			return true
+		for range split.Split(r.Body[seen:]) {
+			frames++
 		}
-		text := bytes.ReplaceAll(r.Body, []byte("\r"), nil)
-		last := bytes.LastIndex(text, []byte("\n\n"))
-		return last >= 0 && len(text)-last > minPartialEvent
+		seen = len(r.Body)
+		return seen > maxPartialBody || frames > 0 && len(split.Rest()) > minPartialEvent
 	}})
 	t.resume(0)
 	t.ReadStream("", 0)

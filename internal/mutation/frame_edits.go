@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -26,22 +27,6 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fa
 			emit(e)
 		}}
 	}
-}
-
-// frameDataBounds returns the offsets at which the data of a frame begins and ends, without the
-// line end. If the frame has no data line, ok is false. The data must be on one line, as the
-// servers of this project write it.
-func frameDataBounds(frame []byte) (from, to int, ok bool) {
-	from = bytes.Index(frame, []byte("data: "))
-	if from < 0 {
-		return 0, 0, false
-	}
-	from += len("data: ")
-	n := bytes.IndexByte(frame[from:], '\n')
-	if n < 0 {
-		return 0, 0, false
-	}
-	return from, from + n, true
 }
 
 // changeFrames returns a fault that replaces each frame of a run by the result of change, which may
@@ -63,9 +48,9 @@ func insertFrame(data string) newEffect {
 				emit(e)
 			},
 			OnFrame: func(frame []byte, emit func([]byte)) {
-				if from, to, ok := frameDataBounds(frame); ok && now && !done {
+				if line, ok := sse.FindField(frame, "data"); ok && now && !done {
 					done = true
-					emit(slices.Concat(frame[:from], []byte(data), frame[to:]))
+					emit(slices.Concat(frame[:line.ValueStart], []byte(data), frame[line.ValueEnd():]))
 				}
 				emit(frame)
 			},

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/streamassay/streamassay/internal/sse"
 )
 
 // A streamEdit edits one stream: frame(f) returns the frames to send instead of the frame f, and
@@ -40,7 +42,7 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 type frameEditingWriter struct {
 	http.ResponseWriter
 	edit      streamEdit
-	pending   []byte
+	frames    sse.FrameSplitter
 	notStream bool
 }
 
@@ -54,23 +56,14 @@ func (f *frameEditingWriter) WriteHeader(status int) {
 // Unwrap returns the wrapped writer, so that streams can be flushed.
 func (f *frameEditingWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
-var frameEnd = []byte("\n\n")
-
 func (f *frameEditingWriter) Write(data []byte) (int, error) {
 	if f.notStream {
 		return f.ResponseWriter.Write(data)
 	}
-	f.pending = append(f.pending, data...)
-	for {
-		i := bytes.Index(f.pending, frameEnd)
-		if i < 0 {
-			return len(data), nil
-		}
-		frame := bytes.Clone(f.pending[:i+len(frameEnd)])
-		f.pending = f.pending[i+len(frameEnd):]
+	for frame := range f.frames.Split(data) {
 		out := [][]byte{frame}
-		if frame[0] != ':' { // comments are not events
-			out = f.edit.frame(frame)
+		if sse.HasFields(frame) { // comments are not events
+			out = f.edit.frame(bytes.Clone(frame))
 		}
 		for _, o := range out {
 			if _, err := f.ResponseWriter.Write(o); err != nil {
@@ -78,13 +71,14 @@ func (f *frameEditingWriter) Write(data []byte) (int, error) {
 			}
 		}
 	}
+	return len(data), nil
 }
 
 func (f *frameEditingWriter) finish() {
 	if f.notStream {
 		return
 	}
-	_, _ = f.ResponseWriter.Write(f.pending)
+	_, _ = f.ResponseWriter.Write(f.frames.Rest())
 	if f.edit.end != nil {
 		for _, o := range f.edit.end() {
 			_, _ = f.ResponseWriter.Write(o)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
@@ -20,15 +21,15 @@ type jsonObject = map[string]any
 func editFrameData(change func(o jsonObject)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) {
-			from, to, ok := frameDataBounds(frame)
+			line, ok := sse.FindField(frame, "data")
 			var o jsonObject
-			dec := json.NewDecoder(bytes.NewReader(frame[from:max(from, to)]))
+			dec := json.NewDecoder(bytes.NewReader(line.Value))
 			dec.UseNumber() // keep the form of numbers
 			if ok && dec.Decode(&o) == nil {
 				before, _ := json.Marshal(o) // encoding a decoded value cannot fail
 				change(o)
 				if data, err := json.Marshal(o); err == nil && !bytes.Equal(data, before) {
-					frame = slices.Concat(frame[:from], data, frame[to:])
+					frame = slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 				}
 			}
 			emit(frame)

@@ -1,7 +1,6 @@
 package sse
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -92,13 +91,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 // text after the line end. more reports whether there was a line end; then rest is a further line,
 // even if it is empty.
 func cutLine(text []byte) (line, rest []byte, more bool) {
-	i := bytes.IndexAny(text, "\r\n")
+	i := indexLineEnd(text)
 	if i < 0 {
 		return text, nil, false
 	}
-	line, rest = text[:i], text[i+1:]
-	if text[i] == '\r' && len(rest) > 0 && rest[0] == '\n' {
-		rest = rest[1:]
-	}
-	return line, rest, true
+	return text[:i], text[i+lineEndLen(text[i:]):], true
 }

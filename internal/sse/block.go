@@ -35,14 +35,7 @@ func (b *block) addField(line []byte, at int) {
 	if !b.item.InvalidUTF8 && !utf8.Valid(line) {
 		b.item.InvalidUTF8 = true
 	}
-	colon := bytes.IndexByte(line, ':')
-	name, value := line, line[len(line):]
-	if colon >= 0 {
-		name, value = line[:colon], line[colon+1:]
-	}
-	if len(value) > 0 && value[0] == ' ' {
-		value = value[1:]
-	}
+	name, value := splitField(line)
 	if len(b.fieldNames) == cap(b.fieldNames) { // grow faster than append does
 		b.fieldNames = slices.Grow(b.fieldNames, len(b.fieldNames)+8)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
@@ -178,9 +179,9 @@ func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case to.Frame != nil && *to.Frame != "" && to.Event == nil:
 		return []byte(*to.Frame), nil
 	case to.Frame == nil && to.Event != nil:
-		line := bytes.NewBufferString("data: ")
-		_ = json.Compact(line, to.Event) // never fails for valid JSON
-		return append(line.Bytes(), "\n\n"...), nil
+		var data bytes.Buffer
+		_ = json.Compact(&data, to.Event) // never fails for valid JSON
+		return sse.Append(nil, sse.Frame{Data: data.Bytes()})
 	}
 	return nil, badRequest("want either frame or event (e.g. %s)", example)
 }

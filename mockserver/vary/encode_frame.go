@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/streamassay/streamassay/internal/sse"
 )
 
 // A fieldLine is one field of a frame, or a comment if the name is empty.
@@ -15,24 +17,19 @@ type fieldLine struct{ name, value string }
 // most one id, event and data field each, and comments, with LF as the line end. For a frame of any
 // other form, ok is false.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
-	text, ok := strings.CutSuffix(string(frame), "\n\n")
-	if !ok || strings.ContainsAny(text, "\r\x00") {
+	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
 	}
-	seen := map[string]bool{}
-	for one := range strings.SplitSeq(text, "\n") {
-		name, value, colon := strings.Cut(one, ":")
-		known := slices.Contains([]string{"", "id", "event", "data"}, name)
-		if name != "" {
-			value = strings.TrimPrefix(value, " ")
-		}
-		if !colon || !known || name != "" && seen[name] {
+	seen, end := map[string]bool{}, len(frame)
+	for l := range sse.Lines(frame) {
+		known := slices.Contains([]string{"", "id", "event", "data"}, l.Name)
+		if !known || l.Name != "" && seen[l.Name] {
 			return nil, false
 		}
-		seen[name] = true
-		all = append(all, fieldLine{name, value})
+		seen[l.Name] = true
+		all, end = append(all, fieldLine{l.Name, string(l.Value)}), l.Next
 	}
-	return all, !seen["id"] && !seen["event"] || seen["data"]
+	return all, end < len(frame) && (!seen["id"] && !seen["event"] || seen["data"])
 }
 
 // hasData reports whether at least one of the lines of a frame is a data field.

@@ -1,0 +1,158 @@
+package sse
+
+import (
+	"bytes"
+	"iter"
+)
+
+// A FrameSplitter divides a stream into its frames: the lines up to each blank line, and that line,
+// as bytes. Lines end with LF, CR or CR LF. It drops and changes nothing, so that the frames and
+// the rest, joined, are the stream. The zero value is ready to use; it must not be used
+// concurrently.
+type FrameSplitter struct {
+	rest []byte // the incomplete frame
+	line int    // offset in rest of the current line
+	scan int    // offset up to which the end of that line was searched
+}
+
+// Split returns an iterator over the frames that the next piece p of the stream completes. A frame
+// that ends with CR is complete, whatever follows: an LF after it is a frame without lines. Frames
+// alias p or the memory of the splitter, and are valid until the next call. If the iteration is
+// stopped early, the part of p that was not returned is lost.
+func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		held := s.rest
+		if s.rest = nil; held != nil {
+			p = append(held, p...)
+		}
+		for n := s.frameEnd(p); n >= 0; n = s.frameEnd(p) {
+			s.line, s.scan = 0, 0
+			if !yield(p[:n:n]) {
+				return
+			}
+			p = p[n:]
+		}
+		switch {
+		case held != nil && len(p) > 0:
+			s.rest = p
+		case len(p) > 0:
+			s.rest = bytes.Clone(p)
+		}
+	}
+}
+
+// Rest returns the bytes of the incomplete frame at the end of what was split so far, or nil if
+// there are none. They are valid until the next call of Split.
+func (s *FrameSplitter) Rest() []byte { return s.rest }
+
+// frameEnd returns the length of the first frame of p, or -1 if it is incomplete. In that case it
+// notes how far it searched p, which must be the beginning of the next argument.
+func (s *FrameSplitter) frameEnd(p []byte) int {
+	for {
+		if s.line > 0 && s.line < len(p) && p[s.line-1] == '\r' && p[s.line] == '\n' {
+			s.line++ // the second byte of CR LF
+		}
+		s.scan = max(s.scan, s.line)
+		i := indexLineEnd(p[s.scan:])
+		if i < 0 {
+			s.scan = len(p)
+			return -1
+		}
+		at := s.scan + i
+		next := at + lineEndLen(p[at:])
+		if at == s.line {
+			return next
+		}
+		s.line, s.scan = next, next
+	}
+}
+
+// A Line is one line of a frame: a field, or a comment.
+type Line struct {
+	Name  string // of the field; "" for a comment
+	Value []byte // what follows the colon and, in a field, one space; it aliases the frame
+
+	// The offsets in the frame of the line, of its value, and of the next line.
+	Start, ValueStart, Next int
+}
+
+// ValueEnd returns the offset in the frame of the end of the line's value.
+func (l Line) ValueEnd() int { return l.ValueStart + len(l.Value) }
+
+// Lines returns an iterator over the lines of a frame except the blank ones. The last line need not
+// have a line end.
+func Lines(frame []byte) iter.Seq[Line] {
+	return func(yield func(Line) bool) {
+		for at := 0; at < len(frame); {
+			line, next := frame[at:], len(frame)
+			if i := indexLineEnd(line); i >= 0 {
+				line, next = line[:i:i], at+i+lineEndLen(line[i:])
+			}
+			if len(line) > 0 {
+				name, value := splitField(line)
+				if len(name) == 0 {
+					value = line[1:]
+				}
+				l := Line{Name: string(name), Value: value, Start: at, Next: next}
+				if l.ValueStart = at + len(line) - len(value); !yield(l) {
+					return
+				}
+			}
+			at = next
+		}
+	}
+}
+
+// FindField returns the first line of a frame that is a field with the given name. ok is false if
+// there is none.
+func FindField(frame []byte, name string) (field Line, ok bool) {
+	for l := range Lines(frame) {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return Line{}, false
+}
+
+// HasFields reports whether a frame has a field, and not only comments.
+func HasFields(frame []byte) bool {
+	for l := range Lines(frame) {
+		if l.Name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// splitField returns the name and the value of a field, without the space after the colon. The name
+// of a comment is empty.
+func splitField(line []byte) (name, value []byte) {
+	colon := bytes.IndexByte(line, ':')
+	if colon < 0 {
+		return line, line[len(line):]
+	}
+	if value = line[colon+1:]; len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	return line[:colon], value
+}
+
+// indexLineEnd returns the index of the first line end in p, or -1 if there is none.
+func indexLineEnd(p []byte) int {
+	lf := bytes.IndexByte(p, '\n')
+	if lf >= 0 {
+		p = p[:lf]
+	}
+	if cr := bytes.IndexByte(p, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
+
+// lineEndLen returns the length of the line end with which p begins: 2 for CR LF, and else 1.
+func lineEndLen(p []byte) int {
+	if p[0] == '\r' && len(p) > 1 && p[1] == '\n' {
+		return 2
+	}
+	return 1
+}
