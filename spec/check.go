@@ -24,9 +24,12 @@ type Check struct {
 	// than the primary user. Most rules are about what a single user may expect.
 	AllPrincipals bool
 
-	// Watch starts one application of the rule. The returned function is called with
-	// every event of one conversation in order, never concurrently; BodyEnd comes
-	// last in each exchange, and an event of kind "" at the end of the conversation.
+	// Watch starts one application of the rule, to one conversation. The returned function is called
+	// with each event of the conversation, in order and never concurrently. In each exchange
+	// HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last event, [Run] calls
+	// the functions given to [Pass.AtEnd].
+	//
+	// Events and what they refer to do not change after the call, so Watch may retain them.
 	Watch func(*Pass) func(Event)
 }
 
@@ -41,7 +44,7 @@ type Pass struct {
 	violated   map[string]int // those of them that failed
 	findings   []Finding
 	onFinding  func(Finding)
-	shared     map[sharedStateKey]*sharedEntry // shared with the other passes of a Run
+	run        *runState // shared with the other passes of a Run
 }
 
 // A Finding is a failed judgement: an event as evidence, and a message that says what was seen and
@@ -133,9 +136,9 @@ func truncate(s string, limit int) string {
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
-	shared := map[sharedStateKey]*sharedEntry{}
+	state := &runState{shared: map[sharedKey]any{}}
 	for i, d := range plan.Obligations {
-		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, shared: shared}
+		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
 		if onFinding != nil {
 			passes[i].onFinding = func(f Finding) { onFinding(d, f) }
 		}
@@ -146,14 +149,15 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 		if e.Principal == PrimaryUser {
 			progress.observe(e)
 		}
+		state.observe(e)
 		for i, w := range watch {
 			if e.Principal == PrimaryUser || plan.Obligations[i].Check.AllPrincipals {
 				w(e)
 			}
 		}
 	}
-	for _, w := range watch {
-		w(Event{Frame: -1})
+	for _, f := range state.atEnd {
+		f()
 	}
 	evaluation := Evaluation{
 		Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded,

@@ -1,48 +1,62 @@
 package spec
 
-// A sharedEntry is a value that several checks share during one call of [Run], with the function
-// that updates the value.
-type sharedEntry struct {
-	value    any
-	observe  func(Event)
-	observed int // number of events passed to observe
+// A runState is what the passes of one [Run] share: the values that several checks use, and what
+// happens at the end of the conversation.
+type runState struct {
+	shared map[sharedKey]any
+	// observers update the shared values: those of all principals, and those of the primary user.
+	observers [2][]func(Event)
+	atEnd     []func()
 }
 
-// A sharedStateKey identifies a sharedEntry by its name and by the events that update it. Checks
-// that see the events of all principals do not share an entry with checks that see only the events
-// of the primary user.
-type sharedStateKey struct {
+// A sharedKey identifies a shared value by its name and by the events that update it. Checks that
+// see the events of all principals do not share values with checks that see only the events of the
+// primary user.
+type sharedKey struct {
 	name          string
 	allPrincipals bool
 }
 
-// SharedState returns a value that several checks share, and a function observe that updates the
-// value. Within one call of [Run], all checks that call SharedState with the same name get the same
-// value, except that checks with AllPrincipals do not share with the others. The type T must be the
-// same in all these calls. The first of them creates the value by calling create. The second result
-// of create updates the value, and is called exactly once with each event.
-//
-// Every check that shares the value must pass each event that it sees to observe, before it uses
-// the value. Run calls all checks from one goroutine, so the value needs no lock.
-func SharedState[T any](p *Pass, name string, create func() (T, func(Event))) (shared T, observe func(Event)) {
-	key := sharedStateKey{name: name}
-	if p.obligation.Check != nil {
-		key.allPrincipals = p.obligation.Check.AllPrincipals
+// observe updates the shared values with an event. It must be called before the checks see the
+// event.
+func (s *runState) observe(e Event) {
+	for _, f := range s.observers[0] {
+		f(e)
 	}
-	if p.shared == nil {
-		p.shared = map[sharedStateKey]*sharedEntry{}
-	}
-	entry := p.shared[key]
-	if entry == nil {
-		value, observe := create()
-		entry = &sharedEntry{value: value, observe: observe}
-		p.shared[key] = entry
-	}
-	seen := 0
-	return entry.value.(T), func(e Event) {
-		if seen++; seen > entry.observed {
-			entry.observed = seen
-			entry.observe(e)
+	if e.Principal == PrimaryUser {
+		for _, f := range s.observers[1] {
+			f(e)
 		}
 	}
+}
+
+// AtEnd makes [Run] call f after the last event of the conversation. Functions are called in the
+// order in which they were given to AtEnd, by any check.
+func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
+
+// Shared returns a value that all checks share that call Shared with the same name in one [Run],
+// such as an account of the conversation; checks with AllPrincipals do not share with the others.
+// The type T must be the same in all these calls. A check must call Shared in its Watch function,
+// before the first event.
+//
+// The first call creates the value by calling create. Run then calls observe, the second result of
+// create, with each event before any check sees the event. create may call [Pass.AtEnd]; its
+// function is called before those of the checks that use the value. Run calls all checks from one
+// goroutine, so the value needs no lock.
+func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
+	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
+	value, ok := p.run.shared[key]
+	if !ok {
+		created, observe := create()
+		value = created
+		p.run.shared[key] = value
+		class := 1
+		if key.allPrincipals {
+			class = 0
+		}
+		if observe != nil {
+			p.run.observers[class] = append(p.run.observers[class], observe)
+		}
+	}
+	return value.(T)
 }

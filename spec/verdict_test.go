@@ -12,14 +12,12 @@ import (
 // on one conversation.
 func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if e.Kind != "" {
-				return
-			}
+		p.AtEnd(func() {
 			for _, j := range evidence {
 				p.Judge(spec.Event{Requirement: j.law}, j.holds, "it does not hold")
 			}
-		}
+		})
+		return func(spec.Event) {}
 	}}
 	duties := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: laws}}}
 	return spec.Run(duties, slices.Values([]spec.Event{}), nil).Results[0]
@@ -71,11 +69,7 @@ func TestOn(t *testing.T) {
 func TestAbout(t *testing.T) {
 	end, failure := spec.Requirement{ID: "end", Level: spec.Must}, spec.Requirement{ID: "failure", Level: spec.Must, About: []spec.Kind{spec.RunError}}
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if e.Kind != "" {
-				p.Judge(e, e.Text == "", "it does not hold")
-			}
-		}
+		return func(e spec.Event) { p.Judge(e, e.Text == "", "it does not hold") }
 	}}
 	for _, test := range []struct {
 		events       []spec.Event

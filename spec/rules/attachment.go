@@ -185,7 +185,7 @@ var RefusesUnknownFile = &spec.Check{
 This is judged for paths that the harness makes up. A server that never issues links would
 pass by accident: a refusal counts only if the server has issued a link before.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
 		var attempts []exchange
 		onExchange := func(x exchange) {
@@ -197,7 +197,7 @@ pass by accident: a refusal counts only if the server has issued a link before.`
 				hasSigned[x.request.Operation] = true
 			}
 		}
-		onEnd := func() {
+		p.AtEnd(func() {
 			for _, x := range attempts {
 				x.request.Requirement = "" // this is not the requirement on the operation
 				if hasSigned[x.request.Operation] {
@@ -205,8 +205,8 @@ pass by accident: a refusal counts only if the server has issued a link before.`
 						"%v for a link to %q, which was never uploaded; expected a refusal", x, x.request.ID)
 				}
 			}
-		}
-		return onExchange, onEnd
+		})
+		return onExchange
 	}),
 }
 
@@ -219,13 +219,12 @@ var RefusesForeignLink = &spec.Check{
 This is judged for links to hosts other than those of the server's own links, and if a run
 with one of the server's own links was accepted.`,
 	Needs: []spec.Kind{spec.AttachmentStored, spec.InputImage},
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
-		uploads := newKnownUploads()
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		uploads := exchangesOf(p).uploads
 		hosts := map[string]bool{}
 		ownAccepted := false
 		var attempts []exchange
 		onExchange := func(x exchange) {
-			uploads.record(x.request, x.reply)
 			if x.reply.Kind == spec.AttachmentStored || x.reply.Kind == spec.AttachmentSigned {
 				hosts[hostOf(x.reply.Text)] = true
 			}
@@ -237,7 +236,7 @@ with one of the server's own links was accepted.`,
 				attempts = append(attempts, x)
 			}
 		}
-		onEnd := func() {
+		p.AtEnd(func() {
 			for _, x := range attempts {
 				x.request.Requirement = "" // this is not the requirement on the operation
 				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
@@ -245,8 +244,8 @@ with one of the server's own links was accepted.`,
 						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
 				}
 			}
-		}
-		return onExchange, onEnd
+		})
+		return onExchange
 	}),
 }
 
@@ -260,14 +259,14 @@ var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
 	Doc:   "the reply to an accepted recording contains its transcript",
 	Needs: []spec.Kind{spec.InputFile, spec.Transcription},
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		return func(x exchange) {
 			if x.request.Name == "transcribe" && x.request.Valid() && x.isAccepted() {
 				x.request.Requirement = "" // this is not the requirement on the operation
 				p.Judge(x.request, x.reply.Kind == spec.Transcription,
 					"%v without a transcript; expected the text of the recording", x)
 			}
-		}, func() {}
+		}
 	}),
 }
 

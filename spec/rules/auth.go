@@ -20,7 +20,7 @@ type accessLog struct {
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
-	return eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	return eachExchange(func(p *spec.Pass) func(exchange) {
 		logs := map[string]*accessLog{}
 		var order []*accessLog
 		owners := resourceOwners{}
@@ -40,15 +40,15 @@ func eachAccessAttempt(
 			}
 			owners.record(x)
 		}
-		onEnd := func() {
+		p.AtEnd(func() {
 			for _, log := range order {
 				for _, x := range log.attempts {
 					sameOperation := denial(x.request) != spec.DeniedOtherUser && len(log.granted) > 0
 					judge(p, x, log.granted[resourceKey(x.request)] || sameOperation)
 				}
 			}
-		}
-		return onExchange, onEnd
+		})
+		return onExchange
 	})
 }
 
@@ -156,7 +156,7 @@ var HistoryIsOwn = &spec.Check{
 This is judged if the primary user has a history and can read it.`,
 	Needs:         []spec.Kind{spec.History},
 	AllPrincipals: true,
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		owners := resourceOwners{}
 		userHasHistory := false
 		var attempts []exchange
@@ -171,7 +171,7 @@ This is judged if the primary user has a history and can read it.`,
 				attempts = append(attempts, x)
 			}
 		}
-		onEnd := func() {
+		p.AtEnd(func() {
 			for _, x := range attempts {
 				leaks := x.isAccepted() && owners.isOwnedBy(spec.PrimaryUser, x.reply)
 				if leaks || userHasHistory && x.status/100 != 5 {
@@ -184,7 +184,7 @@ This is judged if the primary user has a history and can read it.`,
 						x.reply.Thread)
 				}
 			}
-		}
-		return onExchange, onEnd
+		})
+		return onExchange
 	}),
 }

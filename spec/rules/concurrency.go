@@ -84,6 +84,7 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := &streamTimeline{requestedAt: map[string]time.Duration{}}
 		observe := eachStream(timeline.observeStream)(p)
+		p.AtEnd(func() { judge(p, timeline) })
 		var request spec.Event
 		return func(e spec.Event) {
 			switch {
@@ -94,8 +95,6 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 				request = e
 			case e.Kind == spec.CancelAccepted:
 				timeline.cancels = append(timeline.cancels, request)
-			case e.Kind == "":
-				judge(p, timeline)
 			}
 			observe(e)
 		}

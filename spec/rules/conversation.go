@@ -66,26 +66,23 @@ func watchConversation(
 	p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool,
 ) func(spec.Event) {
 	key := fmt.Sprintf("conversation, content: %v", keepsContent)
-	c, observe := spec.SharedState(p, key, func() (*conversation, func(spec.Event)) {
+	c := spec.Shared(p, key, func() (*conversation, func(spec.Event)) {
 		c := &conversation{
 			keepsContent: keepsContent, keep: keeper(p),
 			streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
 		}
-		return c, func(e spec.Event) {
-			if e.Kind != "" {
-				c.observe(e)
-				return
-			}
-			for _, r := range c.runs {
-				if stream := c.streams[runKey(r.request)]; stream != nil {
-					r.runStream = *stream
-				}
-			}
-		}
+		p.AtEnd(c.addStreams)
+		return c, c.observe
 	})
-	return func(e spec.Event) {
-		if observe(e); e.Kind == "" {
-			judge(p, c)
+	p.AtEnd(func() { judge(p, c) })
+	return func(spec.Event) {}
+}
+
+// addStreams adds to each run what its streams showed.
+func (c *conversation) addStreams() {
+	for _, r := range c.runs {
+		if stream := c.streams[runKey(r.request)]; stream != nil {
+			r.runStream = *stream
 		}
 	}
 }

@@ -7,8 +7,8 @@ import "github.com/streamassay/streamassay/spec"
 // retain the same event one after the other, they share one copy. The caller must not modify the
 // copy.
 func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
-	last, _ := spec.SharedState(p, "kept event", func() (**spec.Event, func(spec.Event)) {
-		return new(*spec.Event), func(spec.Event) {}
+	last := spec.Shared(p, "kept event", func() (**spec.Event, func(spec.Event)) {
+		return new(*spec.Event), nil
 	})
 	return func(e spec.Event) *spec.Event {
 		if *last == nil || !sameEvent(*last, &e) {

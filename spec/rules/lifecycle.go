@@ -93,18 +93,19 @@ canceled at once are judged by cancel.run-ends.`,
 				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
 			})
 		})(p)
+		p.AtEnd(func() {
+			for _, f := range unfinished {
+				if !slices.ContainsFunc(cancels, f.isCanceledBy) {
+					p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
+				}
+			}
+		})
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
 				request = e
 			case e.Kind == spec.CancelAccepted && request.Run == "":
 				cancels = append(cancels, request)
-			case e.Kind == "":
-				for _, f := range unfinished {
-					if !slices.ContainsFunc(cancels, f.isCanceledBy) {
-						p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
-					}
-				}
 			}
 			observe(e)
 		}

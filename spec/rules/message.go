@@ -35,16 +35,6 @@ func isMessageStatus(e spec.Event) bool {
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// eachResolvedStream is like eachStream, but fills in missing message ids: while exactly one
-// message is open, an event with content that names no message gets the id of the open message.
-func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
-	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var tracker messageTracker
-		observe := w(p, request)
-		return func(e spec.Event) { observe(tracker.resolve(e)) }
-	})
-}
-
 // A messageTracker tracks which messages of a stream are open.
 type messageTracker struct {
 	open  map[string]struct{} // their ids
@@ -84,30 +74,52 @@ type messageState struct{ opened, ended bool }
 // isOpen reports whether the message has started and not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// messageStates holds the state of each message at a point of a stream, and the number of messages
-// that are open.
+// messageStates holds the state of each message of the current stream, and the number of messages
+// that are open, both before the current event.
 type messageStates struct {
 	byID      map[string]*messageState
 	openCount int
+
+	streams *streamAccount
+	pending spec.Event // the current event, if it is about the status of a message
+}
+
+// messageStatesOf returns the shared states of messages.
+func messageStatesOf(p *spec.Pass) *messageStates {
+	streams := streamsOf(p)
+	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {
+		s := &messageStates{streams: streams}
+		return s, s.observe
+	})
+}
+
+// observe makes e the current event. It updates the states with the event before e.
+func (s *messageStates) observe(e spec.Event) {
+	if s.pending.Kind != "" {
+		s.update(s.pending)
+		s.pending.Kind = ""
+	}
+	switch {
+	case s.streams.opens:
+		s.byID, s.openCount = map[string]*messageState{}, 0
+	case s.streams.sees(e) && isMessageStatus(e) && e.Message != "":
+		s.pending = e
+	}
 }
 
 // eachMessageEvent returns a watchFunc that calls judge with each event of a stream and the states
 // of the messages before that event.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
-	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		states := &messageStates{byID: map[string]*messageState{}}
-		return func(e spec.Event) {
-			judge(p, e, states)
-			if isMessageStatus(e) && e.Message != "" {
-				states.observe(e)
-			}
-		}
-	})
+	return func(p *spec.Pass) func(spec.Event) {
+		states := messageStatesOf(p)
+		return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+			return func(e spec.Event) { judge(p, e, states) }
+		})(p)
+	}
 }
 
-// observe updates the state of the message that e names. It must be called only with events about
-// the status of a message.
-func (s *messageStates) observe(e spec.Event) {
+// update updates the state of the message that e names, which must be about its status.
+func (s *messageStates) update(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
 		b = &messageState{}

@@ -27,6 +27,7 @@ type exchange struct {
 	streamDone     bool       // the stream has its in-band terminator
 	runFailed      bool       // the stream reports that the run failed
 	threadBusy     bool       // another run of the thread may be active
+	unverifiable   bool       // see [knownUploads.isUnverifiable]
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	bodyEnd        spec.Event
 	err            error // why there is no status
@@ -152,37 +153,6 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	return strings.Join(want, ", ")
 }
 
-// eachExchange returns a watchFunc that calls w once per conversation. The function onExchange is
-// then called with each exchange when its body has ended, and onEnd at the end of the conversation.
-// Exchanges in which the client left before there was a response are left out.
-func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
-		onExchange, onEnd := w(p)
-		var x exchange
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				x = exchange{request: e}
-			case e.Kind == spec.HTTPResponse:
-				x.status, x.mediaType, x.err = e.StatusCode, e.MediaType, e.Err
-			case e.Kind == spec.RunRefused:
-				x.refusedInBand = true
-			case e.IsFrame():
-				x.observeFrame(e)
-			case e.Kind == spec.BodyEnd:
-				x.bodyEnd = e
-				if x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft) {
-					onExchange(x)
-				}
-			case e.Kind == "":
-				onEnd()
-			case e.Frame < 0: // a body that is not a stream
-				x.code, x.body, x.reply = e.Code, e.Raw, e
-			}
-		}
-	}
-}
-
 // RefusesAsDocumented judges whether invalid requests are refused in the way that the document
 // requires.
 var RefusesAsDocumented = &spec.Check{
@@ -196,14 +166,10 @@ must be right for one of them. Responses that say nothing about the violation ar
 judged: statuses that depend on the caller or on load (401, 429, 503, and 409 while another
 run of the thread is active), and a missing response to more than a megabyte. A 403, 404,
 409 or 410 counts only if a valid request for the same thread was accepted.`,
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationState{}
-		uploads, running := newKnownUploads(), openRuns{}
-		onExchange := func(x exchange) {
-			uploads.record(x.request, x.reply)
-			x.threadBusy = running.mayRefuse(x.request)
-			running.record(x)
-			unverifiable := uploads.isUnverifiable(x.request) || x.threadBusy && !x.isAccepted()
+		return func(x exchange) {
+			unverifiable := x.unverifiable || x.threadBusy && !x.isAccepted()
 			if x.request.Valid() && (x.request.Operation == "" || unverifiable) {
 				return
 			}
@@ -214,7 +180,6 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 			}
 			d.observe(p, x)
 		}
-		return onExchange, func() {}
 	}),
 }
 
@@ -365,15 +330,11 @@ refuse.as-documented. A response that is cut off is not accepted, if the dialect
 terminal event and the prompt asks for no failure. Not judged: requests while another run
 of the thread may be active or waits for input, and those with links or files that were not
 issued by the server or uploaded in this conversation.`,
-	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		exercised := map[string]bool{}
 		probed := map[string]bool{}
-		uploads, running := newKnownUploads(), openRuns{}
 		var refused []exchange
 		onExchange := func(x exchange) {
-			uploads.record(x.request, x.reply)
-			x.threadBusy = running.mayRefuse(x.request)
-			running.record(x)
 			switch {
 			case len(x.request.Violations) > 0 && len(x.request.Violations[0].Refusals) > 0:
 				probed[x.request.Operation] = true
@@ -385,7 +346,7 @@ issued by the server or uploaded in this conversation.`,
 					e.Requirement = requirement
 					p.Judge(e, true, "")
 				}
-			case uploads.isUnverifiable(x.request) || x.threadBusy:
+			case x.unverifiable || x.threadBusy:
 			case x.isCutOff() && x.requiresCompleteBody():
 				x.bodyEnd.Requirement = x.request.Requirement
 				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
@@ -394,7 +355,7 @@ issued by the server or uploaded in this conversation.`,
 				refused = append(refused, x)
 			}
 		}
-		onEnd := func() {
+		p.AtEnd(func() {
 			for _, x := range refused {
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 					return exercised[requirement]
@@ -408,7 +369,7 @@ issued by the server or uploaded in this conversation.`,
 					p.Judge(e, false, "valid request: %v; expected a success", x)
 				}
 			}
-		}
-		return onExchange, onEnd
+		})
+		return onExchange
 	}),
 }

@@ -62,14 +62,11 @@ func (t *observedStream) indexOf(cursor string) int {
 // such a full stream are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
+		all := spec.Shared(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
 			all := &streamsByRun{runs: map[string][]*observedStream{}, hashSeed: maphash.MakeSeed()}
 			return all, all.observe
 		})
-		return func(e spec.Event) {
-			if observe(e); e.Kind != "" {
-				return
-			}
+		p.AtEnd(func() {
 			for _, key := range all.runOrder {
 				full := longestStream(all.runs[key])
 				for _, t := range all.runs[key] {
@@ -78,7 +75,8 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 					}
 				}
 			}
-		}
+		})
+		return func(spec.Event) {}
 	}
 }
 
@@ -276,6 +274,19 @@ requested before the cursor was issued.`,
 		}
 		var earlier []*observedStream // resumed from a cursor of an earlier run
 		var current *observedStream
+		p.AtEnd(func() {
+			for _, x := range earlier {
+				full := longestStream(t.runs[runKey(x.request)])
+				if full == nil || !full.runEnded || x.request.PollLimit != "" {
+					continue
+				}
+				n := x.commonPrefixLen(full)
+				complete := n == len(x.frames) && (x.err != nil || n == len(full.frames))
+				p.Judge(x.bodyEnd, complete,
+					"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
+					x.request.Cursor, pluralize(len(x.frames), "event"), n, len(full.frames))
+			}
+		})
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
@@ -298,18 +309,6 @@ requested before the cursor was issued.`,
 				t.addFrame(current, e)
 			case current != nil && e.Kind == spec.BodyEnd:
 				current.err, current.bodyEnd = e.Err, e
-			case e.Kind == "":
-				for _, x := range earlier {
-					full := longestStream(t.runs[runKey(x.request)])
-					if full == nil || !full.runEnded || x.request.PollLimit != "" {
-						continue
-					}
-					n := x.commonPrefixLen(full)
-					complete := n == len(x.frames) && (x.err != nil || n == len(full.frames))
-					p.Judge(x.bodyEnd, complete,
-						"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
-						x.request.Cursor, pluralize(len(x.frames), "event"), n, len(full.frames))
-				}
 			}
 		}
 	},

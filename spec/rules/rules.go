@@ -65,35 +65,6 @@ func (n eventName) quoted() string {
 	return n.text
 }
 
-// eachStream returns a watchFunc that applies w separately to each stream of a run that was
-// requested from its start (without a cursor) by a request that the server may accept. Resumed
-// streams and refusals have checks of their own. The function that w returns sees the frames, the
-// comments, an incomplete frame and the end of one stream. It does not see an end that the client
-// caused by leaving.
-func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
-		var request spec.Event
-		var observe func(spec.Event)
-		prompts := map[string]string{} // by run key: the prompt, for runs that another request streams
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				if request, observe = e, nil; e.Text != "" && e.Run != "" {
-					prompts[runKey(e)] = e.Text
-				} else if e.Text == "" {
-					request.Text = prompts[runKey(e)]
-				}
-			case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 &&
-				request.Cursor == "" && request.MayBeAccepted():
-				observe = w(p, request)
-			case observe == nil || errors.Is(e.Err, spec.ErrClientLeft):
-			case e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete:
-				observe(e)
-			}
-		}
-	}
-}
-
 // isCleanEnd reports whether an event is the end of a body that was transferred completely.
 func isCleanEnd(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 

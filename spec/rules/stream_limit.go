@@ -29,25 +29,20 @@ type streamRequest struct {
 // all requests of the primary user for streams.
 func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
 		var all []*streamRequest
 		var current *streamRequest
-		observe := eachExchange(func(*spec.Pass) (func(exchange), func()) {
-			return func(x exchange) {
-				if current != nil {
-					current.exchange = x
-				}
-			}, func() {}
-		})(p)
+		p.AtEnd(func() { judge(p, all) })
 		return func(e spec.Event) {
-			switch observe(e); {
-			case e.Kind == "":
-				judge(p, all)
-			case e.Kind == spec.HTTPRequest:
+			if e.Kind == spec.HTTPRequest {
 				if current = nil; e.IsStream() && e.Valid() {
 					current = &streamRequest{exchange: exchange{request: e}}
 					all = append(all, current)
 				}
-			case current != nil:
+			} else if current != nil {
+				if exchanges.ended {
+					current.exchange = exchanges.current
+				}
 				current.observe(e)
 			}
 		}

@@ -15,21 +15,19 @@ import (
 // waiting for, and runs that failed while another run may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		t, observe := spec.SharedState(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
+		t := spec.Shared(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
 			t := newThreadTracker(keeper(p))
 			return t, t.observe
 		})
-		return func(e spec.Event) {
-			if observe(e); e.Kind != "" {
-				return
-			}
+		p.AtEnd(func() {
 			for _, a := range t.finishedRuns {
 				inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
 				if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 					judge(p, a)
 				}
 			}
-		}
+		})
+		return func(spec.Event) {}
 	}
 }
 

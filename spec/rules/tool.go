@@ -233,11 +233,19 @@ type callState struct {
 	ended, hasResult bool
 }
 
-// A callTracker tracks the tool calls of one stream whose request offers client tools. It is used
-// to find the calls that are left to the client.
+// A callTracker tracks the tool calls of the current stream, before the current event, if the request
+// offers client tools. It is used to find the calls that are left to the client.
 type callTracker struct {
+	keep    func(spec.Event) *spec.Event
+	streams *streamAccount
+	pending *spec.Event // the current event, if the tracker is active
+	active  bool        // the current stream is open and its request offers client tools
+	toolCalls
+}
+
+// toolCalls are the tool calls of one stream.
+type toolCalls struct {
 	request         spec.Event
-	keep            func(spec.Event) *spec.Event
 	calls           []*callState // in order of their start
 	byID            map[string]*callState
 	openClientCalls int // calls of client tools that have ended and have no result
@@ -245,6 +253,30 @@ type callTracker struct {
 	// halted reports that an interrupt or a failure stopped the run. Open calls are
 	// not necessarily left to the client then.
 	halted bool
+}
+
+// callTrackerOf returns the shared tracker of tool calls.
+func callTrackerOf(p *spec.Pass) *callTracker {
+	streams := streamsOf(p)
+	return spec.Shared(p, "tool calls", func() (*callTracker, func(spec.Event)) {
+		c := &callTracker{keep: keeper(p), streams: streams}
+		return c, c.observe
+	})
+}
+
+// observe makes e the current event. It updates the calls with the event before e.
+func (c *callTracker) observe(e spec.Event) {
+	if c.pending != nil {
+		c.update(*c.pending)
+		c.pending = nil
+	}
+	switch {
+	case c.streams.opens:
+		_, c.active = c.streams.request.Last(spec.InputTool)
+		c.toolCalls = toolCalls{request: c.streams.request, byID: map[string]*callState{}}
+	case c.active && c.streams.sees(e):
+		c.pending = &e
+	}
 }
 
 // find returns the call with the given id, or nil if there is none.
@@ -259,9 +291,8 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 // isClientTool reports whether the request offers the tool of a call.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// observe updates the state of the call to which e belongs. If e starts a call, observe adds the
-// call.
-func (c *callTracker) observe(e spec.Event) {
+// update updates the state of the call to which e belongs. If e starts a call, update adds the call.
+func (c *callTracker) update(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
@@ -292,16 +323,16 @@ func (c *callTracker) observe(e spec.Event) {
 // eachToolStream returns a watchFunc for the streams whose requests offer client tools. It calls
 // judge with each event and with the state of the tool calls before that event.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
-	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		c := &callTracker{request: request, keep: keeper(p), byID: map[string]*callState{}}
-		_, offers := request.Last(spec.InputTool)
-		return func(e spec.Event) {
-			if offers {
-				judge(p, e, c)
-				c.observe(e)
+	return func(p *spec.Pass) func(spec.Event) {
+		c := callTrackerOf(p)
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			return func(e spec.Event) {
+				if c.active {
+					judge(p, e, c)
+				}
 			}
-		}
-	})
+		})(p)
+	}
 }
 
 // ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.

@@ -29,6 +29,7 @@ resumes after the terminal event.`,
 		known := map[string]string{}    // by cursor: the run key
 		endCursors := map[string]bool{} // cursors of terminal events
 		var responses streamResponses
+		p.AtEnd(func() { responses.judge(p) })
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
 				if known[e.Cursor] = requestedRun; isTerminal(e) {
@@ -38,8 +39,6 @@ resumes after the terminal event.`,
 			switch {
 			case e.Kind == spec.HTTPRequest:
 				request, requestedRun = e, runKey(e)
-			case e.Kind == "":
-				responses.judge(p)
 			case e.Kind != spec.HTTPResponse || !request.IsStream() || !request.Valid() ||
 				isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
 			case request.Header == nil && e.StatusCode != 200: // the request was not recorded

@@ -1,0 +1,143 @@
+package rules
+
+import (
+	"errors"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The accounts in this file are built once per conversation and shared by all checks, see
+// [spec.Shared]. When a check sees an event, each account includes that event already, except where
+// its comment says otherwise.
+
+// A streamAccount follows the streams of runs that were requested from their start (without a
+// cursor) by a request that the server may accept. Resumed streams and refusals have checks of their
+// own.
+type streamAccount struct {
+	request spec.Event // of the current exchange, with the prompt of its run if that is known
+	isOpen  bool       // the current response is such a stream
+	opens   bool       // the current event opens it
+	// event is the current event. If it has content but names no message while exactly one message is
+	// open, event names that message.
+	event spec.Event
+
+	prompts  map[string]string // by run key, for runs that another request streams
+	messages messageTracker
+}
+
+// streamsOf returns the shared account of streams.
+func streamsOf(p *spec.Pass) *streamAccount {
+	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
+		s := &streamAccount{prompts: map[string]string{}}
+		return s, s.observe
+	})
+}
+
+// observe updates the account with the next event of the conversation.
+func (s *streamAccount) observe(e spec.Event) {
+	s.opens, s.event = false, e
+	switch {
+	case e.Kind == spec.HTTPRequest:
+		if s.request, s.isOpen = e, false; e.Text != "" && e.Run != "" {
+			s.prompts[runKey(e)] = e.Text
+		} else if e.Text == "" {
+			s.request.Text = s.prompts[runKey(e)]
+		}
+	case e.Kind == spec.HTTPResponse:
+		s.isOpen = e.IsStream() && e.StatusCode/100 == 2 && s.request.Cursor == "" && s.request.MayBeAccepted()
+		s.opens, s.messages = s.isOpen, messageTracker{}
+	case s.sees(e):
+		s.event = s.messages.resolve(e)
+	}
+}
+
+// sees reports whether e belongs to the stream: a frame, a comment, an incomplete frame, or the end
+// of the body, except an end that the client caused by leaving.
+func (s *streamAccount) sees(e spec.Event) bool {
+	return s.isOpen && !errors.Is(e.Err, spec.ErrClientLeft) &&
+		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
+}
+
+// eachStream returns a watchFunc that applies w separately to each stream of the shared account. The
+// function that w returns is called with the events of one stream, see [streamAccount.sees].
+func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		streams := streamsOf(p)
+		var observe func(spec.Event)
+		return func(e spec.Event) {
+			switch {
+			case streams.opens:
+				observe = w(p, streams.request)
+			case streams.sees(e):
+				observe(e)
+			}
+		}
+	}
+}
+
+// eachResolvedStream is like eachStream, except that an event with content that names no message
+// gets the id of the open message, if exactly one is open.
+func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		streams := streamsOf(p)
+		observe := eachStream(w)(p)
+		return func(spec.Event) { observe(streams.event) }
+	}
+}
+
+// An exchangeAccount follows the exchanges of a conversation.
+type exchangeAccount struct {
+	current exchange
+	ended   bool // the current event ends the current exchange
+	uploads *knownUploads
+	running openRuns
+}
+
+// exchangesOf returns the shared account of exchanges.
+func exchangesOf(p *spec.Pass) *exchangeAccount {
+	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
+		a := &exchangeAccount{uploads: newKnownUploads(), running: openRuns{}}
+		return a, a.observe
+	})
+}
+
+// observe updates the account with the next event of the conversation. An exchange in which the
+// client left before there was a response does not end.
+func (a *exchangeAccount) observe(e spec.Event) {
+	a.ended = false
+	x := &a.current
+	switch {
+	case e.Kind == spec.HTTPRequest:
+		*x = exchange{request: e}
+	case e.Kind == spec.HTTPResponse:
+		x.status, x.mediaType, x.err = e.StatusCode, e.MediaType, e.Err
+	case e.Kind == spec.RunRefused:
+		x.refusedInBand = true
+	case e.IsFrame():
+		x.observeFrame(e)
+	case e.Kind == spec.BodyEnd:
+		x.bodyEnd = e
+		if a.ended = x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
+			a.uploads.record(x.request, x.reply)
+			x.unverifiable = a.uploads.isUnverifiable(x.request)
+			x.threadBusy = a.running.mayRefuse(x.request)
+			a.running.record(*x)
+		}
+	case e.Frame < 0: // a body that is not a stream
+		x.code, x.body, x.reply = e.Code, e.Raw, e
+	}
+}
+
+// eachExchange returns a watchFunc that calls w once per conversation, and the function that w
+// returns with each exchange of the shared account when it has ended.
+func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
+		onExchange := w(p)
+		return func(spec.Event) {
+			if exchanges.ended {
+				onExchange(exchanges.current)
+			}
+		}
+	}
+}
