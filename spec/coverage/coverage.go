@@ -1,7 +1,7 @@
 // Package coverage accounts for every line of the protocol documents: a line either has
 // requirements that stand for it, or is informative for a stated reason.
 //
-// A map is NNN.yaml, for the document whose name begins with NNN_:
+// A map is maps/NNN.yaml, for the document whose name begins with NNN_:
 //
 //	document: 000_12d5b25074bebf3c.txt
 //	clauses:
@@ -33,7 +33,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-//go:embed *.yaml
+//go:embed maps/*.yaml
 var mapFiles embed.FS
 
 // A Document maps the lines of one protocol document to requirements.
@@ -113,7 +113,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 			known[r.ID] = true
 		}
 	}
-	names, err := fs.Glob(files, "*.yaml")
+	names, err := fs.Glob(files, "maps/*.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 		if err := yaml.UnmarshalWithOptions(data, &d, yaml.Strict()); err != nil {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
 		}
-		if !strings.HasPrefix(d.File, strings.TrimSuffix(name, path.Ext(name))+"_") {
+		if !strings.HasPrefix(d.File, strings.TrimSuffix(path.Base(name), path.Ext(name))+"_") {
 			return nil, fmt.Errorf("coverage %s: document is %q, want a name that begins with that of the map", name, d.File)
 		}
 		if err := d.validate(known); err != nil {

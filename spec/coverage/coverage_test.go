@@ -148,7 +148,7 @@ func TestLoadComplains(t *testing.T) {
 		{"nothing", "document: 000_a.txt\n", "000_a.txt has no clauses"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := load(fstest.MapFS{"000.yaml": {Data: []byte(c.text)}}, dialects)
+			_, err := load(fstest.MapFS{"maps/000.yaml": {Data: []byte(c.text)}}, dialects)
 			if (err == nil) != (c.complaint == "") || err != nil && !strings.Contains(err.Error(), c.complaint) {
 				t.Errorf("%v, not %q", err, c.complaint)
 			}

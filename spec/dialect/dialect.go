@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -35,46 +34,62 @@ type Dialect struct {
 // A registry holds the dialects of a file system, each of which it reads on first use. It is safe
 // for concurrent use.
 type registry struct {
-	files    fs.FS
-	names    []string                 // FAMILY@VERSION, sorted
-	defaults func() map[string]string // family → version
+	files fs.FS
+	names []string // FAMILY@VERSION, sorted
 
-	mu     sync.Mutex
-	opened map[string]*Dialect
+	mu       sync.Mutex
+	opened   map[string]*Dialect
+	defaults map[string]string // family → version, of the families that were looked up
 }
 
 // embeddedRegistry returns the registry of the documents that are embedded in package spec.
 var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
-// newRegistry returns a registry of the documents FAMILY/VERSION.yaml in files.
+// newRegistry returns a registry of the files FAMILY/VERSION.yaml and
+// FAMILY/VERSION.requirements.yaml in files. A dialect of which only one of the two exists has a
+// name, but cannot be opened.
 func newRegistry(files fs.FS) *registry {
-	s := &registry{files: files, opened: map[string]*Dialect{}}
+	s := &registry{files: files, opened: map[string]*Dialect{}, defaults: map[string]string{}}
 	found, _ := fs.Glob(files, "*/*.yaml")
 	for _, name := range found {
 		family, file := path.Split(name)
-		if version := strings.TrimSuffix(file, ".yaml"); !strings.HasSuffix(version, ".requirements") {
-			s.names = append(s.names, strings.TrimSuffix(family, "/")+"@"+version)
-		}
+		version := strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".requirements")
+		s.names = append(s.names, strings.TrimSuffix(family, "/")+"@"+version)
 	}
 	slices.Sort(s.names)
-	s.defaults = sync.OnceValue(s.findDefaults)
+	s.names = slices.Compact(s.names)
 	return s
 }
 
-// findDefaults returns a map from each family to its default version: the version whose document
-// has the line "x-default: true". A family without such a document is left out.
-func (s *registry) findDefaults() map[string]string {
-	defaults := map[string]string{}
+// defaultVersion returns the version of a family whose document has "x-default: true", or "" if
+// there is none. It returns an error if a document of the family cannot be read.
+func (s *registry) defaultVersion(family string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version, known := s.defaults[family]; known {
+		return version, nil
+	}
 	for _, name := range s.names {
-		family, version, _ := strings.Cut(name, "@")
-		data, _ := fs.ReadFile(s.files, family+"/"+version+".yaml")
-		for line := range strings.Lines(string(data)) {
-			if strings.HasPrefix(line, "x-default: true") {
-				defaults[family] = version
-			}
+		version, ok := strings.CutPrefix(name, family+"@")
+		if !ok {
+			continue
+		}
+		var document struct {
+			Default bool `yaml:"x-default"`
+		}
+		file := family + "/" + version + ".yaml"
+		data, err := fs.ReadFile(s.files, file)
+		if err != nil {
+			return "", err
+		}
+		if err := yaml.Unmarshal(data, &document); err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		if document.Default {
+			s.defaults[family] = version
 		}
 	}
-	return defaults
+	return s.defaults[family], nil
 }
 
 // Names returns the names of all dialects, such as "runs@2026-04", sorted.
@@ -84,7 +99,8 @@ func Names() []string { return slices.Clone(embeddedRegistry().names) }
 // version of its family.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
-	return embeddedRegistry().defaults()[family] == version
+	chosen, err := embeddedRegistry().defaultVersion(family)
+	return err == nil && chosen == version
 }
 
 // Open returns the dialect with the given name: "runs@2026-04", or "runs" for the default version
@@ -110,7 +126,10 @@ func All() ([]*Dialect, error) {
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
-		version = s.defaults()[family]
+		var err error
+		if version, err = s.defaultVersion(family); err != nil {
+			return nil, err
+		}
 	}
 	full := family + "@" + version
 	if !slices.Contains(s.names, full) {
@@ -163,11 +182,10 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 // Document returns the OpenAPI document as YAML. If the document extends that of another version,
 // the result is the two merged; otherwise it is the file as written.
 func (d *Dialect) Document() ([]byte, error) {
-	text, err := fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
-	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
-		return text, err
+	if !d.document.extends {
+		return fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
 	}
-	text, err = json.Marshal(d.document.root)
+	text, err := json.Marshal(d.document.root)
 	if err != nil {
 		return nil, err
 	}

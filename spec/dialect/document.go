@@ -20,6 +20,7 @@ import (
 type document struct {
 	url          string
 	root         map[string]any
+	extends      bool // the file is a patch of the document of another version
 	compiler     *jsonschema.Compiler
 	compileMu    sync.Mutex
 	refusals     map[string]any      // pointer → x-error
@@ -31,14 +32,14 @@ type document struct {
 // x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the version
 // that x-extends names. It returns an error if a file is missing or invalid.
 func readDocument(files fs.FS, family, version string) (*document, error) {
-	tree, err := readTree(files, family, version)
+	tree, extends, err := readTree(files, family, version)
 	if err != nil {
 		return nil, err
 	}
 	// The URL is absolute because a relative one is resolved against the working
 	// directory, whose path would then appear in every finding.
 	s := &document{
-		url: "dialect:///" + family + "/" + version, root: tree, compiler: jsonschema.NewCompiler(),
+		url: "dialect:///" + family + "/" + version, root: tree, extends: extends, compiler: jsonschema.NewCompiler(),
 		refusals: map[string]any{}, requirements: map[string]any{}, variantCache: map[string]*variant{},
 	}
 	s.compiler.AssertFormat()
@@ -47,36 +48,36 @@ func readDocument(files fs.FS, family, version string) (*document, error) {
 }
 
 // readTree reads FAMILY/VERSION.yaml and returns it as decoded JSON. If the file extends another
-// one, the result is that one with this file applied as a merge patch.
-func readTree(files fs.FS, family, version string) (map[string]any, error) {
+// one, extends is true and the result is that one with this file applied as a merge patch.
+func readTree(files fs.FS, family, version string) (tree map[string]any, extends bool, err error) {
 	name := family + "/" + version + ".yaml"
 	data, err := fs.ReadFile(files, name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, false, fmt.Errorf("%s: %w", name, err)
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, false, fmt.Errorf("%s: %w", name, err)
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: not an object", name)
+		return nil, false, fmt.Errorf("%s: not an object", name)
 	}
 	base, ok := tree["x-extends"].(string)
 	if !ok {
-		return tree, nil
+		return tree, false, nil
 	}
 	delete(tree, "x-extends")
-	baseTree, err := readTree(files, family, base)
+	baseTree, _, err := readTree(files, family, base)
 	if err != nil {
-		return nil, fmt.Errorf("%s extends %s: %w", name, base, err)
+		return nil, false, fmt.Errorf("%s extends %s: %w", name, base, err)
 	}
 	delete(baseTree, "x-default")
-	return mergePatch(baseTree, tree).(map[string]any), nil
+	return mergePatch(baseTree, tree).(map[string]any), true, nil
 }
 
 // mergePatch returns target with the JSON merge patch applied (RFC 7396). It may modify target, and

@@ -1,0 +1,35 @@
+package streamassay_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+)
+
+// TestNumberOfFaults checks every number of faults that a document states by hand.
+func TestNumberOfFaults(t *testing.T) {
+	paths, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := 0
+	for _, path := range append(paths, "README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\b(\d+) faults\b`).FindAllSubmatch(text, -1) {
+			stated++
+			if n, _ := strconv.Atoi(string(m[1])); n != len(fault.All) {
+				t.Errorf("%s says %s; there are %d", path, m[0], len(fault.All))
+			}
+		}
+	}
+	if stated < 2 {
+		t.Errorf("found %d numbers of faults, want those of README.md and docs/faults.md at least", stated)
+	}
+}
