@@ -18,7 +18,7 @@ import (
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
-	ex := w.(*interceptor).exchange
+	ex := w.(*responseWriter).exchange
 	ex.dialect = h.Dialect
 	base := ex.seed
 	ex.seed = s.requestSeed(base, ex.scope.id, h.Request.Method, h.Request.Target, h.Request.Body, h.Event.Cursor)
@@ -145,9 +145,7 @@ func (x *exchange) firstHeld() int {
 // events. It also sets which frames are held or, if other requests stream the run, stores the plan
 // for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
-	if h.Operation.IsStream {
-		x.gate.holdFrom(x.ownPlan.firstHeld)
-	} else {
+	if !h.Operation.IsStream {
 		x.server.plans.put(x.run, x.ownPlan)
 	}
 	speed := decision.Reply.Pace

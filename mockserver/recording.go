@@ -50,8 +50,9 @@ func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 		}
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
+		client := w.(*responseWriter).client
 		if a.End == replay.NoResponse {
-			x.finish(fault.Abort)
+			_ = client.Finish(fault.Abort)
 			return
 		}
 		for _, f := range a.Header {
@@ -64,7 +65,7 @@ func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 		w.WriteHeader(a.Status)
 		for due, piece := range a.TimedChunks(speed) {
 			if d := time.Until(began.Add(due)); d > 0 {
-				if x.FlushError() != nil || x.sleep(d) != nil {
+				if client.Flush() != nil || client.Sleep(d) != nil {
 					return
 				}
 			}
@@ -73,7 +74,7 @@ func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 			}
 		}
 		if how, ends := replayEndings[a.End]; ends {
-			x.finish(how)
+			_ = client.Finish(how)
 		}
 	}
 }

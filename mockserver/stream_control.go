@@ -16,7 +16,7 @@ type Stream struct {
 	ID   string
 	Test string
 
-	exchange *exchange
+	response *responseWriter
 }
 
 // A StreamStatus describes the state of a stream at one moment.
@@ -39,15 +39,15 @@ type streams struct {
 	live map[string]*Stream
 }
 
-// open adds the stream of the exchange x to the open streams, with a new id, and returns it.
-func (s *streams) open(x *exchange) *Stream {
+// open adds the response w to the open streams, with a new id, and returns it.
+func (s *streams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
 		s.live = map[string]*Stream{}
 	}
 	s.last++
-	one := &Stream{ID: strconv.FormatUint(s.last, 10), Test: x.scope.id, exchange: x}
+	one := &Stream{ID: strconv.FormatUint(s.last, 10), Test: w.exchange.scope.id, response: w}
 	s.live[one.ID] = one
 	return one
 }
@@ -91,7 +91,7 @@ func (s *Server) Stream(id string) *Stream {
 
 // Status returns the current state of the stream.
 func (s *Stream) Status() StreamStatus {
-	x := s.exchange
+	x := s.response.exchange
 	v := StreamStatus{ID: s.ID, Dialect: x.run.dialect, Test: s.Test, Thread: x.run.thread, Run: x.run.run}
 	if x.entry != nil {
 		v.Entry = x.entry.ID()
@@ -99,8 +99,8 @@ func (s *Stream) Status() StreamStatus {
 	if p, _ := x.currentPlan(); p != nil {
 		v.Rule = p.rule
 	}
-	v.Events = int(x.frameCount.Load())
-	if from := x.gate.next(); from != noFrame {
+	v.Events = int(s.response.frameCount.Load())
+	if from := s.response.gate.held(); from != noFrame {
 		v.Held = &from
 	}
 	return v
@@ -108,7 +108,7 @@ func (s *Stream) Status() StreamStatus {
 
 // Hold holds the stream before the event with the given number, counted from 0. Events before it
 // pass, even if they were held.
-func (s *Stream) Hold(event int) { s.exchange.gate.holdFrom(max(0, event)) }
+func (s *Stream) Hold(event int) { s.response.gate.holdFrom(max(0, event)) }
 
 // Next releases the next n events of a held stream. It returns an error if n is less than
 // 1 or the stream is not held.
@@ -116,20 +116,20 @@ func (s *Stream) Next(n int) error {
 	if n < 1 {
 		return fmt.Errorf("invalid number of events %d (want 1 or more)", n)
 	}
-	return s.exchange.gate.allow(n)
+	return s.response.gate.allow(n)
 }
 
 // Release lets all events of the stream pass, both those that are held and those that follow.
-func (s *Stream) Release() { s.exchange.gate.holdFrom(noFrame) }
+func (s *Stream) Release() { s.response.gate.holdFrom(noFrame) }
 
 // Inject sends frame to the client unchanged, before the events that are held. It returns an error
 // if the stream has ended or the client left.
 func (s *Stream) Inject(frame []byte) error {
-	if err := s.exchange.send(frame); err != nil {
+	if _, err := s.response.client.Write(frame); err != nil {
 		return err
 	}
-	return s.exchange.FlushError()
+	return s.response.client.Flush()
 }
 
 // End ends the stream in the given way. It does nothing if the stream has already ended.
-func (s *Stream) End(how fault.StreamEnd) { s.exchange.finish(how) }
+func (s *Stream) End(how fault.StreamEnd) { _ = s.response.client.Finish(how) }

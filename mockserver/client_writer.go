@@ -1,0 +1,225 @@
+package mockserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/journal"
+)
+
+// errEnded is the error for a write to a stream that a fault or a request to the control port has
+// ended.
+var errEnded = errors.New("stream ended by the mock")
+
+// writeTimeout is how long a client may take to accept each piece of a response.
+const writeTimeout = 30 * time.Second
+
+// A clientWriter is the last writer of the pipeline that a response passes. It writes to the
+// connection, records in the journal what was sent, and ends the response in the way that a fault
+// or the control port demands. It implements fault.StreamWriter. Its methods may be called
+// concurrently.
+type clientWriter struct {
+	http.ResponseWriter
+	exchange *exchange
+	ctx      context.Context // done when the client left, the stream was ended or the mock shuts down
+	cancel   context.CancelCauseFunc
+
+	mu            sync.Mutex // protects the fields below and writes, which Stream.Inject makes concurrently
+	headSent      bool
+	headTime      time.Time // when the head was sent
+	deadlineValid time.Time // until then, the write deadline need not be extended
+	ending        fault.StreamEnd
+	handlerDone   bool // the handler has returned
+	timers        []*time.Timer
+}
+
+// WriteHeader sends the head of the response.
+func (c *clientWriter) WriteHeader(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.headSent, c.headTime = true, time.Now()
+	if c.ending == "" {
+		c.extendDeadline()
+		c.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write writes p to the connection and records it in the journal. It returns errEnded if the stream
+// has ended, and otherwise any error from writing.
+func (c *clientWriter) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != "" || c.handlerDone {
+		return 0, errEnded
+	}
+	c.extendDeadline()
+	n, err := c.ResponseWriter.Write(p)
+	if err == nil && c.exchange.entry != nil {
+		c.exchange.entry.BytesSent(time.Since(c.headTime), p)
+	}
+	return n, err
+}
+
+// WriteFrame writes a frame, as Write does.
+func (c *clientWriter) WriteFrame(_ int, frame []byte) error {
+	_, err := c.Write(frame)
+	return err
+}
+
+// extendDeadline sets the write deadline to writeTimeout from now. It does nothing if at least half
+// of writeTimeout is left until the current deadline. The caller must hold c.mu.
+func (c *clientWriter) extendDeadline() {
+	now := time.Now()
+	if now.Before(c.deadlineValid) {
+		return
+	}
+	c.deadlineValid = now.Add(writeTimeout / 2)
+	// Response writers of tests do not support deadlines.
+	_ = http.NewResponseController(c.ResponseWriter).SetWriteDeadline(now.Add(writeTimeout))
+}
+
+// Flush sends buffered data to the client. It returns errEnded if the stream has ended.
+func (c *clientWriter) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != "" || c.handlerDone {
+		return errEnded
+	}
+	return c.flush()
+}
+
+// flush sends buffered data to the client. It does nothing if the response writer does not support
+// flushing. The caller must hold c.mu.
+func (c *clientWriter) flush() error {
+	err := http.NewResponseController(c.ResponseWriter).Flush()
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// Sleep waits for the duration d. It returns an error if the stream ends or the client leaves
+// before that. If the mock shuts down, it returns nil at once, so that the rest of the stream is
+// sent.
+func (c *clientWriter) Sleep(d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.exchange.server.ctx.Done():
+		return nil // the rest of the stream is sent without delay
+	case <-c.ctx.Done():
+		return c.endError()
+	}
+}
+
+// endError returns the reason why c.ctx is done: errEnded if the mock ended the stream, and
+// otherwise the cause of the context.
+func (c *clientWriter) endError() error {
+	if c.endedBy() != "" {
+		return errEnded
+	}
+	return context.Cause(c.ctx)
+}
+
+// endedBy returns the way in which Finish ended the stream, or "" if it was not called.
+func (c *clientWriter) endedBy() fault.StreamEnd {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending
+}
+
+// Finish ends the stream, sends what was written so far and returns errEnded. When the handler
+// returns, the connection is closed in the way given by how. Only the first call has an effect.
+func (c *clientWriter) Finish(how fault.StreamEnd) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending != "" || c.handlerDone {
+		return errEnded
+	}
+	if c.headSent {
+		_ = c.flush()
+	}
+	c.ending = how
+	c.cancel(errEnded)
+	return errEnded
+}
+
+// After calls f after the duration d, unless the response has ended.
+func (c *clientWriter) After(d time.Duration, f func()) {
+	c.timers = append(c.timers, time.AfterFunc(d, f))
+}
+
+// end completes the response after the handler has returned: it records in the journal how the
+// response ended and, if Finish was called, closes the connection in the given way. It panics with
+// http.ErrAbortHandler if net/http must close the connection.
+func (c *clientWriter) end() {
+	c.mu.Lock()
+	c.handlerDone = true
+	how := c.ending
+	c.mu.Unlock()
+	for _, timer := range c.timers {
+		timer.Stop()
+	}
+	c.exchange.recordEnd(how)
+	switch how {
+	case fault.Abort, fault.Torn:
+		panic(http.ErrAbortHandler)
+	case fault.Reset:
+		c.reset()
+	case fault.Stall: // the connection stays open until the client leaves or the mock shuts down
+		select {
+		case <-c.exchange.request.Context().Done():
+		case <-c.exchange.server.ctx.Done():
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// recordEnd records in the journal how the response ended. The parameter how is the way in which a
+// fault or a request to the control port ended it, or "" if neither did. For "", recordEnd finds
+// out whether the client left, the mock was shut down or the response is complete.
+func (x *exchange) recordEnd(how fault.StreamEnd) {
+	if x.entry == nil {
+		return
+	}
+	if p, ok := x.currentPlan(); ok && p != nil && x.isListen {
+		for _, name := range p.appliedFaults() {
+			x.entry.FaultApplied(name)
+		}
+	}
+	end := journal.EndReason(how)
+	switch {
+	case how != "":
+	case x.request.Context().Err() != nil:
+		end = journal.ClientLeft
+	case x.server.ctx.Err() != nil:
+		end = journal.Shutdown
+	default:
+		end = journal.Complete
+	}
+	x.entry.Close(end)
+}
+
+// reset closes the connection with a TCP RST. In HTTP/2 it panics with http.ErrAbortHandler
+// instead, so that the stream is closed with an RST_STREAM frame.
+func (c *clientWriter) reset() {
+	conn, _, err := http.NewResponseController(c.ResponseWriter).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	inner := conn
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		inner = secure.NetConn()
+	}
+	if tcp, ok := inner.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // on failure the connection is closed normally
+	}
+	_ = inner.Close()
+}

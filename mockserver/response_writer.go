@@ -1,0 +1,217 @@
+package mockserver
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/vary"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A responseWriter is the http.ResponseWriter that the reference server writes to: the first writer
+// of a pipeline. It splits an event stream into frames, and each frame passes the following stages,
+// which are frame writers:
+//
+//	gate (hold) → varyStage → frame writers of the faults → clientWriter (send and record)
+//
+// A stream without holds, variations and faults goes to the clientWriter unchanged.
+type responseWriter struct {
+	exchange *exchange
+	client   *clientWriter
+
+	headWritten bool
+	isStream    bool
+	stream      *Stream // nil: not an open event stream
+	frames      sse.FrameSplitter
+	frameCount  atomic.Int64 // frames written by the server
+	gate        gate
+
+	effects      []fault.Effect
+	effectsKnown bool                // whether effects is set; see startEffects
+	varyStream   *vary.StreamEncoder // of an event stream; nil: its encoding is not varied
+	varyJSON     *vary.Variation     // of a JSON body; nil: its encoding is not varied
+
+	prepared bool                // whether the fields below are final, and the gate linked to its next stage
+	faults   []fault.FrameWriter // of the faults, that next to the client first
+	faulty   frameWriter         // the last of faults, or the client if there are none
+}
+
+// newResponseWriter returns the pipeline for the response of x, which ends at client.
+func newResponseWriter(x *exchange, client *clientWriter) *responseWriter {
+	w := &responseWriter{exchange: x, client: client}
+	w.gate.client, w.gate.firstHeld = client, noFrame
+	return w
+}
+
+// Header implements http.ResponseWriter.
+func (w *responseWriter) Header() http.Header { return w.client.Header() }
+
+// SetReadDeadline sets the read deadline of the connection.
+func (w *responseWriter) SetReadDeadline(at time.Time) error {
+	return http.NewResponseController(w.client.ResponseWriter).SetReadDeadline(at)
+}
+
+// SetWriteDeadline does nothing, because a stream that is held would exceed the deadlines that the
+// reference server sets. The clientWriter sets a deadline of its own for each write.
+func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
+
+// FlushError sends buffered data to the client. It returns errEnded if the stream has ended.
+func (w *responseWriter) FlushError() error { return w.client.Flush() }
+
+// WriteHeader sends the head of the response, after applying faults and variations to it, and
+// records it in the journal. It adds an event stream to the open streams. Only the first call with
+// a status of at least 200 has an effect.
+func (w *responseWriter) WriteHeader(status int) {
+	if w.headWritten || status < 200 {
+		return
+	}
+	w.headWritten = true
+	head := fault.ResponseHead{Status: status, Header: w.Header()}
+	w.changeHead(&head)
+	if head.Delay > 0 && w.client.Sleep(head.Delay) != nil {
+		_ = w.client.Finish(fault.Abort)
+		return
+	}
+	w.client.WriteHeader(head.Status)
+	w.exchange.recordHead(head.Status, head.Header)
+	if w.isStream {
+		w.stream = w.exchange.server.streams.open(w)
+	}
+}
+
+// changeHead applies faults and variations to head, the status and the header of the response. It
+// must be called before the head is sent.
+func (w *responseWriter) changeHead(head *fault.ResponseHead) {
+	w.isStream = head.Status == http.StatusOK && strings.HasPrefix(head.Header.Get("Content-Type"), spec.EventStream)
+	if w.isStream {
+		effects, _ := w.startEffects()
+		for _, effect := range effects {
+			if effect.OnHead != nil {
+				effect.OnHead(head)
+			}
+		}
+	}
+	v := w.exchange.variation()
+	if v == nil {
+		return
+	}
+	contentType := spec.Header{{Name: "Content-Type", Value: head.Header.Get("Content-Type")}}
+	if strings.HasSuffix(contentType.MediaType(), "json") {
+		head.Header.Del("Content-Length") // the varied body has another length
+		w.varyJSON = v
+	}
+	v.EncodeHeader(head.Header)
+	if w.isStream {
+		w.varyStream = v.NewStream(w.exchange.seed)
+	}
+}
+
+// startEffects returns the effects of the faults on this stream. The effects are created by the
+// first call that returns true for ok, and later calls return the same ones. The result ok is false
+// as long as the run is not known; see currentPlan.
+func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
+	if w.effectsKnown {
+		return w.effects, true
+	}
+	x := w.exchange
+	p, ok := x.currentPlan()
+	if !ok {
+		return nil, false
+	}
+	w.effectsKnown = true
+	if p == nil {
+		return nil, true
+	}
+	n := int(p.streamCount.Add(1))
+	if len(p.faults) > 0 {
+		w.effects = p.begin(n, x.newRand(randStream), x.entry.FaultApplied)
+	}
+	if p.firstHeld != noFrame && n == 1 {
+		w.gate.holdFrom(p.firstHeld)
+	}
+	if p.test != "" {
+		x.entry.SetTest(p.test)
+	}
+	return w.effects, true
+}
+
+// Write sends p, a part of the body. If the response is an event stream that is held, varied or
+// affected by faults, Write sends only complete frames and keeps the beginning of an incomplete
+// frame until the next call.
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if !w.headWritten {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.isStream && !w.passesThrough() {
+		for frame := range w.frames.Split(p) {
+			n := -1
+			if sse.HasFields(frame) {
+				n = int(w.frameCount.Add(1)) - 1
+			}
+			if err := w.gate.WriteFrame(n, frame); err != nil {
+				return 0, err
+			}
+		}
+		return len(p), nil
+	}
+	body := p
+	if w.varyJSON != nil {
+		body = w.varyJSON.EncodeReply(w.exchange.seed, p)
+	}
+	if _, err := w.client.Write(body); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// passesThrough calls prepare if that has not succeeded yet, and reports whether bytes of the
+// stream can be sent unchanged, without being split into frames.
+func (w *responseWriter) passesThrough() bool {
+	if !w.prepared {
+		w.prepare()
+	}
+	return w.faults == nil && w.varyStream == nil && !w.gate.isHeld.Load() && w.frames.Rest() == nil
+}
+
+// prepare links the stages of the pipeline. As long as the run of the stream has not been started,
+// there are no faults among them, because they are not known until then.
+func (w *responseWriter) prepare() {
+	effects, ok := w.startEffects()
+	w.prepared = ok
+	w.faulty = w.client
+	for _, effect := range effects {
+		if effect.WrapBody != nil {
+			body := effect.WrapBody(stageWriter{w.client, w.faulty, &w.frameCount})
+			w.faults, w.faulty = append(w.faults, body), body
+		}
+	}
+	w.gate.next = w.faulty
+	if w.varyStream != nil {
+		w.gate.next = varyStage{w.varyStream, w.client, w.faulty}
+	}
+}
+
+// close completes the response after the handler has returned. It sends what faults hold back and
+// ends the response; see clientWriter.end.
+func (w *responseWriter) close() {
+	if rest := w.frames.Rest(); rest != nil && w.client.endedBy() == "" {
+		_ = w.faulty.WriteFrame(int(w.frameCount.Load()), rest) // fails only if the client left
+	}
+	for i := len(w.faults) - 1; i >= 0; i-- {
+		if w.client.endedBy() == "" && w.client.ctx.Err() == nil {
+			_ = w.faults[i].Close() // fails only if the client left
+		}
+	}
+	w.client.end()
+}
+
+// removeStream removes the response from the open streams. It does nothing if it is not one.
+func (w *responseWriter) removeStream() {
+	if w.stream != nil {
+		w.exchange.server.streams.close(w.stream)
+	}
+}
