@@ -38,7 +38,9 @@ var may = map[string]struct {
 	"reference":            {[]string{"spec", "spec/dialect", "reference/state", "reference/files", "reference/speech", "reference/identity", "reference/metrics"}, "a server that could see the rules would be written to pass them"},
 	"reference/state":      {[]string{"modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/redis/go-redis"}, "it keeps what it is given; what that means is the server's business"},
 	"reference/model":      {[]string{"spec", "internal/sse", "reference", "reference/state"}, "an agent like any other: it knows no dialect"},
-	"reference/files":      {[]string{"gocloud.dev/blob", "gocloud.dev/blob/fileblob", "gocloud.dev/blob/memblob", "gocloud.dev/blob/s3blob", "gocloud.dev/gcerrors"}, "it keeps bytes; who may see them is the server's business"},
+	"reference/files":      {[]string{"reference/files/blob"}, "it keeps images; who may see them is the server's business"},
+	"reference/files/blob": {nil, "bytes with a type and metadata; what they mean is not its business"},
+	"reference/files/s3":   {[]string{"reference/files/blob", "github.com/minio/minio-go"}, "the only package that knows an object store"},
 	"reference/speech":     {nil, "bytes of a recording go in, a text comes out"},
 	"reference/middleware": {[]string{"reference/metrics"}, "it stands before all servers, and knows none of them"},
 	"reference/identity":   {[]string{"github.com/go-jose/go-jose"}, "who asks does not depend on what is asked"},
@@ -55,7 +57,7 @@ var may = map[string]struct {
 	"mockserver/script":    {[]string{"internal/near", "spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml"}, "it decides what is said; serving, judging and waiting are others' business"},
 	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/mutation", "internal/near", "internal/redact", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
-		"reference/middleware", "reference/identity", "reference/metrics", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag",
+		"reference/middleware", "reference/identity", "reference/metrics", "reference/model", "reference/speech", "reference/state", "reference/files", "reference/files/blob", "reference/files/s3", "github.com/spf13/pflag",
 		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
 }
 

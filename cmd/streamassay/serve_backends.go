@@ -10,6 +10,8 @@ import (
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/files"
+	"github.com/streamassay/streamassay/reference/files/blob"
+	"github.com/streamassay/streamassay/reference/files/s3"
 	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/reference/model"
 	"github.com/streamassay/streamassay/reference/speech"
@@ -73,11 +75,30 @@ func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err e
 	if err != nil {
 		return s.backends.state.openError(err)
 	}
-	if b.cfg.Files, err = files.Open(ctx, s.backends.files.text, files.Config{SigningKey: secret}); err != nil {
+	if b.cfg.Files, err = s.openFileStore(secret); err != nil {
 		return s.backends.files.openError(err)
 	}
-	b.closers = append(b.closers, b.cfg.Files.Close)
 	return nil
+}
+
+// openFileStore opens the store of attachments that the flags select, which signs its links with a
+// secret.
+func (s *serveOptions) openFileStore(secret []byte) (*files.Store, error) {
+	cfg := files.Config{SigningKey: secret}
+	var storage blob.Storage
+	var err error
+	switch p := s.backends.files; p.kind {
+	case "memory":
+		return files.NewMemory(cfg), nil
+	case "dir":
+		storage, err = blob.OpenDir(p.location)
+	default:
+		storage, err = s3.Open(p.location)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files.New(storage, cfg)
 }
 
 // openStateStore opens the store of threads and runs that the flags select.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/files"
+	"github.com/streamassay/streamassay/reference/files/blob"
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -387,16 +388,18 @@ func TestReady(t *testing.T) {
 	var n logFlags = newLogFlags()
 	var said bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "files")
-	onDisk, err := files.Open(t.Context(), "dir:"+dir, files.Config{})
+	storage, err := blob.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onDisk.Close()
+	onDisk, err := files.New(storage, files.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
 	inMemory := files.NewMemory(files.Config{})
-	defer inMemory.Close()
 	well := &openedBackends{cfg: reference.Config{Store: state.NewMemory(state.Config{}), Files: inMemory}}
 	lost := &openedBackends{cfg: reference.Config{Store: gone{}, Files: inMemory, Log: n.logger(&said)}}
 	away := &openedBackends{cfg: reference.Config{Store: state.NewMemory(state.Config{}), Files: onDisk, Log: n.logger(&said)}}

@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/files/blob"
+	"github.com/streamassay/streamassay/reference/files/s3"
 )
 
 // png is the beginning of a PNG file, which is all that the package looks at.
@@ -54,16 +57,33 @@ func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock))
 	}
 }
 
-// open opens the store at place and closes it at the end of the test. The test ends if opening
-// fails.
+// open opens the store at place. The test ends if opening fails.
 func open(t *testing.T, place string, cfg Config) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), place, cfg)
+	s, err := openAt(place, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// openAt opens a store in memory ("memory"), in a directory ("dir:PATH") or on an S3 server.
+func openAt(place string, cfg Config) (*Store, error) {
+	dir, isDir := strings.CutPrefix(place, "dir:")
+	if place == "memory" {
+		return NewMemory(cfg), nil
+	}
+	var storage blob.Storage
+	var err error
+	if isDir {
+		storage, err = blob.OpenDir(dir)
+	} else {
+		storage, err = s3.Open(place)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return New(storage, cfg)
 }
 
 // put stores a file and returns it. The test ends if storing fails.
@@ -137,7 +157,7 @@ func TestForeignFile(t *testing.T) {
 }
 
 func TestPutRefuses(t *testing.T) {
-	s := open(t, "", Config{MaxFileBytes: 1000})
+	s := open(t, "memory", Config{MaxFileBytes: 1000})
 	full := append(bytes.Clone(png), make([]byte, 1000-len(png))...)
 	for name, test := range map[string]struct {
 		kind string
@@ -279,8 +299,9 @@ func TestAtOnce(t *testing.T) {
 		}
 		group.Wait()
 		for i, path := range paths {
-			if data, err := s.bucket.ReadAll(t.Context(), path); err != nil || len(data) != len(png)+1 || data[len(png)] != byte(i) {
-				t.Errorf("%d: %q, %v", i, data, err)
+			w := get(s, s.Link("", File{Bucket: Bucket, Path: path}))
+			if data := w.Body.Bytes(); len(data) != len(png)+1 || data[len(png)] != byte(i) {
+				t.Errorf("%d: %d %q", i, w.Code, data)
 			}
 		}
 	})
@@ -288,9 +309,10 @@ func TestAtOnce(t *testing.T) {
 
 // TestMemoryEnds checks that a store in memory drops its oldest files when the limit is exceeded.
 func TestMemoryEnds(t *testing.T) {
-	s := NewMemory(Config{})
-	t.Cleanup(func() { _ = s.Close() })
-	s.evictor.maxBytes = int64(3 * len(png))
+	s, err := New(blob.NewMemory(int64(3*len(png))), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var kept []File
 	for range 5 {
 		kept = append(kept, put(t, s, a("x")))

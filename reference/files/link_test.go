@@ -80,7 +80,7 @@ func TestRange(t *testing.T) {
 
 // TestTampered checks that a link is invalid after any change, such as a flipped bit.
 func TestTampered(t *testing.T) {
-	s := open(t, "", Config{})
+	s := open(t, "memory", Config{})
 	f := put(t, s, a("cat.png"))
 	link := s.Link("", f)
 	for i := 1; i < len(link); i++ { // the first slash belongs to what is before
@@ -150,7 +150,7 @@ func TestLinkEnds(t *testing.T) {
 }
 
 func TestOwns(t *testing.T) {
-	s := open(t, "", Config{})
+	s := open(t, "memory", Config{})
 	for kind, want := range map[string]string{"image/png": "image/png", "image/jpeg": "image/jpeg", "image/x-icon": "image/x-icon", "image/x-own": ""} {
 		f := put(t, s, Upload{Owner: "ann", Name: "x.gif", Type: kind, Data: []byte("\x00\x01\x02")})
 		for _, base := range []string{"", base, "https://example.com", "http://h/?x=/" + Bucket + "/y"} {
@@ -187,7 +187,7 @@ func TestServeRefuses(t *testing.T) {
 // TestShown checks that images whose type may contain scripts or is unknown are downloaded rather
 // than shown.
 func TestShown(t *testing.T) {
-	s := open(t, "", Config{})
+	s := open(t, "memory", Config{})
 	for kind, want := range map[string]string{"image/png": "", "image/webp": "", "image/svg+xml": "attachment", "image/x-own": "attachment", "image/jxl": "attachment"} {
 		data := []byte("\x00\x01\x02")
 		if kind == svgType {

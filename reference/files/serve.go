@@ -3,12 +3,13 @@ package files
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"gocloud.dev/blob"
+	"github.com/streamassay/streamassay/reference/files/blob"
 )
 
 // Limits of serving a file.
@@ -38,7 +39,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
 	defer cancel()
-	content, err := s.openFile(ctx, cancel, f.Path)
+	content, attributes, err := s.openFile(ctx, cancel, f.Path)
 	if errors.Is(err, ErrNotFound) {
 		writeError(w, http.StatusNotFound, ErrNotFound.Error())
 		return
@@ -48,7 +49,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = content.Close() }()
-	setHeaders(w.Header(), content.ContentType())
+	setHeaders(w.Header(), attributes.Type)
 	w.Header().Set("Cache-Control", "private, max-age="+strconv.Itoa(int(min(left, maxCacheAge).Seconds())))
 	w.Header().Set("ETag", `"`+f.Path+`"`) // the file at a path never changes
 	if strings.Contains(r.Header.Get("Range"), ",") {
@@ -73,17 +74,16 @@ func setHeaders(h http.Header, kind string) {
 
 // openFile opens a file for reading. It calls cancel, which must end ctx, if the storage takes
 // longer than storageTimeout. The error is ErrNotFound or wraps ErrUnavailable.
-func (s *Store) openFile(ctx context.Context, cancel context.CancelFunc, path string) (*blob.Reader, error) {
-	if err := s.checkDir(); err != nil {
-		return nil, err
-	}
+func (s *Store) openFile(
+	ctx context.Context, cancel context.CancelFunc, path string,
+) (io.ReadSeekCloser, blob.Attributes, error) {
 	late := time.AfterFunc(storageTimeout, cancel)
 	defer late.Stop()
-	content, err := s.bucket.NewReader(ctx, path, nil)
+	content, attributes, err := s.storage.Open(ctx, path)
 	if err != nil {
-		return nil, lookupError(err)
+		return nil, attributes, lookupError(err)
 	}
-	return content, nil
+	return content, attributes, nil
 }
 
 // writeError sends a short error response.

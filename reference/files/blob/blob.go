@@ -1,0 +1,38 @@
+// Package blob stores blobs, which are bytes with a media type and metadata, in memory or in a
+// directory.
+package blob
+
+import (
+	"context"
+	"io"
+)
+
+// A Storage stores blobs at paths, which consist of ASCII letters, digits, '-', '_' and '.'. Its
+// methods are safe for concurrent use. For a blob that does not exist, the error of a method wraps
+// fs.ErrNotExist; other errors mean that the storage is unavailable or full.
+type Storage interface {
+	// Put stores a blob at a path that was not used before. Readers never see a part of it. Put
+	// ignores a.Size.
+	Put(ctx context.Context, path string, data []byte, a Attributes) error
+
+	// Stat returns the attributes of a blob.
+	Stat(ctx context.Context, path string) (Attributes, error)
+
+	// Open returns a reader of a blob, and its attributes. The reader fails when ctx is done. The
+	// caller must close it.
+	Open(ctx context.Context, path string) (io.ReadSeekCloser, Attributes, error)
+
+	// Ping checks that blobs can be stored, by storing one and deleting it.
+	Ping(ctx context.Context) error
+}
+
+// Attributes describe a blob.
+type Attributes struct {
+	Type     string            // media type; "" if unknown
+	Size     int64             // in bytes
+	Metadata map[string]string // values by name, both in ASCII; names are in lower case
+}
+
+// ProbeSize is the size, in bytes, of the blob that Ping stores. It does not fit into the remainder
+// of a file system that is full.
+const ProbeSize = 16 << 10

@@ -1,0 +1,131 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// A dir is a storage in a directory, given by its path. Each blob is a file, with its attributes in
+// another file beside it. The directory is opened for each call, so that it may be unmounted and
+// mounted again.
+type dir string
+
+// attributesSuffix is the end of the names of files that contain attributes.
+const attributesSuffix = ".attrs"
+
+// storedAttributes is the JSON form of attributes in a file. The names are those of gocloud.dev, so
+// that directories which it wrote remain readable.
+type storedAttributes struct {
+	Type     string            `json:"user.content_type"`
+	Metadata map[string]string `json:"user.metadata"`
+}
+
+// OpenDir returns a storage in the directory at path, which is created if it does not exist. It is
+// not created again if it is deleted later: it could be on a disk that was unmounted. Files are
+// created so that only their owner can read them. Links that lead out of the directory are not
+// followed.
+func OpenDir(path string) (Storage, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return dir(path), root.Close()
+}
+
+// withRoot calls do with the opened directory and returns its error. If the directory cannot be
+// opened, the error does not wrap fs.ErrNotExist, because that would mean that a blob does not
+// exist.
+func (d dir) withRoot(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return fmt.Errorf("the directory cannot be opened: %v", err)
+	}
+	defer root.Close()
+	return do(root)
+}
+
+func (d dir) Put(ctx context.Context, path string, data []byte, a Attributes) error {
+	attributes, err := json.Marshal(storedAttributes{a.Type, a.Metadata})
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	return d.withRoot(func(root *os.Root) error {
+		err := writeFile(root, path+attributesSuffix, attributes)
+		if err == nil {
+			err = writeFile(root, path, data)
+		}
+		if err != nil {
+			_ = root.Remove(path + attributesSuffix)
+		}
+		return err
+	})
+}
+
+// writeFile writes a file in one step: it writes another file and renames it.
+func writeFile(root *os.Root, name string, data []byte) error {
+	temporary := temporaryName()
+	err := root.WriteFile(temporary, data, 0o600)
+	if err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		_ = root.Remove(temporary)
+	}
+	return err
+}
+
+// temporaryName returns a new file name, which is not the path of a blob.
+func temporaryName() string { return "tmp-" + rand.Text() }
+
+func (d dir) Stat(_ context.Context, path string) (a Attributes, err error) {
+	return a, d.withRoot(func(root *os.Root) error {
+		a, err = readAttributes(root, path)
+		return err
+	})
+}
+
+// readAttributes returns the attributes of the blob at path. Only the size of a file that Put did
+// not write is known.
+func readAttributes(root *os.Root, path string) (Attributes, error) {
+	info, err := root.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return Attributes{}, err
+	}
+	text, err := root.ReadFile(path + attributesSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Attributes{Size: info.Size()}, nil
+	}
+	var stored storedAttributes
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	return Attributes{stored.Type, info.Size(), stored.Metadata}, err
+}
+
+func (d dir) Open(_ context.Context, path string) (content io.ReadSeekCloser, a Attributes, err error) {
+	return content, a, d.withRoot(func(root *os.Root) error {
+		if a, err = readAttributes(root, path); err == nil {
+			content, err = root.Open(path)
+		}
+		return err
+	})
+}
+
+func (d dir) Ping(context.Context) error {
+	return d.withRoot(func(root *os.Root) error {
+		name := temporaryName() // other processes may call Ping at the same time
+		return errors.Join(root.WriteFile(name, make([]byte, ProbeSize), 0o600), root.Remove(name))
+	})
+}
