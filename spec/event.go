@@ -156,6 +156,10 @@ type Event struct {
 	Flaws       []Flaw             // defects of the bytes themselves
 	Fields      []string           // of a frame: the names of its SSE fields, in order
 
+	// Implied marks an event that its frame does not state but that follows from it, such as the start
+	// of a message whose first chunk is received.
+	Implied bool
+
 	At     time.Duration // time since the start of the conversation
 	Frame  int           // index of the frame in its exchange, from 0; -1 if it is not a frame
 	Line   int           // line of the body where it begins, from 1

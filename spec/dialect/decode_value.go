@@ -75,6 +75,9 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 	e.Parts = append(e.Parts, w.decodeParts(s, v, validate)...)
 	validate(w, s, e, v)
 	for _, part := range e.Parts {
+		if isSeparate(part) {
+			continue
+		}
 		for _, id := range part.Exercised {
 			violated := func(b spec.Violation) bool { return b.Requirement == id }
 			if !slices.Contains(e.Exercised, id) && !slices.ContainsFunc(e.Violations, violated) {
@@ -121,6 +124,9 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 			for _, item := range list {
 				if matched := matchVariant(site.variants, item); matched != nil && (matched.kind != "" || !site.onlyWithKind) {
 					part := spec.Event{Frame: -1}
+					if site.separate {
+						part.Frame = separateFrame
+					}
 					matched.decodeWith(s, &part, item, validate)
 					part.Violations = nil // v was validated as a whole, parts included
 					parts = append(parts, part)

@@ -30,6 +30,16 @@
 // (Description). An object or array in the slot text is carried as compact JSON. The texts
 // of a slot inside an array without x-parts are concatenated.
 //
+// x-parts: events, on a property of a frame that is an array: its items are variants, decoded as
+// events of their own, which come before the event of the frame. Of frames that the reference server
+// writes, it holds such events back until the frame that carries them.
+//
+// x-chunk, on a variant of a frame: the frame is a delta that may also start the thing that it
+// belongs to. "of" is the slot with the id of that thing (message or call), "start" and "end" are the
+// kinds of its implied events. The first chunk of a thing implies its start. A chunk without an id
+// belongs to the thing of the chunk before. The next frame that is not a chunk of the same thing
+// implies its end, unless it is that end itself.
+//
 // x-parts: true, on a property that is an array (or an object): its items are variants,
 // decoded as the Parts of the surrounding event. With "named", only items with an x-kind are
 // parts, and the slots of the others belong to the surrounding event. Messages (ask.user,

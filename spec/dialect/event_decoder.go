@@ -84,8 +84,10 @@ type eventDecoder struct {
 	operation       *Operation
 	limit           int               // of one event, in bytes
 	messageSubjects map[string]string // message id → subject of its start, if not "message"
+	openChunks      openChunks
 	frameIndex      int
-	arrivalIndex    int // index of the arrival that completed the last event
+	arrivalIndex    int          // index of the arrival that completed the last event
+	buffer          []spec.Event // what decodeFrame returned last
 }
 
 // events returns an iterator over the events of the exchange: the request, the head of the
@@ -140,8 +142,10 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			if item.Kind == sse.Block { // has no data, so clients do not dispatch it
 				continue
 			}
-			if !yield(t.decodeFrame(item)) {
-				return
+			for _, e := range t.decodeFrame(item) {
+				if !yield(e) {
+					return
+				}
 			}
 		}
 		if err := dec.Err(); err != nil {
@@ -164,55 +168,86 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrame decodes one item of the stream, which is a frame or a comment.
-func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
+// decodeFrame returns the events of one item of the stream, which is a frame or a comment, in order.
+// The result is valid until the next call.
+func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
+	t.buffer = t.buffer[:0]
 	if item.Kind == sse.Comment {
 		e.Kind, e.Text = spec.Comment, item.Text
-		return e
+		return append(t.buffer, e)
 	}
 	t.frameIndex++
 	e.Cursor = item.ID
 	if t.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.operation.sentinel {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
-		return e
+		return append(t.buffer, e)
 	}
-	t.dialect.decodeFrameData(t.operation, &e, item.Data)
+	w := t.dialect.decodeFrameData(t.operation, &e, item.Data)
 	t.inheritSubject(&e)
-	return e
+	t.buffer = t.openChunks.appendEvents(t.buffer, w, &e)
+	t.buffer = appendSeparate(t.buffer, &e)
+	return append(t.buffer, e)
 }
 
-// decodeFrameData decodes the data of a frame of the stream of o and fills e from it. Data that
-// cannot be decoded, or that is not a frame of the dialect, makes e an event of kind Undecodable;
-// e.Err then holds the reason.
-func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
+// appendSeparate removes from e the parts that are events of their own and appends those to events.
+// They get the position of e.
+func appendSeparate(events []spec.Event, e *spec.Event) []spec.Event {
+	if !slices.ContainsFunc(e.Parts, isSeparate) {
+		return events
+	}
+	var parts []spec.Event
+	for _, part := range e.Parts {
+		if !isSeparate(part) {
+			parts = append(parts, part)
+			continue
+		}
+		part.Frame, part.Line, part.Offset, part.Raw = e.Frame, e.Line, e.Offset, e.Raw
+		part.WireName, part.Fields = e.WireName, e.Fields
+		part.Thread, part.Run = cmp.Or(part.Thread, e.Thread), cmp.Or(part.Run, e.Run)
+		events = append(events, part)
+	}
+	e.Parts = parts
+	return events
+}
+
+// separateFrame is the value of Frame that marks a part as an event of its own until the frame has
+// been decoded.
+const separateFrame = -2
+
+func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
+
+// decodeFrameData decodes the data of a frame of the stream of o, fills e from it, and returns the
+// variant of the frame. Data that cannot be decoded, or that is not a frame of the dialect, makes e
+// an event of kind Undecodable; e.Err then holds the reason, and the result is nil.
+func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) *variant {
 	if len(o.frameVariants) == 0 {
 		e.Kind = spec.Undecodable
 		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
-		return
+		return nil
 	}
 	if len(e.Flaws) > 0 { // not UTF-8, and therefore not JSON
 		e.Kind, e.Err = spec.Undecodable, errors.New(eventName+" is "+e.Flaws[0].Detail)
-		return
+		return nil
 	}
 	v, err := decode(data)
 	if err != nil {
 		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", eventName, err)
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
-		return
+		return nil
 	}
 	if jsonType(v) != "object" {
 		e.Kind, e.Err = spec.Undecodable, errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
-		return
+		return nil
 	}
 	w := matchVariant(o.frameVariants, v)
 	if w == nil {
 		e.Kind, e.Err = spec.Undecodable, errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
-		return
+		return nil
 	}
 	cursor := e.Cursor
 	e.WireName = o.wireName(w, v)
@@ -220,6 +255,7 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	if cursor != "" {
 		e.Cursor = cursor
 	}
+	return w
 }
 
 // inheritSubject changes the kind of e from message to reasoning if the message of e was started as

@@ -20,7 +20,8 @@ type variant struct {
 	slots              []slotLocation
 	parts              []partLocation
 	requirements       []requirementLocation
-	defaultRequirement string // where no x-requirement inside applies
+	chunk              *chunkKinds // nil unless values of the variant are chunks
+	defaultRequirement string      // where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
@@ -47,6 +48,7 @@ type partLocation struct {
 	path         []string
 	variants     []*variant
 	onlyWithKind bool // only items of a kind are parts
+	separate     bool // the items are events of their own, before that of the frame
 }
 
 // A requirementLocation is a location in the values of a variant to which a requirement applies. A
@@ -117,6 +119,9 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	w := &variant{node: n, defaultRequirement: requirement}
 	if k, ok := n.extension("x-kind"); ok {
 		w.kind = spec.Kind(k.text())
+	}
+	if err := w.parseChunk(n); err != nil {
+		return nil, err
 	}
 	target := n.deref()
 	w.name = lastToken(target.pointer)
@@ -219,7 +224,10 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		if err != nil {
 			return err
 		}
-		w.parts = append(w.parts, partLocation{path, variants, extension.text() == "named"})
+		w.parts = append(w.parts, partLocation{
+			path: path, variants: variants,
+			onlyWithKind: extension.text() == "named", separate: extension.text() == "events",
+		})
 		if extension.text() != "named" {
 			return nil
 		}
