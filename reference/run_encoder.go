@@ -2,6 +2,7 @@ package reference
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ type runEncoder struct {
 	openMessages   []*openMessage
 	completed      []spec.Event           // messages completed so far, in order
 	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
+	held           []spec.Event           // events that a later frame carries
 }
 
 // An openMessage is a message that was started and has not ended yet.
@@ -82,17 +84,37 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 		t.endRun(e)
 	case spec.Undecodable: // encoded already
 		t.emit(e)
-	case spec.RunProgress, spec.StepStart, spec.StepEnd:
-		if t.op.CanEncode(*e) {
-			t.emitEvent(e)
-		}
+	default:
+		t.addOther(e)
+	}
+}
+
+// addOther emits an event that the dialect sends as it is, such as the start of a step. It drops an
+// event for which the dialect has no frame. An event that is not one of a run ends the run with an
+// error that names its kind: the agent is broken.
+func (t *runEncoder) addOther(e *spec.Event) {
+	switch {
+	case t.op.CanEncode(*e):
+		t.emitEvent(e)
+	case !e.Kind.InRun():
+		t.endRun(&spec.Event{Kind: spec.RunError, Text: fmt.Sprintf("the agent sent an event of the kind %q", e.Kind)})
 	}
 }
 
 // emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
 // An event about the run itself also gets the time at which the run was created. e is not modified.
+// An event that a frame of another kind carries is held back until an event of that kind.
 func (t *runEncoder) emitEvent(e *spec.Event) {
+	if t.op.Carrier(e.Kind) != "" {
+		t.held = append(t.held, *e)
+		return
+	}
 	t.out = *e
+	for _, h := range t.held {
+		if t.op.Carrier(h.Kind) == e.Kind {
+			t.out.Parts = append(slices.Clip(t.out.Parts), h)
+		}
+	}
 	t.out.Thread, t.out.Run = t.thread, t.run
 	t.out.Seq = strconv.FormatInt(t.seq, 10)
 	if t.out.Kind.Subject() == "run" {

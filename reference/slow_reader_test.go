@@ -80,7 +80,7 @@ func testSlowClients(t *testing.T, store state.Store, live bool) {
 	if grown := after - before; grown > 2*eventSize {
 		t.Errorf("%d slow clients hold %d MiB, want that of one event: %d MiB", slowClients, grown>>20, eventSize>>20)
 	}
-	if grown := peak - before; grown > 8*eventSize {
+	if grown := peak - before; grown > 16*eventSize {
 		t.Errorf("%d slow clients held up to %d MiB", slowClients, grown>>20)
 	}
 	t.Logf("%d slow clients hold %d MiB, up to %d MiB", slowClients, (after-before)>>20, (peak-before)>>20)

@@ -23,6 +23,17 @@ func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return 
 // "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
+// InRun reports whether events of kind k occur in the stream of a run.
+func (k Kind) InRun() bool {
+	switch k.Subject() {
+	case "step", "message", "reasoning", "content", "tool", "interrupt", "done":
+		return true
+	case "run":
+		return k != RunAccepted
+	}
+	return false
+}
+
 // The kinds of events and of their parts, and the features of a dialect (SlotSeq and following).
 // In a dialect's document, the x-kind of a schema is the kind of the events that match the schema.
 const (

@@ -13,9 +13,29 @@ import (
 // ErrUnsupportedKind means that a dialect has no variant for an event.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether the stream of o has a frame with which e can be encoded.
+// CanEncode reports whether the stream of o has a frame with which e can be encoded, or that carries
+// e with other events (see [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
-	return e.Kind == spec.Done && o.sentinel != "" || variantFor(o.frameVariants, e.Kind, &e) != nil
+	return e.Kind == spec.Done && o.sentinel != "" || variantFor(o.frameVariants, e.Kind, &e) != nil || o.Carrier(e.Kind) != ""
+}
+
+// Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events), as
+// the Parts of the encoded event. It returns "" if events of kind k have frames of their own, or none.
+func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
+
+// carriersOf returns the result of [Operation.Carrier] for the kinds that frames of other kinds carry.
+func carriersOf(frames []*variant) map[spec.Kind]spec.Kind {
+	carriers := map[spec.Kind]spec.Kind{}
+	for _, w := range frames {
+		for _, site := range w.parts {
+			for _, item := range site.variants {
+				if site.separate {
+					carriers[item.kind] = w.kind
+				}
+			}
+		}
+	}
+	return carriers
 }
 
 // variantFor returns the first variant of kind k that can encode e. For a delta of reasoning, it

@@ -37,6 +37,7 @@ type Operation struct {
 	bodylessTemplate string         // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant
+	carriers         map[spec.Kind]spec.Kind // see Carrier
 	nameMembers      []string             // members with discriminators, most frequent first
 	wireNames        map[spec.Kind]string // names of frames by kind
 	sentinel         string
@@ -248,7 +249,7 @@ func (o *Operation) addResponses(op node) error {
 				return fmt.Errorf("%s: %w", status, err)
 			}
 			if media == spec.EventStream {
-				o.frameVariants = variants
+				o.frameVariants, o.carriers = variants, carriersOf(variants)
 				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}
 			if r.mediaType == "" || media == spec.EventStream {

@@ -1,0 +1,91 @@
+package reference
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// allKinds returns the values of all constants of type spec.Kind.
+func allKinds(t *testing.T) (kinds []spec.Kind) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../spec/event.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if id, ok := v.Type.(*ast.Ident); !ok || id.Name != "Kind" {
+			return true
+		}
+		text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, spec.Kind(text))
+		return true
+	})
+	if len(kinds) < 50 {
+		t.Fatalf("found only %d kinds", len(kinds))
+	}
+	return kinds
+}
+
+// TestEveryKind checks that an event of an agent is never lost without a trace: an event of any kind
+// of a run is sent, in some form, if the dialect has words for it, and an event of any other kind ends
+// the run with an error that names the kind.
+func TestEveryKind(t *testing.T) {
+	all, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		op := streamOperation(d)
+		for _, k := range allKinds(t) {
+			if k == spec.Undecodable || k == spec.MessageEnd || k == spec.ReasoningEnd {
+				continue // encoded already, or of a message that has not started: nothing to send
+			}
+			without, sent := encodeRun(op), encodeRun(op, spec.Event{Kind: k, Message: "m", Call: "c", ID: "i", Name: "n", Text: "{}"})
+			last := sent[len(sent)-1]
+			switch canEncode := op.CanEncode(spec.Event{Kind: k}); {
+			case canEncode && fmt.Sprint(sent) == fmt.Sprint(without):
+				t.Errorf("%s: an event of the kind %s is lost", d.Name, k)
+			case canEncode || k.InRun():
+			case last.Kind != spec.RunError || !strings.Contains(last.Text, strconv.Quote(string(k))):
+				t.Errorf("%s: after an event of the kind %s the run ends with %s %q", d.Name, k, last.Kind, last.Text)
+			}
+		}
+	}
+}
+
+// encodeRun returns the events of a run that the stream of o has if the agent sends the given events.
+func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
+	now := func() time.Time { return time.Unix(0, 0) }
+	enc := newCapabilities(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })
+	for _, e := range slices.Concat([]spec.Event{{Kind: spec.RunStart}}, events, []spec.Event{{Kind: spec.RunEnd}}) {
+		enc.encode(e)
+	}
+	return sent
+}
+
+// streamOperation returns the operation of a dialect that streams runs.
+func streamOperation(d *dialect.Dialect) *dialect.Operation {
+	for _, o := range d.Operations() {
+		if o.IsStream && o.CanEncode(spec.Event{Kind: spec.MessageDelta}) {
+			return o
+		}
+	}
+	return nil
+}
