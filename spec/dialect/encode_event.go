@@ -16,7 +16,8 @@ var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 // CanEncode reports whether the stream of o has a frame with which e can be encoded, or that carries
 // e with other events (see [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
-	return e.Kind == spec.Done && o.sentinel != "" || variantFor(o.frameVariants, e.Kind, &e) != nil || o.Carrier(e.Kind) != ""
+	return e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" ||
+		variantFor(o.frameVariants, e.Kind, &e) != nil
 }
 
 // Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events), as
