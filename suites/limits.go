@@ -24,8 +24,9 @@ type Limits struct {
 	MaxEvents int
 }
 
-// The defaults of Target.Timeout and of the fields of [Limits].
+// The defaults of Target.Parallel, Target.Timeout and the fields of [Limits].
 const (
+	DefaultParallel    = 16               // scenarios that are played at once
 	DefaultTimeout     = 30 * time.Second // of one exchange
 	DefaultIdleTimeout = 15 * time.Second // without a byte of the response
 	DefaultMaxBytes    = wire.DefaultMaxBodyBytes

@@ -50,9 +50,9 @@ type Target struct {
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
 	Sequences     int           // how many generated sequences are played besides the scenarios
-	Timeout       time.Duration // of one exchange in all; 0: 30 s
+	Timeout       time.Duration // of one exchange in all; 0: [DefaultTimeout]
 	Limits        Limits
-	Parallel      int    // how many scenarios are played at once; 0: 16
+	Parallel      int    // how many scenarios are played at once; 0: [DefaultParallel]
 	Seed          uint64 // of all random choices
 	Salt          uint64 // of ids, such as those of threads; 0: a new one in each run
 	Round         int    // of a repeated run, from 0: other ids, the same choices
@@ -170,7 +170,7 @@ func concurrentOrder(list []Scenario) (order []int) {
 // field is invalid. It sends nothing.
 func (t *Target) Check() error {
 	if t.Parallel == 0 {
-		t.Parallel = 16
+		t.Parallel = DefaultParallel
 	}
 	if t.Timeout == 0 {
 		t.Timeout = DefaultTimeout
@@ -183,28 +183,11 @@ func (t *Target) Check() error {
 	if t.Salt == 0 {
 		t.Salt = NewSalt()
 	}
-	known := Capabilities()
-	for _, name := range slices.Concat(t.ClaimedCapabilities, t.LackedCapabilities) {
-		if !slices.Contains(known, name) && name != "all" {
-			return fmt.Errorf("unknown capability %q (want %s)", name, t.describeCapabilities(name))
-		}
-		if name == "text" && slices.Contains(t.LackedCapabilities, name) {
-			return errors.New(`"text" cannot be lacking: every target must support it`)
-		}
-		if name == "all" && slices.Contains(t.LackedCapabilities, name) {
-			return errors.New(`"all" cannot be lacking: every target must support "text"`)
-		}
-		if slices.Contains(t.ClaimedCapabilities, name) && slices.Contains(t.LackedCapabilities, name) {
-			return fmt.Errorf("capability %q is both claimed and lacked", name)
-		}
+	if err := t.checkCapabilities(); err != nil {
+		return err
 	}
-	for name, words := range t.PromptOverrides {
-		if strings.TrimSpace(words) == "" {
-			return fmt.Errorf("the prompt for scenario %q is empty", name)
-		}
-		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
-			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(ScenarioNames(), ", "))
-		}
+	if err := t.checkPrompts(); err != nil {
+		return &FieldError{"PromptOverrides", err}
 	}
 	for _, glob := range slices.Concat(t.Only, t.Skip) {
 		if _, err := path.Match(glob, ""); err != nil {
@@ -218,10 +201,65 @@ func (t *Target) Check() error {
 		return fmt.Errorf("invalid stream limit %d (must be from 1 to %d, or 0 for unknown)", t.StreamLimit, MaxStreamLimit)
 	}
 	if err := t.checkCredentials(); err != nil {
-		return err
+		return &FieldError{"OtherHeader", err}
 	}
 	_, err := t.newClients(rand.New(rand.NewPCG(0, 0)))
 	return err
+}
+
+// A FieldError is an error of [Target.Check] about one field of the target.
+type FieldError struct {
+	Field string // the name of the field
+	Err   error  // why its value is invalid
+}
+
+func (e *FieldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// checkCapabilities returns a [FieldError] if the target claims or lacks a capability that does not
+// exist or cannot be lacked, or both claims and lacks the same one.
+func (t *Target) checkCapabilities() error {
+	known := append(Capabilities(), "all")
+	for _, name := range t.ClaimedCapabilities {
+		if !slices.Contains(known, name) {
+			err := fmt.Errorf("unknown capability %q (want all or one of %s)", name, strings.Join(Capabilities(), ", "))
+			return &FieldError{"ClaimedCapabilities", err}
+		}
+	}
+	for _, name := range t.LackedCapabilities {
+		var err error
+		switch {
+		case !slices.Contains(known, name):
+			lackable := slices.DeleteFunc(Capabilities(), func(s string) bool { return s == "text" })
+			err = fmt.Errorf("unknown capability %q (want one of %s)", name, strings.Join(lackable, ", "))
+		case name == "text":
+			err = errors.New(`"text" cannot be lacking: every target must support it`)
+		case name == "all":
+			err = errors.New(`"all" cannot be lacking: every target must support "text"`)
+		case slices.Contains(t.ClaimedCapabilities, name):
+			err = fmt.Errorf("capability %q is both claimed and lacked", name)
+		}
+		if err != nil {
+			return &FieldError{"LackedCapabilities", err}
+		}
+	}
+	return nil
+}
+
+// checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a scenario
+// that does not exist.
+func (t *Target) checkPrompts() error {
+	for name, words := range t.PromptOverrides {
+		if strings.TrimSpace(words) == "" {
+			return fmt.Errorf("the prompt for scenario %q is empty", name)
+		}
+		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
+			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(ScenarioNames(), ", "))
+		}
+	}
+	return nil
 }
 
 // ScenarioNames returns the names of all [Scenarios], in the same order.
@@ -240,18 +278,6 @@ func Capabilities() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// describeCapabilities lists the valid names for an error message about name, an unknown
-// capability. If name is in t.ClaimedCapabilities, it lists the capabilities that can be claimed,
-// and otherwise those that can be lacked.
-func (t *Target) describeCapabilities(name string) string {
-	known := Capabilities()
-	if slices.Contains(t.ClaimedCapabilities, name) {
-		return "all or one of " + strings.Join(known, ", ")
-	}
-	known = slices.DeleteFunc(known, func(s string) bool { return s == "text" })
-	return "one of " + strings.Join(known, ", ")
 }
 
 // wireConfig returns the configuration of the HTTP clients without any header fields, which depend

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/near"
 )
@@ -28,22 +30,18 @@ type configSource struct {
 	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns the name of the setting key for error messages: the key itself if the
-// --config file sets it for this target, otherwise the corresponding flag, such as "--timeout".
-func (s configSource) settingName(key string) string {
-	if s.fieldLines[key] > 0 {
-		return key
+// settingName returns the name of an option for error messages: that of the field if the --config
+// file sets the option for this target, otherwise that of the flag or argument, such as "--timeout".
+// name is the name in [targetFlags].
+func (s configSource) settingName(name string) string {
+	i := slices.IndexFunc(targetFlags, func(o targetFlag) bool { return o.name == name })
+	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
+		return field
 	}
-	if flag, ok := flagNames[key]; ok {
-		key = flag
+	if name == "url" {
+		return "TARGET"
 	}
-	return "--" + key
-}
-
-// flagNames maps keys of a --config file to the names of the corresponding flags, without dashes.
-// It holds only the keys whose flags have a different name.
-var flagNames = map[string]string{
-	"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report",
+	return "--" + name
 }
 
 // locate adds the position of the target in the --config file to err if err is a usage error. The
@@ -89,7 +87,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	for i, item := range items {
 		t := flags
 		t.source = configSource{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
-		if err := t.setFields(item.fields, flags); err != nil {
+		if err := t.setFields(item.fields); err != nil {
 			return nil, t.source.locate(err)
 		}
 		if t.URL == "" {
@@ -235,67 +233,69 @@ func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// setFields sets the fields of the target from fields, its mapping in a --config file. The prompts
-// of the parameter flags are added for those scenarios for which the file has no prompt. An error
-// names the invalid field.
-func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) error {
-	kinds := fieldDescriptions()
-	t.Prompt = nil
+// setFields sets the options of the target from fields, its mapping in a --config file. Prompts are
+// added to those that the target has already. An error names the invalid field.
+func (t *targetOptions) setFields(fields yaml.MapSlice) error {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var names []string
+	for _, o := range targetFlags {
+		o.addTo(set, t, "")
+		names = append(names, o.fieldName())
+	}
 	for _, field := range fields {
 		key := fmt.Sprint(field.Key)
-		kind, known := kinds[key]
-		if !known {
-			names := make([]string, 0, len(kinds))
-			for name := range kinds {
-				names = append(names, name)
-			}
+		i := slices.Index(names, key)
+		if i < 0 {
 			return usageError("%s: unknown field%s (see docs/targets.yaml)", key, near.Suggest(key, names))
 		}
-		text, err := yaml.Marshal(yaml.MapSlice{field})
-		if err == nil {
-			err = yaml.Unmarshal(text, t)
-		}
-		if err != nil || field.Value == nil {
-			return usageError("%s: must be %s", key, kind)
+		if err := targetFlags[i].setField(set, t, key, field.Value); err != nil {
+			return err
 		}
 		if t.source.fieldLines[key] == 0 { // from a YAML merge key
 			t.source.fieldLines[key] = t.source.line
 		}
 	}
-	for scenario, text := range flags.Prompt {
-		if _, ok := t.Prompt[scenario]; !ok {
-			if t.Prompt == nil {
-				t.Prompt = map[string]string{}
-			}
-			t.Prompt[scenario] = text
+	return nil
+}
+
+// setField sets the option of t to value, the value of the field key in a --config file. set has
+// the flags of t.
+func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
+	switch to := o.value(t).(type) {
+	case *[]string, *nameList:
+		if !convertYAML(value, to) {
+			return usageError("%s: must be a list of strings", key)
 		}
+		return nil
+	case *map[string]string:
+		all, own := maps.Clone(*to), map[string]string{}
+		if !convertYAML(value, &own) {
+			return usageError("%s: must be a mapping from scenarios to strings", key)
+		}
+		if *to = own; all != nil {
+			maps.Copy(all, own)
+			*to = all
+		}
+		return nil
+	}
+	f := set.Lookup(o.name)
+	switch value.(type) {
+	case nil, []any, yaml.MapSlice:
+		if err := f.Value.Set(""); err != nil {
+			return usageError("%s: %s", key, expectedValue(f, err))
+		}
+		return usageError("%s: must be a string", key)
+	}
+	text := fmt.Sprint(value)
+	if err := f.Value.Set(text); err != nil {
+		return invalidValueError(key, f, text, err)
 	}
 	return nil
 }
 
-// fieldDescriptions returns a description of the valid values of each field of a target, by key,
-// for error messages.
-func fieldDescriptions() map[string]string {
-	kinds := map[string]string{}
-	for f := range reflect.TypeFor[targetOptions]().Fields() {
-		key := f.Tag.Get("yaml")
-		switch {
-		case key == "":
-		case f.Type == reflect.TypeFor[byteSize]():
-			kinds[key] = byteSizeSyntax
-		case f.Type.Kind() == reflect.String:
-			kinds[key] = "a string"
-		case f.Type.Kind() == reflect.Bool:
-			kinds[key] = "true or false"
-		case f.Type.Kind() == reflect.Slice:
-			kinds[key] = "a list of strings"
-		case f.Type.Kind() == reflect.Map:
-			kinds[key] = "a mapping from scenarios to strings"
-		case f.Type.Kind() == reflect.Uint64:
-			kinds[key] = "a whole number, 0 or more"
-		default:
-			kinds[key] = "a whole number"
-		}
-	}
-	return kinds
+// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points. It
+// reports false if value is null or has another type.
+func convertYAML(value, to any) bool {
+	text, err := yaml.Marshal(value)
+	return err == nil && value != nil && yaml.Unmarshal(text, to) == nil
 }

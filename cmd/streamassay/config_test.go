@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/streamassay/streamassay/suites"
 )
 
 // TestBadConfig checks that an invalid --config file results in a single line that names the file,
@@ -34,12 +36,12 @@ func TestBadConfig(t *testing.T) {
 		{good + "    dialects: [runs]\n", "c.yaml:4:"},
 		{good + "    timeout: soon\n", "c.yaml:4: target 1: timeout"},
 		{good + "    timeout: 99999h\n", "c.yaml:4: target 1: timeout"},
-		{good + "    parallel: many\n", "c.yaml:4: target 1: parallel: must be a whole number"},
+		{good + "    parallel: many\n", "c.yaml:4: target 1: parallel many: must be a whole number"},
 		{good + "    parallel: 0\n", "c.yaml:4: target 1: parallel 0: must be from 1"},
 		{good + "    repeat: -1\n", "c.yaml:4: target 1: repeat -1"},
-		{good + "    seed: -1\n", "c.yaml:4: target 1: seed: must be a whole number, 0 or more"},
-		{good + "    strict: maybe\n", "c.yaml:4: target 1: strict: must be true or false"},
-		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event: must be a number of bytes above 0"},
+		{good + "    seed: -1\n", "c.yaml:4: target 1: seed -1: must be a whole number, 0 or more"},
+		{good + "    strict: maybe\n", "c.yaml:4: target 1: strict maybe: must be true or false"},
+		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event much: must be a number of bytes above 0"},
 		{good + "    headers: [s3cr3t]\n", "c.yaml:4: target 1: headers: must be 'Name: value'"},
 		{good + "    headers: ['A: b', 'Host: x']\n", "c.yaml:4: target 1: headers (number 2 of 2): Host cannot be set"},
 		{good + "    headers: {Authorization: s3cr3t}\n", "c.yaml:4: target 1: headers: must be a list of strings"},
@@ -80,15 +82,22 @@ func TestConfigAndFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := targetOptions{Dialects: []string{"runs"}, Prompt: map[string]string{"text": "yours", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5}
+	flags := targetOptions{Dialects: []string{"runs"}, suite: suites.Target{
+		PromptOverrides: map[string]string{"text": "yours", "tool": "call it"}, ClaimedCapabilities: []string{"recall"}, Timeout: 7 * time.Second, MaxEventBytes: 5,
+	}}
+	mine := map[string]string{"text": "mine", "tool": "call it"}
 	list, err := readConfig(file, flags)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d targets, %v", len(list), err)
 	}
 	for i, want := range []targetOptions{
-		{URL: "http://127.0.0.1:1", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 16 << 20},
-		{URL: "http://127.0.0.1:2", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"tool"}, Timeout: "7s", MaxEvent: 16 << 20},
-		{URL: "reference", Dialects: []string{"runs"}, Prompt: flags.Prompt, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5},
+		{URL: "http://127.0.0.1:1", Dialects: []string{"agkit"}, suite: suites.Target{
+			PromptOverrides: mine, ClaimedCapabilities: []string{"recall"}, Timeout: 7 * time.Second, MaxEventBytes: 16 << 20,
+		}},
+		{URL: "http://127.0.0.1:2", Dialects: []string{"agkit"}, suite: suites.Target{
+			PromptOverrides: mine, ClaimedCapabilities: []string{"tool"}, Timeout: 7 * time.Second, MaxEventBytes: 16 << 20,
+		}},
+		{URL: "reference", Dialects: []string{"runs"}, suite: flags.suite},
 	} {
 		got := list[i]
 		got.source = configSource{}

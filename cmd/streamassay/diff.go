@@ -12,8 +12,6 @@ import (
 	"github.com/streamassay/streamassay/internal/diff"
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/suites"
 )
 
 // referenceName is the argument of the commands run and diff that stands for the embedded reference
@@ -35,7 +33,7 @@ type diffOptions struct {
 // diffCommand returns the command diff, which compares the responses of two servers, or those in
 // two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
-	d := diffOptions{targetOptions: targetOptions{Prompts: string(suites.ConformancePrompts), Parallel: 16, Repeat: 1}}
+	d := diffOptions{targetOptions: newTargetOptions()}
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
@@ -73,31 +71,12 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&d.Dialects), "dialect", "`DIALECT` dialect to compare: NAME or NAME@VERSION (repeatable)")
-	f.StringArrayVar(&d.Headers, "header", nil,
-		"`'Name: value'` header to send with every request to both (repeatable); the value is never shown")
+	d.addDiffFlags(cmd)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
 		"`'Name: value'` header to send to A only (repeatable); the value is never shown")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
 		"`'Name: value'` header to send to B only (repeatable); the value is never shown")
-	f.StringArrayVar(&d.OtherHeaders, "other-header", nil,
-		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the "+
-			"value is never shown")
-	f.StringVar(&d.Prompts, "prompts", d.Prompts,
-		"`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)")
-	f.Var((*nameList)(&d.Lacks), "lacks", "`CAPABILITY` capability that one of them does not have (repeatable)")
-	f.StringArrayVar(&d.Only, "only", nil, "`GLOB` compare only scenarios whose name matches (repeatable)")
-	f.StringArrayVar(&d.Skip, "skip", nil, "`GLOB` leave out scenarios whose name matches (repeatable)")
-	d.addLimitFlags(f)
-	f.IntVar(&d.Parallel, "parallel", d.Parallel, "`N` maximum number of scenarios that run concurrently")
-	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` seed for random choices (0 = random; the seed used is in the report)")
-	f.Uint64Var(&d.Salt, "salt", 0,
-		"`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids)")
-	f.StringVar(&d.CA, "ca", "", "`FILE` PEM file with certificates to trust")
-	f.BoolVar(&d.Insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&d.json, "json", false, "print JSON")
-	completeFlag(cmd, "dialect", dialect.Names())
-	completeFlag(cmd, "lacks", suites.Capabilities())
 	return cmd
 }
 

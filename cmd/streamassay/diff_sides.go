@@ -28,13 +28,14 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 			t.URL = ""
 		}
 		if i > 0 {
-			t.Seed, t.Salt = jobs[0].Seed, jobs[0].Salt
+			t.suite.Seed, t.suite.Salt = jobs[0].suite.Seed, jobs[0].suite.Salt
 		}
 		if jobs[i], err = newTargetRun(t); err != nil {
 			return a, b, err
 		}
 	}
-	report.Seed, report.Salt, report.A, report.B = jobs[0].Seed, jobs[0].Salt, jobs[0].displayName, jobs[1].displayName
+	report.Seed, report.Salt = jobs[0].suite.Seed, jobs[0].suite.Salt
+	report.A, report.B = jobs[0].displayName, jobs[1].displayName
 	if d.json { // programs expect the arguments that they gave
 		report.A, report.B = originalArgument(jobs[0]), originalArgument(jobs[1])
 	}
@@ -166,7 +167,7 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name))
 	}
-	if len(d.Only) > 0 && !matchesAnyGlob(d.Only, name) || matchesAnyGlob(d.Skip, name) {
+	if len(d.suite.Only) > 0 && !matchesAnyGlob(d.suite.Only, name) || matchesAnyGlob(d.suite.Skip, name) {
 		return nil
 	}
 	of.CompleteRequests(&t.Trace)

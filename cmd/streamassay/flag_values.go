@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 )
 
 // A byteSize is the value of a flag that takes a number of bytes, written as 65536, 64KiB or 64kB.
@@ -35,17 +34,11 @@ func (s *byteSize) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || byteSize(n) > maxByteSize/unit {
-		return errors.New("must be " + byteSizeSyntax)
+		return errors.New("must be a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)")
 	}
 	*s = byteSize(n) * unit
 	return nil
 }
-
-// byteSizeSyntax describes the syntax of sizes in error messages.
-const byteSizeSyntax = "a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)"
-
-// UnmarshalText sets s to a size in a --config file, which has the same syntax as in flags.
-func (s *byteSize) UnmarshalText(text []byte) error { return s.Set(string(text)) }
 
 func (s *byteSize) Type() string { return "SIZE" }
 
@@ -117,28 +110,87 @@ func (s *positiveDuration) String() string {
 
 // An enumValue is the value of a flag that takes one of a fixed set of words.
 type enumValue struct {
-	value   string
+	to      *string
 	allowed []string
 }
 
 // Set sets the value to text, or returns an error that lists the allowed words if text is not one
 // of them.
 func (c *enumValue) Set(text string) error {
-	for _, word := range c.allowed {
-		if word == text {
-			c.value = text
-			return nil
-		}
+	if !slices.Contains(c.allowed, text) {
+		return errors.New("must be one of " + strings.Join(c.allowed, ", "))
 	}
-	return errors.New("must be one of " + strings.Join(c.allowed, ", "))
+	*c.to = text
+	return nil
 }
 
 func (c *enumValue) Type() string   { return strings.Join(c.allowed, "|") }
-func (c *enumValue) String() string { return c.value }
+func (c *enumValue) String() string { return *c.to }
 
-var (
-	_ pflag.Value = (*byteSize)(nil)
-	_ pflag.Value = (*positiveInt)(nil)
-	_ pflag.Value = (*positiveDuration)(nil)
-	_ pflag.Value = (*enumValue)(nil)
-)
+// A boundedInt is the value of a flag that takes a whole number from min to max. If zero is not "",
+// it is the meaning of the number 0, which is then valid too.
+type boundedInt struct {
+	to       *int
+	min, max int
+	zero     string
+}
+
+// Set sets the value to the number in text. It returns an error if text is not a valid number.
+func (c *boundedInt) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 32)
+	switch {
+	case err != nil:
+		return errors.New("must be a whole number")
+	case c.zero != "" && (n < 0 || int(n) > c.max):
+		return fmt.Errorf("must be from %d to %d, or 0 for %s", c.min, c.max, c.zero)
+	case c.zero == "" && (int(n) < c.min || int(n) > c.max):
+		return fmt.Errorf("must be from %d to %d", c.min, c.max)
+	}
+	*c.to = int(n)
+	return nil
+}
+
+func (c *boundedInt) Type() string   { return "N" }
+func (c *boundedInt) String() string { return strconv.Itoa(*c.to) }
+
+// A boundedSize is the value of a flag that takes a number of bytes from min to max.
+type boundedSize struct {
+	to       *int
+	min, max byteSize
+}
+
+// Set sets the value to the size in text. It returns an error if text is not a valid size.
+func (s *boundedSize) Set(text string) error {
+	var n byteSize
+	if err := n.Set(text); err != nil {
+		return err
+	}
+	if n < s.min || n > s.max {
+		return fmt.Errorf("must be from %s to %s", &s.min, &s.max)
+	}
+	*s.to = int(n)
+	return nil
+}
+
+func (s *boundedSize) Type() string   { return "SIZE" }
+func (s *boundedSize) String() string { return new(byteSize(*s.to)).String() }
+
+// A timeLimit is the value of a flag that takes a duration above 0 and up to [maxTimeout]. A
+// duration of 0 means that the flag has no default and was not given.
+type timeLimit struct{ to *time.Duration }
+
+// maxTimeout is the largest valid timeLimit.
+const maxTimeout = time.Hour
+
+// Set sets the value to the duration in text. It returns an error if text is not a valid duration.
+func (l *timeLimit) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > maxTimeout {
+		return fmt.Errorf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", new(positiveDuration(maxTimeout)))
+	}
+	*l.to = d
+	return nil
+}
+
+func (l *timeLimit) Type() string   { return "DURATION" }
+func (l *timeLimit) String() string { return new(positiveDuration(*l.to)).String() }

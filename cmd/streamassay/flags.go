@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,13 +87,26 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError("--%s needs a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		value := fmt.Sprintf("%.200s", invalid.GetValue())
-		if strings.TrimSpace(value) == "" {
-			value = strconv.Quote(value)
+		if invalid.GetValue() == "" && f.Value.Type() != new(nameList).Type() {
+			return emptyFlagError(f)
 		}
-		return usageError("--%s %s: %s", f.Name, value, expectedValue(f, errors.Unwrap(err)))
+		return invalidValueError("--"+f.Name, f, invalid.GetValue(), errors.Unwrap(err))
 	}
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
+}
+
+// invalidValueError returns a usage error for value, which the flag f did not accept because of err.
+// name is the name of the flag, or of the field in a --config file, that has the value.
+func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
+	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
+		value = `""`
+	}
+	return usageError("%s %s: %s", name, value, expectedValue(f, err))
+}
+
+// emptyFlagError returns a usage error for the flag f, which has an empty value.
+func emptyFlagError(f *pflag.Flag) error {
+	return usageError("--%s is empty: give it a value or leave it out", f.Name)
 }
 
 // expectedValue returns a description of the values that the flag f accepts, judging by its type.
@@ -103,8 +115,6 @@ func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
 		return "must be true or false"
-	case "int":
-		return "must be a whole number"
 	case "uint64":
 		return "must be a whole number, 0 or more"
 	case "stringToString":
@@ -119,7 +129,7 @@ func expectedValue(f *pflag.Flag, err error) string {
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
-			err = usageError("--%s is empty: give it a value or leave it out", f.Name)
+			err = emptyFlagError(f)
 		}
 	})
 	return err

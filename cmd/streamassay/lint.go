@@ -68,9 +68,7 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	f.Var((*nameList)(&l.claims), "claim",
 		"`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
 	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
-	f.StringArrayVar(&l.reports, "report", nil,
-		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+
-			""+reportFormatNames())
+	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
 	f.BoolVarP(&l.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes

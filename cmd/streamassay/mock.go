@@ -44,10 +44,7 @@ type mockOptions struct {
 
 // mockCommand returns the command mock, which serves the mock of one or more dialects.
 func mockCommand(sh stdio) *cobra.Command {
-	m := mockOptions{
-		limits: newLimitFlags(), log: newLogFlags(), defaults: newMockDefaultFlags(), journal: newJournalFlags(),
-		poll: positiveDuration(time.Second),
-	}
+	m := mockOptions{poll: positiveDuration(time.Second)}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "mock [FILE...] [-- COMMAND...]",

@@ -17,14 +17,9 @@ import (
 // override.
 type mockDefaultFlags struct {
 	seed, vary, pace, clock string
+	flush                   string
 	faults                  []string
 	strict                  bool
-	flush                   enumValue
-}
-
-// newMockDefaultFlags returns the flags with their default values.
-func newMockDefaultFlags() mockDefaultFlags {
-	return mockDefaultFlags{flush: enumValue{"coalesce", []string{"coalesce", "each"}}}
 }
 
 // addFlags adds --seed, --fault, --pace and the other flags that m holds to f.
@@ -40,7 +35,8 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.vary, "vary", "",
 		"`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
 	f.BoolVar(&m.strict, "strict", false, "reject requests for a run that match no rule of the scripts or recordings")
-	f.Var(&m.flush, "flush",
+	m.flush = "coalesce"
+	f.Var(&enumValue{&m.flush, []string{"coalesce", "each"}}, "flush",
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
 }
 
@@ -48,7 +44,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 // If a flag is invalid, the error names that flag.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
-	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush.value == "each"
+	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush == "each"
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {
 		return cfg, err
 	}
@@ -101,13 +97,9 @@ type journalFlags struct {
 	body    byteSize
 }
 
-// newJournalFlags returns the flags with their default values.
-func newJournalFlags() journalFlags {
-	return journalFlags{entries: 1000, bytes: 64 << 20, body: 64 << 10}
-}
-
 // addFlags adds --journal, --journal-bytes and --journal-body to f.
 func (n *journalFlags) addFlags(f *pflag.FlagSet) {
+	*n = journalFlags{entries: 1000, bytes: 64 << 20, body: 64 << 10}
 	f.Var(&n.entries, "journal", "maximum number of exchanges in the journal")
 	f.Var(&n.bytes, "journal-bytes", "maximum size of the journal")
 	f.Var(&n.body, "journal-body", "maximum size kept of each request body and each response body")

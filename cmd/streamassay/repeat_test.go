@@ -124,10 +124,10 @@ func TestRepeatReference(t *testing.T) {
 func TestRepeatFlakyHarness(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()
-	j, err := newTargetRun(targetOptions{
-		URL: srv.URL, Dialects: []string{"agkit"}, Prompts: "conformance", Timeout: "15s", Parallel: 4, MaxEvent: 1 << 20, MaxBytes: 1 << 20, MaxEvents: 1000,
-		Only: []string{"text"}, Repeat: 2, Seed: 9,
-	})
+	options := newTargetOptions()
+	options.URL, options.Dialects, options.Repeat = srv.URL, []string{"agkit"}, 2
+	options.suite.Only, options.suite.Seed = []string{"text"}, 9
+	j, err := newTargetRun(options)
 	if err != nil {
 		t.Fatal(err)
 	}

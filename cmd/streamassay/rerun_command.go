@@ -2,17 +2,12 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"net/textproto"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/suites"
 )
-
-// defaultTimeout is the default of the flag --timeout.
-const defaultTimeout = "30s"
 
 // rerunCommand returns a function that maps the result of a scenario to a command line that plays
 // the scenario again, against the target in the dialect of s. In the command line, shell variables
@@ -33,49 +28,10 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	return func(p suites.ScenarioResult) string {
 		only := "--only " + shellWord(p.Scenario.Name)
 		if p.Scenario.Run == nil { // a generated sequence
-			only = fmt.Sprintf("--sequences %d %s", j.Sequences, only)
+			only = fmt.Sprintf("--sequences %d %s", j.suite.Sequences, only)
 		}
-		return strings.Join(append(slices.Clone(words), only, fmt.Sprintf("--seed %d", j.Seed)), " ")
+		return strings.Join(append(slices.Clone(words), only, fmt.Sprintf("--seed %d", j.suite.Seed)), " ")
 	}
-}
-
-// rerunFlags returns those flags of the run that change which requests are sent or how the
-// responses are judged, as words of a shell.
-func (j targetRun) rerunFlags() (words []string) {
-	for _, list := range []struct {
-		flag   string
-		values []string
-	}{{"--claim", j.Claim}, {"--lacks", j.Lacks}} {
-		for _, v := range list.values {
-			words = append(words, list.flag+" "+shellWord(v))
-		}
-	}
-	if j.Prompts == string(suites.NaturalPrompts) {
-		words = append(words, "--prompts natural")
-	}
-	for _, name := range slices.Sorted(maps.Keys(j.Prompt)) {
-		words = append(words, "--prompt "+shellWord(name+"="+j.Prompt[name]))
-	}
-	if j.StreamLimit > 0 {
-		words = append(words, "--stream-limit "+strconv.Itoa(j.StreamLimit))
-	}
-	if j.Timeout != "" && j.Timeout != defaultTimeout {
-		words = append(words, "--timeout "+shellWord(j.Timeout))
-	}
-	for _, limit := range []struct{ flag, text string }{
-		{"--idle-timeout", j.IdleTimeout}, {"--max-time", j.MaxTime},
-	} {
-		if limit.text != "" {
-			words = append(words, limit.flag+" "+shellWord(limit.text))
-		}
-	}
-	if j.CA != "" {
-		words = append(words, "--ca "+shellWord(j.CA))
-	}
-	if j.Insecure {
-		words = append(words, "--insecure")
-	}
-	return words
 }
 
 // secretHeader returns a header flag in which a shell variable replaces the secret value, such as

@@ -25,8 +25,7 @@ import (
 
 // runCommand returns the command run, which tests one or more targets.
 func runCommand(sh stdio) *cobra.Command {
-	var t targetOptions
-	var config string
+	t, config := newTargetOptions(), ""
 	cmd := &cobra.Command{
 		Use:   "run [TARGET]",
 		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
@@ -77,7 +76,9 @@ be tested, 5 internal error, 130 or 143 interrupted by a signal.`,
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}
-	t.addFlags(cmd)
+	t.addRunFlags(cmd)
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
+		"also list checks that found nothing to judge, were skipped or were excluded")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
 		"`FILE` YAML file with targets and their options, named like the flags (see docs/targets.yaml)")
 	return cmd
@@ -138,16 +139,16 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 
 // newTargetRun returns the run for the target that t describes. An error names the invalid option.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
-	if t.Seed == 0 {
-		t.Seed = rand.Uint64()>>1 | 1
+	if t.suite.Seed == 0 {
+		t.suite.Seed = rand.Uint64()>>1 | 1
 	}
-	if t.Salt == 0 { // a target would append to threads whose ids it knows
-		t.Salt = suites.NewSalt()
+	if t.suite.Salt == 0 { // a target would append to threads whose ids it knows
+		t.suite.Salt = suites.NewSalt()
 	}
 	j = targetRun{targetOptions: t, embedded: t.URL == "", displayName: "the embedded reference"}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
-		if err := checkBase(j.urlName(), t.URL); err != nil {
+		if err := checkBase(name("url"), t.URL); err != nil {
 			return j, err
 		}
 		known := strings.Join(dialect.Names(), ", ")
@@ -156,14 +157,11 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		}
 		return j, usageError("--dialect is required when TARGET is a URL (one of %s)", known)
 	}
-	if t.Repeat < 1 || t.Repeat > maxRounds {
-		return j, usageError("%s %d: must be from 1 to %d", name("repeat"), t.Repeat, maxRounds)
-	}
-	dialects, err := dialectsNamed(name("dialects"), t.Dialects)
+	dialects, err := dialectsNamed(name("dialect"), t.Dialects)
 	if err != nil {
 		return j, err
 	}
-	report := name("reports")
+	report := name("report")
 	if t.source.fieldLines["reports"] > 0 {
 		report = t.source.locationPrefix("reports") + "reports"
 	}
@@ -196,49 +194,14 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	if j.embedded {
 		text = "http://127.0.0.1/"
 	}
-	base, err := baseURL(j.urlName(), text, d)
+	base, err := baseURL(j.source.settingName("url"), text, d)
 	if err != nil {
 		return s, err
 	}
 	if !j.embedded {
 		j.displayName = urlWithoutUser(base)
 	}
-	if s, err = j.targetOptions.suiteTarget(d, base); err != nil {
-		return s, err
-	}
-	return s, j.checkSuite(&s)
-}
-
-// urlName returns the name of the target's URL in error messages.
-func (j *targetRun) urlName() string {
-	if name := j.source.settingName("url"); name != "--url" {
-		return name
-	}
-	return "TARGET"
-}
-
-// checkSuite returns a usage error if s is invalid. It checks each setting alone first, so that the
-// error can name the flag or field.
-func (j *targetRun) checkSuite(s *suites.Target) error {
-	for _, setting := range []struct {
-		key   string
-		alone suites.Target
-	}{
-		{"claim", suites.Target{ClaimedCapabilities: s.ClaimedCapabilities}},
-		{"lacks", suites.Target{LackedCapabilities: s.LackedCapabilities}},
-		{"prompt", suites.Target{PromptOverrides: s.PromptOverrides}},
-		{"sequences", suites.Target{Sequences: s.Sequences}}, {"stream-limit", suites.Target{StreamLimit: s.StreamLimit}},
-		{"other-headers", suites.Target{Header: s.Header, OtherHeader: s.OtherHeader}},
-	} {
-		setting.alone.Dialect, setting.alone.Base = s.Dialect, s.Base
-		if err := setting.alone.Check(); err != nil {
-			return usageError("%s: %v", j.source.settingName(setting.key), err)
-		}
-	}
-	if err := s.Check(); err != nil {
-		return usageError("%v", err)
-	}
-	return nil
+	return j.targetOptions.suiteTarget(d, base)
 }
 
 // runAll runs the targets one after the other and writes their reports. It returns an error with
@@ -312,7 +275,7 @@ func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites
 func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	started := time.Now()
 	report := &reports.Report{
-		Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: j.displayName, Seed: j.Seed, Salt: j.Salt,
+		Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: j.displayName, Seed: j.suite.Seed, Salt: j.suite.Salt,
 	}
 	bar := newProgress(sh, len(j.suiteTargets))
 	var all []suites.ScenarioResult

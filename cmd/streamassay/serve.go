@@ -38,7 +38,7 @@ type serveOptions struct {
 func serveCommand(sh stdio) *cobra.Command {
 	s := serveOptions{
 		endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(),
-		limits: newLimitFlags(), log: newLogFlags(), poll: positiveDuration(time.Second),
+		poll: positiveDuration(time.Second),
 	}
 	var names []string
 	cmd := &cobra.Command{

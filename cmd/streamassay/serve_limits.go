@@ -21,16 +21,12 @@ type retentionFlags struct {
 	bytes byteSize
 }
 
-// newLimitFlags returns the flags with their default values.
-func newLimitFlags() limitFlags {
-	return limitFlags{
+// addFlags adds to flags the limit flags that the commands serve and mock have in common.
+func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
+	*l = limitFlags{
 		header: 64 << 10, body: 1 << 20, event: 24 << 20, log: 64 << 20,
 		run: positiveDuration(10 * time.Minute), idle: positiveDuration(2 * time.Minute), streams: 4096,
 	}
-}
-
-// addFlags adds to flags the limit flags that the commands serve and mock have in common.
-func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.header, "max-header", "maximum size of the headers of a request")
 	flags.Var(&l.body, "max-body", "maximum size of the body of a request, file uploads excepted")
 	flags.Var(&l.event, "max-event", "maximum size of one event as sent")

@@ -8,29 +8,23 @@ import (
 )
 
 // A logFlags holds the flags of a server about the format and the level of its log.
-type logFlags struct{ format, level enumValue }
-
-// newLogFlags returns the flags with their default values.
-func newLogFlags() logFlags {
-	return logFlags{
-		format: enumValue{"text", []string{"text", "json", "off"}},
-		level:  enumValue{"warn", []string{"debug", "info", "warn", "error"}},
-	}
-}
+type logFlags struct{ format, level string }
 
 // addFlags adds --log and --log-level to flags.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
-	flags.Var(&n.format, "log", "`FORMAT` format of the log on stderr: text, json or off")
-	flags.Var(&n.level, "log-level", "`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
+	n.format, n.level = "text", "warn"
+	flags.Var(&enumValue{&n.format, []string{"text", "json", "off"}}, "log", "`FORMAT` format of the log on stderr: text, json or off")
+	flags.Var(&enumValue{&n.level, []string{"debug", "info", "warn", "error"}}, "log-level",
+		"`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
 }
 
 // logger returns a logger that writes to out in the format and with the level that the flags
 // select. With the format off, the logger discards everything.
 func (n *logFlags) logger(out io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(n.level.value)) // an enumValue, so it is valid
+	_ = level.UnmarshalText([]byte(n.level)) // an enumValue, so it is valid
 	opts := &slog.HandlerOptions{Level: level}
-	switch n.format.value {
+	switch n.format {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, opts))
 	case "text":

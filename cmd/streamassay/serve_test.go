@@ -385,7 +385,7 @@ type gone struct{ state.Store }
 func (gone) Ping(context.Context) error { return errors.New("dial s3cr3t.internal: refused") }
 
 func TestReady(t *testing.T) {
-	var n logFlags = newLogFlags()
+	n := logFlags{format: "text", level: "warn"}
 	var said bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "files")
 	storage, err := blob.OpenDir(dir)

@@ -10,9 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/reports"
@@ -22,97 +19,31 @@ import (
 )
 
 // A targetOptions holds the options of a run for one target, which come from flags or from a target
-// in a --config file.
+// in a --config file: see [targetFlags].
 type targetOptions struct {
-	URL          string            `yaml:"url"`
-	Dialects     []string          `yaml:"dialects"`
-	Headers      []string          `yaml:"headers"`       // "Name: value"
-	OtherHeaders []string          `yaml:"other-headers"` // the same for a second user
-	StreamLimit  int               `yaml:"stream-limit"`
-	Prompts      string            `yaml:"prompts"`
-	Prompt       map[string]string `yaml:"prompt"`
-	Claim        []string          `yaml:"claim"`
-	Lacks        []string          `yaml:"lacks"`
-	Only         []string          `yaml:"only"`
-	Skip         []string          `yaml:"skip"`
-	Strict       bool              `yaml:"strict"`
-	Timeout      string            `yaml:"timeout"`
-	IdleTimeout  string            `yaml:"idle-timeout"`
-	MaxTime      string            `yaml:"max-time"`
-	MaxBytes     byteSize          `yaml:"max-bytes"`
-	MaxEvents    int               `yaml:"max-events"`
-	Parallel     int               `yaml:"parallel"`
-	Seed         uint64            `yaml:"seed"`
-	Salt         uint64            `yaml:"salt"`
-	Sequences    int               `yaml:"sequences"`
-	Repeat       int               `yaml:"repeat"`
-	CA           string            `yaml:"ca"`
-	Insecure     bool              `yaml:"insecure"`
-	MaxEvent     byteSize          `yaml:"max-event"`
-	Reports      []string          `yaml:"reports"`
-	Transcripts  string            `yaml:"transcripts"`
+	URL          string
+	Dialects     []string
+	Headers      []string // 'Name: value'
+	OtherHeaders []string // the same for a second user
+	CA           string
+	Strict       bool
+	Repeat       int
+	Reports      []string
+	Transcripts  string
+	suite        suites.Target // the options that the suite uses as they are; the other fields are not set
 
 	verbose bool         // details in the text report; only a flag, not a field of the file
 	source  configSource // position in the --config file
 }
 
-// addFlags adds the flags of the command run that describe a target to cmd. Each field of a target
-// in a --config file has such a flag, except the URL, which is an argument.
-func (t *targetOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)")
-	f.StringArrayVar(&t.Headers, "header", nil,
-		"`'Name: value'` header to send with every request (repeatable); the value is never shown")
-	f.StringArrayVar(&t.OtherHeaders, "other-header", nil,
-		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the "+
-			"value is never shown")
-	f.IntVar(&t.StreamLimit, "stream-limit", 0,
-		"`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)")
-	f.StringVar(&t.Prompts, "prompts", "conformance",
-		"`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)")
-	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)")
-	f.Var((*nameList)(&t.Claim), "claim",
-		"`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target "+
-			"does not exercise "+
-			"them, instead of being reported as not tested")
-	f.Var((*nameList)(&t.Lacks), "lacks",
-		"`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped")
-	f.StringArrayVar(&t.Only, "only", nil,
-		"`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)")
-	f.StringArrayVar(&t.Skip, "skip", nil,
-		"`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)")
-	f.BoolVar(&t.Strict, "strict", false, "fail if a SHOULD requirement is violated too")
-	t.addLimitFlags(f)
-	f.IntVar(&t.Parallel, "parallel", 16, "`N` maximum number of scenarios that run concurrently")
-	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` seed for random choices (0 = random; the seed used is in the report)")
-	f.Uint64Var(&t.Salt, "salt", 0,
-		"`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the "+
-			"same --salt "+
-			"and --seed to repeat the same requests, e.g. after restarting the target")
-	f.IntVar(&t.Sequences, "sequences", 0,
-		"`N` number of random request sequences to run after the scenarios, reproducible with --seed")
-	f.IntVar(&t.Repeat, "repeat", 1,
-		"`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky")
-	f.BoolVarP(&t.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge, were skipped or were excluded")
-	f.StringVar(&t.CA, "ca", "", "`FILE` PEM file with certificates to trust")
-	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")
-	f.StringArrayVar(&t.Reports, "report", nil,
-		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+
-			""+reportFormatNames())
-	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` directory for the transcript of each conversation")
-	completeFlag(cmd, "dialect", dialect.Names())
-	completeFlag(cmd, "claim", suites.Capabilities())
-	completeFlag(cmd, "lacks", suites.Capabilities())
-}
-
-// reportFormatNames returns the names of the report formats, separated by commas, for help texts.
-func reportFormatNames() string {
+// reportUsage returns the usage of the flag --report, with the names of all report formats.
+func reportUsage() string {
 	names := make([]string, 0, len(reports.Formats))
 	for _, f := range reports.Formats {
 		names = append(names, f.Name)
 	}
-	return strings.Join(names, ", ")
+	return "`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of " +
+		strings.Join(names, ", ")
 }
 
 // withoutPath returns the cause of err if err is an error that contains the name of a file, for
@@ -132,35 +63,13 @@ func withoutPath(err error) error {
 
 // suiteTarget converts the options to a target of package suites, for dialect d and the base URL
 // base. It returns a usage error if an option is invalid.
-func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
-	s := suites.Target{
-		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt,
-		ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks, Only: t.Only, Skip: t.Skip,
-		Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
-		StreamLimit: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
-	}
-	if s.PromptStyle != suites.ConformancePrompts && s.PromptStyle != suites.NaturalPrompts {
-		return s, usageError("%s %q: must be conformance or natural", t.source.settingName("prompts"), t.Prompts)
-	}
-	if err := t.applyLimits(&s); err != nil {
+func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.Target, err error) {
+	s = t.suite
+	s.Dialect, s.Base, s.Confirm = d, base, t.Repeat <= 1
+	if s.Header, err = parseHeaders(t.source.settingName("header"), t.Headers); err != nil {
 		return s, err
 	}
-	if t.Sequences < 0 || t.Sequences > suites.MaxSequences {
-		name := t.source.settingName("sequences")
-		return s, usageError("%s %d: must be from 0 to %d", name, t.Sequences, suites.MaxSequences)
-	}
-	if t.StreamLimit < 0 || t.StreamLimit > suites.MaxStreamLimit {
-		return s, usageError("%s %d: must be from 1 to %d, or 0 for unknown",
-			t.source.settingName("stream-limit"), t.StreamLimit, suites.MaxStreamLimit)
-	}
-	var err error
-	if t.Parallel < 1 || t.Parallel > maxParallel {
-		return s, usageError("%s %d: must be from 1 to %d", t.source.settingName("parallel"), t.Parallel, maxParallel)
-	}
-	if s.Header, err = parseHeaders(t.source.settingName("headers"), t.Headers); err != nil {
-		return s, err
-	}
-	if s.OtherHeader, err = parseHeaders(t.source.settingName("other-headers"), t.OtherHeaders); err != nil {
+	if s.OtherHeader, err = parseHeaders(t.source.settingName("other-header"), t.OtherHeaders); err != nil {
 		return s, err
 	}
 	if t.CA != "" {
@@ -168,23 +77,18 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Ta
 			return s, usageError("%s %s: %v", t.source.settingName("ca"), t.CA, err)
 		}
 	}
-	return s, nil
-}
-
-// Upper limits of --timeout, --idle-timeout and --max-time, and of --parallel.
-const (
-	maxTimeout  = time.Hour
-	maxParallel = 1024
-)
-
-// parseTimeout parses a duration. It returns an error if the duration is invalid, not above 0, or
-// above [maxTimeout].
-func parseTimeout(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 || d > maxTimeout {
-		return 0, fmt.Errorf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", new(positiveDuration(maxTimeout)))
+	err = s.Check()
+	if invalid, ok := errors.AsType[*suites.FieldError](err); ok {
+		for _, o := range targetFlags {
+			if o.suiteField == invalid.Field {
+				return s, usageError("%s: %v", t.source.settingName(o.name), invalid.Err)
+			}
+		}
 	}
-	return d, nil
+	if err != nil {
+		return s, usageError("%v", err)
+	}
+	return s, nil
 }
 
 // readCA reads the PEM certificates in a file. It returns an error if there are none. Errors do not
@@ -223,7 +127,7 @@ func (t targetOptions) secretValues() (all []string) {
 // requirement, scenario or sequence of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.ScenarioNames()
-	for n := range min(t.Sequences, suites.MaxSequences) {
+	for n := range t.suite.Sequences {
 		known = append(known, suites.SequenceName(n+1))
 	}
 	for _, d := range dialects {
@@ -234,7 +138,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 			known = append(known, r.ID)
 		}
 	}
-	for key, globs := range map[string][]string{"only": t.Only, "skip": t.Skip} {
+	for key, globs := range map[string][]string{"only": t.suite.Only, "skip": t.suite.Skip} {
 		for _, glob := range globs {
 			name := t.source.settingName(key)
 			if _, err := path.Match(glob, ""); err != nil {
@@ -266,10 +170,10 @@ func dialectNames(dialects []*dialect.Dialect) string {
 // that the user gave, for messages.
 func (t targetOptions) selectionText() string {
 	var all []string
-	for _, glob := range t.Only {
+	for _, glob := range t.suite.Only {
 		all = append(all, fmt.Sprintf("%s %q", t.source.settingName("only"), glob))
 	}
-	for _, glob := range t.Skip {
+	for _, glob := range t.suite.Skip {
 		all = append(all, fmt.Sprintf("%s %q", t.source.settingName("skip"), glob))
 	}
 	return strings.Join(all, " and ")

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// A targetFlag declares one option of a target: the flag of run, the field in a --config file and,
+// if diff has the option too, the flag of diff.
+type targetFlag struct {
+	name  string
+	field string // name of the field in a --config file; "" means name
+	usage string // in the help of run; "" if only a --config file has the option
+	diff  string // in the help of diff; "" if diff does not have the option
+	// value returns a pointer to the option in t, or a [pflag.Value] that sets the option.
+	value    func(t *targetOptions) any
+	complete func() []string // values to offer in shells; nil means none
+	rerun    bool            // whether the option belongs to the command that plays a scenario again
+
+	// suiteField is the field of [suites.Target] that the option sets. It is needed only if
+	// [suites.Target.Check] can reject values that the flag accepts.
+	suiteField string
+}
+
+// asInRun is the usage of a flag of diff that has the same usage as the flag of run.
+const asInRun = "(as in run)"
+
+// targetFlags declares all options of a target. A new option needs an entry here; a
+// [suites.Target] passes it on to the suite.
+var targetFlags = []targetFlag{
+	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
+	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
+		usage: "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)",
+		diff:  "`DIALECT` dialect to compare: NAME or NAME@VERSION (repeatable)", complete: dialect.Names},
+	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
+		usage: "`'Name: value'` header to send with every request (repeatable); the value is never shown",
+		diff:  "`'Name: value'` header to send with every request to both (repeatable); the value is never shown"},
+	{name: "other-header", field: "other-headers", value: func(t *targetOptions) any { return &t.OtherHeaders },
+		suiteField: "OtherHeader", diff: asInRun,
+		usage: "`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the " +
+			"value is never shown"},
+	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
+		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
+		usage: "`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target " +
+			"does not exercise them, instead of being reported as not tested"},
+	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
+		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,
+		usage: "`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped",
+		diff:  "`CAPABILITY` capability that one of them does not have (repeatable)"},
+	{name: "prompts", rerun: true, diff: asInRun,
+		value: func(t *targetOptions) any {
+			styles := []string{string(suites.ConformancePrompts), string(suites.NaturalPrompts)}
+			return &enumValue{(*string)(&t.suite.PromptStyle), styles}
+		},
+		usage: "`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)"},
+	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
+		suiteField: "PromptOverrides", rerun: true, usage: "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)"},
+	{name: "stream-limit", rerun: true,
+		value: func(t *targetOptions) any {
+			return &boundedInt{to: &t.suite.StreamLimit, min: 1, max: suites.MaxStreamLimit, zero: "unknown"}
+		},
+		usage: "`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)"},
+	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
+		usage: "`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)",
+		diff:  "`GLOB` compare only scenarios whose name matches (repeatable)"},
+	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
+		usage: "`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)",
+		diff:  "`GLOB` leave out scenarios whose name matches (repeatable)"},
+	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
+		usage: "fail if a SHOULD requirement is violated too"},
+	{name: "timeout", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Timeout} },
+		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange"},
+	{name: "idle-timeout", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Limits.IdleTimeout} },
+		rerun: true, diff: asInRun,
+		usage: fmt.Sprintf("`DURATION` maximum time without a byte in one exchange (default %v, at most --timeout)",
+			suites.DefaultIdleTimeout)},
+	{name: "max-time", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Limits.RunTimeout} },
+		rerun: true, diff: asInRun,
+		usage: "`DURATION` maximum duration of the whole run; then no more requests are sent and the report is marked " +
+			"incomplete (default: no limit)"},
+	{name: "max-bytes", diff: asInRun,
+		// A smaller limit would cut the responses of every server, and the report would blame the server for it.
+		value: func(t *targetOptions) any {
+			return &boundedSize{to: &t.suite.Limits.MaxBytes, min: 1 << 10, max: maxLimit}
+		},
+		usage: "maximum size of one response body, at least 1KiB; the total of all event streams, and separately of all " +
+			"other responses, is limited to four times this or 256MiB, whichever is larger"},
+	{name: "max-events", diff: asInRun,
+		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Limits.MaxEvents, min: 1, max: maxLimit} },
+		usage: "`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to " +
+			"twice this or 400000, whichever is larger"},
+	{name: "max-event", diff: asInRun, usage: "maximum size of one event",
+		value: func(t *targetOptions) any { return &boundedSize{to: &t.suite.MaxEventBytes, min: 1, max: maxLimit} }},
+	{name: "parallel", diff: asInRun, usage: "`N` maximum number of scenarios that run concurrently",
+		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Parallel, min: 1, max: 1024} }},
+	{name: "seed", value: func(t *targetOptions) any { return &t.suite.Seed }, diff: asInRun,
+		usage: "`NUMBER` seed for random choices (0 = random; the seed used is in the report)"},
+	{name: "salt", value: func(t *targetOptions) any { return &t.suite.Salt },
+		usage: "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the " +
+			"same --salt and --seed to repeat the same requests, e.g. after restarting the target",
+		diff: "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids)"},
+	{name: "sequences",
+		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Sequences, max: suites.MaxSequences} },
+		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed"},
+	{name: "repeat", value: func(t *targetOptions) any { return &boundedInt{to: &t.Repeat, min: 1, max: maxRounds} },
+		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
+	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
+		usage: "`FILE` PEM file with certificates to trust"},
+	{name: "insecure", value: func(t *targetOptions) any { return &t.suite.Insecure }, rerun: true, diff: asInRun,
+		usage: "accept any TLS certificate"},
+	{name: "report", field: "reports", value: func(t *targetOptions) any { return &t.Reports }, usage: reportUsage()},
+	{name: "transcripts", value: func(t *targetOptions) any { return &singleValue{value: &t.Transcripts} },
+		usage: "`DIR` directory for the transcript of each conversation"},
+}
+
+// maxLimit is the largest valid value of --max-bytes, --max-events and --max-event.
+const maxLimit = 1 << 30
+
+// newTargetOptions returns the options of a target with their default values.
+func newTargetOptions() targetOptions {
+	return targetOptions{Repeat: 1, suite: suites.Target{
+		PromptStyle: suites.ConformancePrompts, Parallel: suites.DefaultParallel, Timeout: suites.DefaultTimeout,
+		Limits:        suites.Limits{MaxBytes: suites.DefaultMaxBytes, MaxEvents: suites.DefaultMaxEvents},
+		MaxEventBytes: dialect.MaxEventBytes,
+	}}
+}
+
+// addRunFlags adds the flags of run for the options t of a target to cmd. The current values of the
+// options are the defaults of the flags.
+func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
+	t.addFlags(cmd, func(o targetFlag) string { return o.usage })
+}
+
+// addDiffFlags is like addRunFlags for the flags of diff.
+func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
+	t.addFlags(cmd, func(o targetFlag) string {
+		if o.diff == asInRun {
+			return o.usage
+		}
+		return o.diff
+	})
+}
+
+// addFlags adds a flag to cmd for each option of t for which the function usage does not return "".
+func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) string) {
+	for _, o := range targetFlags {
+		if text := usage(o); text != "" {
+			o.addTo(cmd.Flags(), t, text)
+			if o.complete != nil {
+				completeFlag(cmd, o.name, o.complete())
+			}
+		}
+	}
+}
+
+// addTo adds the flag that sets the option of t to set. The current value of the option is the
+// default of the flag.
+func (o targetFlag) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
+	switch to := o.value(t).(type) {
+	case pflag.Value:
+		set.Var(to, o.name, usage)
+	case *string:
+		set.StringVar(to, o.name, *to, usage)
+	case *[]string:
+		set.StringArrayVar(to, o.name, *to, usage)
+	case *map[string]string:
+		set.StringToStringVar(to, o.name, *to, usage)
+	case *bool:
+		set.BoolVar(to, o.name, *to, usage)
+	case *uint64:
+		set.Uint64Var(to, o.name, *to, usage)
+	}
+}
+
+// fieldName returns the name of the option in a --config file.
+func (o targetFlag) fieldName() string {
+	if o.field != "" {
+		return o.field
+	}
+	return o.name
+}
+
+// rerunFlags returns those flags of the run that change which requests are sent or how the
+// responses are judged, as words of a shell. Options with their default values are left out.
+func (j targetRun) rerunFlags() (words []string) {
+	defaults := newTargetOptions()
+	for _, o := range targetFlags {
+		value := o.value(&j.targetOptions)
+		if !o.rerun || reflect.DeepEqual(value, o.value(&defaults)) {
+			continue
+		}
+		flag := "--" + o.name
+		switch value := value.(type) {
+		case *bool:
+			words = append(words, flag)
+		case *nameList:
+			for _, name := range *value {
+				words = append(words, flag+" "+shellWord(name))
+			}
+		case *map[string]string:
+			for _, name := range slices.Sorted(maps.Keys(*value)) {
+				words = append(words, flag+" "+shellWord(name+"="+(*value)[name]))
+			}
+		case *string:
+			words = append(words, flag+" "+shellWord(*value))
+		case pflag.Value:
+			words = append(words, flag+" "+shellWord(value.String()))
+		}
+	}
+	return words
+}
+
+// remainingTime returns how much of limit is left for a run whose start time is began. The result
+// is at least 1 ns, because 0 stands for no limit. If limit is 0, the result is 0.
+func remainingTime(limit time.Duration, began time.Time) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return max(1, limit-time.Since(began))
+}
