@@ -76,19 +76,29 @@ type Limits struct {
 	StreamsPerUser int           // open streams per user; 4096
 }
 
+// DefaultPollInterval is the default of Config.PollInterval.
+const DefaultPollInterval = time.Second
+
+// DefaultLimits returns the default values of all limits.
+func DefaultLimits() Limits {
+	return Limits{
+		RequestBytes: 1 << 20, EventBytes: 24 << 20, RunBytes: 64 << 20,
+		RunDuration: 10 * time.Minute, FinishedRuns: 1000, StreamsPerUser: 4096,
+	}
+}
+
 func (l Limits) withDefaults() Limits {
-	l.RequestBytes = cmp.Or(l.RequestBytes, 1<<20)
-	l.EventBytes = cmp.Or(l.EventBytes, 24<<20)
-	l.RunBytes = cmp.Or(l.RunBytes, 64<<20)
-	l.RunDuration = cmp.Or(l.RunDuration, 10*time.Minute)
-	l.FinishedRuns = cmp.Or(l.FinishedRuns, 1000)
-	l.StreamsPerUser = cmp.Or(l.StreamsPerUser, 4096)
-	return l
+	d := DefaultLimits()
+	return Limits{
+		RequestBytes: cmp.Or(l.RequestBytes, d.RequestBytes), EventBytes: cmp.Or(l.EventBytes, d.EventBytes),
+		RunBytes: cmp.Or(l.RunBytes, d.RunBytes), RunDuration: cmp.Or(l.RunDuration, d.RunDuration),
+		FinishedRuns: cmp.Or(l.FinishedRuns, d.FinishedRuns), StreamsPerUser: cmp.Or(l.StreamsPerUser, d.StreamsPerUser),
+	}
 }
 
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.withDefaults()
-	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
+	c.PollInterval = cmp.Or(c.PollInterval, DefaultPollInterval)
 	if c.Transcriber == nil {
 		c.Transcriber = speech.Scripted
 	}

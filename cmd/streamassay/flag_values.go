@@ -7,25 +7,60 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
-// A byteSize is the value of a flag that takes a number of bytes, written as 65536, 64KiB or 64kB.
-type byteSize int64
+// A flagValue is the value of a flag that is kept in a variable of type T.
+type flagValue[T any] struct {
+	to     *T
+	name   string // of the type, in help texts
+	parse  func(text string) (T, error)
+	format func(T) string
+}
+
+// Set sets the variable to the value that text stands for. It returns an error, and leaves the
+// variable unchanged, if text is invalid.
+func (v *flagValue[T]) Set(text string) error {
+	x, err := v.parse(text)
+	if err == nil {
+		*v.to = x
+	}
+	return err
+}
+
+func (v *flagValue[T]) Type() string   { return v.name }
+func (v *flagValue[T]) String() string { return v.format(*v.to) }
+
+// sizeValue returns the value of a flag that takes a number of bytes above 0, written as 65536,
+// 64KiB or 64kB.
+func sizeValue[T int | int64](to *T) pflag.Value { return boundedSize(to, 1, maxSize) }
+
+// boundedSize is like sizeValue for a number of bytes from min to max.
+func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
+	return &flagValue[T]{to, "SIZE", func(text string) (T, error) {
+		n, err := parseSize(text)
+		if err == nil && (n < min || n > max) {
+			err = fmt.Errorf("must be from %s to %s", formatSize(min), formatSize(max))
+		}
+		return T(n), err
+	}, func(n T) string { return formatSize(int64(n)) }}
+}
 
 // byteUnits lists the units of sizes: first the binary units, then the decimal ones, each from
 // large to small.
 var byteUnits = []struct {
 	name  string
-	bytes byteSize
+	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 
-// maxByteSize is the largest valid byteSize: 1 PiB, far below the overflow of int64.
-const maxByteSize = 1 << 50
+// maxSize is the largest valid size in bytes: 1 PiB, far below the overflow of int64.
+const maxSize = 1 << 50
 
-// Set sets s to the size in text, such as 65536, 64KiB or 64kB. It returns an error if text is not
-// a size above 0.
-func (s *byteSize) Set(text string) error {
-	number, unit := text, byteSize(1)
+// parseSize returns the number of bytes that text stands for. It returns an error if text is not a
+// size above 0.
+func parseSize(text string) (int64, error) {
+	number, unit := text, int64(1)
 	for _, u := range byteUnits {
 		if n, ok := strings.CutSuffix(text, u.name); ok {
 			number, unit = strings.TrimSpace(n), u.bytes
@@ -33,72 +68,80 @@ func (s *byteSize) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 1 || byteSize(n) > maxByteSize/unit {
-		return errors.New("must be a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)")
+	if err != nil || n < 1 || n > maxSize/unit {
+		return 0, errors.New("must be a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)")
 	}
-	*s = byteSize(n) * unit
-	return nil
+	return n * unit, nil
 }
 
-func (s *byteSize) Type() string { return "SIZE" }
-
-// String returns the size as a multiple of the largest binary unit that divides it, such as
-// "64KiB", or as a number of bytes without a unit if none does.
-func (s *byteSize) String() string {
+// formatSize returns n as a multiple of the largest binary unit that divides it, such as "64KiB",
+// or as a number of bytes without a unit if none does. It returns "" for 0, which means no default.
+func formatSize(n int64) string {
+	if n == 0 {
+		return ""
+	}
 	for _, u := range byteUnits[:3] {
-		if *s > 0 && *s%u.bytes == 0 {
-			return fmt.Sprintf("%d%s", *s/u.bytes, u.name)
+		if n%u.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/u.bytes, u.name)
 		}
 	}
-	return strconv.FormatInt(int64(*s), 10)
+	return strconv.FormatInt(n, 10)
 }
 
-// A positiveInt is the value of a flag that takes a whole number above 0. The value 0 means that
+// countValue returns the value of a flag that takes a whole number above 0. The value 0 means that
 // the flag has no default and was not given.
-type positiveInt int
-
-// Set sets c to the number in text. It returns an error if text is not a whole number above 0.
-func (c *positiveInt) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 1 {
-		return errors.New("must be a whole number above 0")
-	}
-	*c = positiveInt(n)
-	return nil
+func countValue(to *int) pflag.Value {
+	return &flagValue[int]{to, "N", func(text string) (int, error) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 1 {
+			err = errors.New("must be a whole number above 0")
+		}
+		return int(n), err
+	}, func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }}
 }
 
-func (c *positiveInt) Type() string { return "N" }
-func (c *positiveInt) String() string {
-	if *c == 0 {
-		return "" // no default
-	}
-	return strconv.Itoa(int(*c))
+// boundedInt returns the value of a flag that takes a whole number from min to max.
+func boundedInt(to *int, min, max int) pflag.Value {
+	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }
 
-// A positiveDuration is the value of a flag that takes a duration above 0.
-type positiveDuration time.Duration
-
-// Set sets s to the duration in text, in the syntax of [time.ParseDuration]. It returns an error if
-// the duration is invalid or not above 0.
-func (s *positiveDuration) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return errors.New("must be a duration above 0 (e.g. 500ms, 30s, 10m)")
-	}
-	*s = positiveDuration(d)
-	return nil
+// describedInt is like boundedInt, with a description of the valid numbers for error messages.
+func describedInt(to *int, min, max int, valid string) pflag.Value {
+	return &flagValue[int]{to, "N", func(text string) (int, error) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return 0, errors.New("must be a whole number")
+		}
+		if int(n) < min || int(n) > max {
+			return 0, errors.New("must be " + valid)
+		}
+		return int(n), nil
+	}, strconv.Itoa}
 }
 
-func (s *positiveDuration) Type() string { return "DURATION" }
-
-func (s *positiveDuration) value() time.Duration { return time.Duration(*s) }
-
-// String returns the duration without zero units at its end, such as "10m" instead of "10m0s".
-func (s *positiveDuration) String() string {
-	if *s == 0 {
-		return "0"
+// durationValue returns the value of a flag that takes a duration above 0, and up to max unless max
+// is 0. A duration of 0 means that the flag has no default and was not given.
+func durationValue(to *time.Duration, max time.Duration) pflag.Value {
+	syntax := "must be a duration above 0 (e.g. 500ms, 30s, 10m)"
+	if max > 0 {
+		syntax = fmt.Sprintf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", formatDuration(max))
 	}
-	text := time.Duration(*s).String() // 10m0s, 2h0m0s
+	return &flagValue[time.Duration]{to, "DURATION", func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 || max > 0 && d > max {
+			err = errors.New(syntax)
+		}
+		return d, err
+	}, formatDuration}
+}
+
+// formatDuration returns d without zero units at its end, such as "10m" instead of "10m0s". It
+// returns "" for 0.
+func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	text := d.String() // 10m0s, 2h0m0s
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}
@@ -108,89 +151,12 @@ func (s *positiveDuration) String() string {
 	return text
 }
 
-// An enumValue is the value of a flag that takes one of a fixed set of words.
-type enumValue struct {
-	to      *string
-	allowed []string
+// wordValue returns the value of a flag that takes one of the given words.
+func wordValue(to *string, words ...string) pflag.Value {
+	return &flagValue[string]{to, strings.Join(words, "|"), func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", errors.New("must be one of " + strings.Join(words, ", "))
+		}
+		return text, nil
+	}, func(word string) string { return word }}
 }
-
-// Set sets the value to text, or returns an error that lists the allowed words if text is not one
-// of them.
-func (c *enumValue) Set(text string) error {
-	if !slices.Contains(c.allowed, text) {
-		return errors.New("must be one of " + strings.Join(c.allowed, ", "))
-	}
-	*c.to = text
-	return nil
-}
-
-func (c *enumValue) Type() string   { return strings.Join(c.allowed, "|") }
-func (c *enumValue) String() string { return *c.to }
-
-// A boundedInt is the value of a flag that takes a whole number from min to max. If zero is not "",
-// it is the meaning of the number 0, which is then valid too.
-type boundedInt struct {
-	to       *int
-	min, max int
-	zero     string
-}
-
-// Set sets the value to the number in text. It returns an error if text is not a valid number.
-func (c *boundedInt) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 32)
-	switch {
-	case err != nil:
-		return errors.New("must be a whole number")
-	case c.zero != "" && (n < 0 || int(n) > c.max):
-		return fmt.Errorf("must be from %d to %d, or 0 for %s", c.min, c.max, c.zero)
-	case c.zero == "" && (int(n) < c.min || int(n) > c.max):
-		return fmt.Errorf("must be from %d to %d", c.min, c.max)
-	}
-	*c.to = int(n)
-	return nil
-}
-
-func (c *boundedInt) Type() string   { return "N" }
-func (c *boundedInt) String() string { return strconv.Itoa(*c.to) }
-
-// A boundedSize is the value of a flag that takes a number of bytes from min to max.
-type boundedSize struct {
-	to       *int
-	min, max byteSize
-}
-
-// Set sets the value to the size in text. It returns an error if text is not a valid size.
-func (s *boundedSize) Set(text string) error {
-	var n byteSize
-	if err := n.Set(text); err != nil {
-		return err
-	}
-	if n < s.min || n > s.max {
-		return fmt.Errorf("must be from %s to %s", &s.min, &s.max)
-	}
-	*s.to = int(n)
-	return nil
-}
-
-func (s *boundedSize) Type() string   { return "SIZE" }
-func (s *boundedSize) String() string { return new(byteSize(*s.to)).String() }
-
-// A timeLimit is the value of a flag that takes a duration above 0 and up to [maxTimeout]. A
-// duration of 0 means that the flag has no default and was not given.
-type timeLimit struct{ to *time.Duration }
-
-// maxTimeout is the largest valid timeLimit.
-const maxTimeout = time.Hour
-
-// Set sets the value to the duration in text. It returns an error if text is not a valid duration.
-func (l *timeLimit) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 || d > maxTimeout {
-		return fmt.Errorf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", new(positiveDuration(maxTimeout)))
-	}
-	*l.to = d
-	return nil
-}
-
-func (l *timeLimit) Type() string   { return "DURATION" }
-func (l *timeLimit) String() string { return new(positiveDuration(*l.to)).String() }

@@ -8,9 +8,9 @@ import (
 )
 
 func TestValues(t *testing.T) {
-	newSize := func() pflag.Value { return new(byteSize) }
-	newCount := func() pflag.Value { return new(positiveInt) }
-	newSpan := func() pflag.Value { return new(positiveDuration) }
+	newSize := func() pflag.Value { return sizeValue(new(int64)) }
+	newCount := func() pflag.Value { return countValue(new(int)) }
+	newSpan := func() pflag.Value { return durationValue(new(time.Duration), 0) }
 	for _, c := range []struct {
 		of         func() pflag.Value
 		text, want string // want is "" if the text is refused
@@ -35,7 +35,7 @@ func TestValues(t *testing.T) {
 			}
 		}
 	}
-	if s := positiveDuration(10 * time.Second); s.String() != "10s" {
-		t.Errorf("ten seconds are shown as %s", s.String())
+	if s := formatDuration(10 * time.Second); s != "10s" {
+		t.Errorf("ten seconds are shown as %s", s)
 	}
 }

@@ -23,7 +23,7 @@ type lintOptions struct {
 	claims   []string
 	strict   bool
 	reports  []string
-	maxEvent byteSize
+	maxEvent int
 	verbose  bool
 }
 
@@ -72,7 +72,7 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	f.BoolVarP(&l.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
-	f.Var(&l.maxEvent, "max-event", "maximum size of one event")
+	f.Var(sizeValue(&l.maxEvent), "max-event", "maximum size of one event")
 	completeFlag(cmd, "dialect", dialect.Names())
 	return cmd
 }
@@ -166,7 +166,7 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 		t.StripBasePath(d.Base)
 		known := dialect.TargetInfo{Scripted: t.Trace.Scripted || len(l.claims) > 0, StreamLimit: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
-		p, complete := suites.EvaluateTrace(ctx, named, d, t.Trace, known, int(l.maxEvent))
+		p, complete := suites.EvaluateTrace(ctx, named, d, t.Trace, known, l.maxEvent)
 		if !complete {
 			break
 		}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/control"
+	"github.com/streamassay/streamassay/mockserver/journal"
 	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/mockserver/vary"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -24,7 +26,7 @@ type mockOptions struct {
 	endpoint     listenFlags
 	control      string // HOST:PORT, or "off"
 	defaults     mockDefaultFlags
-	journal      journalFlags
+	journal      journal.Config
 	limits       limitFlags
 	log          logFlags
 	check        bool
@@ -32,7 +34,7 @@ type mockOptions struct {
 	watch        bool
 	expect       string
 	expectReport string
-	poll         positiveDuration
+	poll         time.Duration
 	eventSource  bool
 	upstream     string // of --record
 	save         string
@@ -44,7 +46,8 @@ type mockOptions struct {
 
 // mockCommand returns the command mock, which serves the mock of one or more dialects.
 func mockCommand(sh stdio) *cobra.Command {
-	m := mockOptions{poll: positiveDuration(time.Second)}
+	m := mockOptions{poll: reference.DefaultPollInterval, journal: journal.DefaultConfig()}
+	m.journal.Cursor = vary.DecodeCursor
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "mock [FILE...] [-- COMMAND...]",
@@ -95,7 +98,7 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
 			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change")
-			f.Var(&m.poll, "poll", "time after which a long poll without new events returns")
+			f.Var(durationValue(&m.poll, 0), "poll", "time after which a long poll without new events returns")
 			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
 		}},
 		{"Defaults for all requests", m.defaults.addFlags},
@@ -104,7 +107,7 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` address of the control API and page, or off")
 		}},
 		{"Journal and expectations", func(f *pflag.FlagSet) {
-			m.journal.addFlags(f)
+			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
 				"`FILE` YAML file with expectations of requests; exit with 1 if clients violate them")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
@@ -156,12 +159,9 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	}
 	startGCTuning(sh.env)
 	log := m.log.logger(sh.err)
-	cfg.Journal = m.journal.newJournal()
+	cfg.Journal = journal.New(m.journal)
 	cfg.Server = reference.Config{
-		PollInterval: m.poll.value(), EventSource: m.eventSource, Log: log, Metrics: metrics.New(buildVersion()), Limits: reference.Limits{
-			RequestBytes: int64(m.limits.body), EventBytes: int(m.limits.event), RunBytes: int(m.limits.log),
-			RunDuration: m.limits.run.value(), StreamsPerUser: int(m.limits.streams),
-		},
+		PollInterval: m.poll, EventSource: m.eventSource, Log: log, Metrics: metrics.New(buildVersion()), Limits: m.limits.Limits,
 	}
 	server, err := mockserver.New(cfg)
 	if err != nil {

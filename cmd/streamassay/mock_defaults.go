@@ -9,7 +9,6 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/mockserver/journal"
-	"github.com/streamassay/streamassay/mockserver/vary"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -36,7 +35,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 		"`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
 	f.BoolVar(&m.strict, "strict", false, "reject requests for a run that match no rule of the scripts or recordings")
 	m.flush = "coalesce"
-	f.Var(&enumValue{&m.flush, []string{"coalesce", "each"}}, "flush",
+	f.Var(wordValue(&m.flush, "coalesce", "each"), "flush",
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
 }
 
@@ -90,26 +89,12 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	return &n, nil
 }
 
-// A journalFlags holds the flags that limit the size of the mock's journal.
-type journalFlags struct {
-	entries positiveInt
-	bytes   byteSize
-	body    byteSize
-}
-
-// addFlags adds --journal, --journal-bytes and --journal-body to f.
-func (n *journalFlags) addFlags(f *pflag.FlagSet) {
-	*n = journalFlags{entries: 1000, bytes: 64 << 20, body: 64 << 10}
-	f.Var(&n.entries, "journal", "maximum number of exchanges in the journal")
-	f.Var(&n.bytes, "journal-bytes", "maximum size of the journal")
-	f.Var(&n.body, "journal-body", "maximum size kept of each request body and each response body")
-}
-
-// newJournal returns an empty journal with the limits that the flags describe.
-func (n *journalFlags) newJournal() *journal.Journal {
-	return journal.New(journal.Config{
-		Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor,
-	})
+// addJournalFlags adds to f the flags --journal, --journal-bytes and --journal-body, which limit the
+// size of the journal that c configures.
+func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
+	f.Var(countValue(&c.Entries), "journal", "maximum number of exchanges in the journal")
+	f.Var(sizeValue(&c.Bytes), "journal-bytes", "maximum size of the journal")
+	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }
 
 // checkControl returns a usage error unless at is a valid address of the control port or "off".

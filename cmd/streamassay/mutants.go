@@ -74,9 +74,9 @@ nothing is proven.`,
 	}
 	addDialectFlag(cmd, &names)
 	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "run only mutants whose name matches this `GLOB`")
-	cmd.Flags().Var((*positiveInt)(&plan.MaxDialects), "each",
+	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
 		"run each mutant in at most `N` dialects, chosen in turn (default: all)")
-	cmd.Flags().Var((*positiveInt)(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
+	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write "+mutantsFile+" to")
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the "+mutantsFile+" to compare the results with")
 	return cmd

@@ -16,6 +16,7 @@ import (
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/reference/middleware"
+	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -26,11 +27,11 @@ type serveOptions struct {
 	backends    backendFlags
 	auth        authFlags
 	limits      limitFlags
-	retention   retentionFlags
+	retention   state.Config // only the limits
 	log         logFlags
 	publicURL   string
 	basePath    string // prefix of all paths, without a slash at the end
-	poll        positiveDuration
+	poll        time.Duration
 	eventSource bool // support EventSource, see [reference.Config]
 }
 
@@ -38,7 +39,7 @@ type serveOptions struct {
 func serveCommand(sh stdio) *cobra.Command {
 	s := serveOptions{
 		endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(),
-		poll: positiveDuration(time.Second),
+		poll: reference.DefaultPollInterval,
 	}
 	var names []string
 	cmd := &cobra.Command{
@@ -68,7 +69,7 @@ server listens on loopback addresses only.`,
 		{"Server", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
 			s.backends.addFlags(f)
-			f.Var(&s.poll, "poll", "time after which a long poll without new events returns")
+			f.Var(durationValue(&s.poll, 0), "poll", "time after which a long poll without new events returns")
 		}},
 		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
@@ -83,7 +84,7 @@ server listens on loopback addresses only.`,
 					"reconnect after "+
 					"the end of the stream")
 		}},
-		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.retention.addFlags(f) }},
+		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); addRetentionFlags(f, &s.retention) }},
 		{"Log", s.log.addFlags},
 	})
 	return cmd
@@ -119,8 +120,9 @@ func (s *serveOptions) check() error {
 		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1)", s.basePath)
 	}
 	s.basePath = strings.TrimRight(s.basePath, "/")
-	if s.limits.log < s.limits.event {
-		return usageError("--max-log %s: must be at least --max-event, which is %s", &s.limits.log, &s.limits.event)
+	if l := s.limits; l.RunBytes < l.EventBytes {
+		return usageError("--max-log %s: must be at least --max-event, which is %s",
+			formatSize(int64(l.RunBytes)), formatSize(int64(l.EventBytes)))
 	}
 	return s.endpoint.check(s.auth.hasUsers())
 }
@@ -193,7 +195,7 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: h, Protocols: &protocols, HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second},
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle.value(), MaxHeaderBytes: int(l.header),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle, MaxHeaderBytes: l.header,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }

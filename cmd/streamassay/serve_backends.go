@@ -34,11 +34,8 @@ func (s *serveOptions) openBackends(
 ) (b *openedBackends, err error) {
 	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
 		Inline:    s.backends.agent.kind != "openai", // the scripted agent announces when it waits
-		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll.value(), Log: log, Metrics: m,
-		Limits: reference.Limits{
-			RequestBytes: int64(s.limits.body), EventBytes: int(s.limits.event), RunBytes: int(s.limits.log),
-			RunDuration: s.limits.run.value(), FinishedRuns: int(s.retention.runs), StreamsPerUser: int(s.limits.streams),
-		},
+		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll, Log: log, Metrics: m,
+		Limits: s.limits.Limits,
 	}}
 	defer func() {
 		if err != nil {
@@ -103,7 +100,7 @@ func (s *serveOptions) openFileStore(secret []byte) (*files.Store, error) {
 
 // openStateStore opens the store of threads and runs that the flags select.
 func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
-	cfg := state.Config{MaxRuns: int(s.retention.runs), MaxBytes: int64(s.retention.bytes)}
+	cfg := s.retention
 	switch p := s.backends.state; p.kind {
 	case "memory":
 		return state.NewMemory(cfg), nil

@@ -13,8 +13,8 @@ type logFlags struct{ format, level string }
 // addFlags adds --log and --log-level to flags.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 	n.format, n.level = "text", "warn"
-	flags.Var(&enumValue{&n.format, []string{"text", "json", "off"}}, "log", "`FORMAT` format of the log on stderr: text, json or off")
-	flags.Var(&enumValue{&n.level, []string{"debug", "info", "warn", "error"}}, "log-level",
+	flags.Var(wordValue(&n.format, "text", "json", "off"), "log", "`FORMAT` format of the log on stderr: text, json or off")
+	flags.Var(wordValue(&n.level, "debug", "info", "warn", "error"), "log-level",
 		"`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
 }
 
@@ -22,7 +22,7 @@ func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 // select. With the format off, the logger discards everything.
 func (n *logFlags) logger(out io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(n.level)) // an enumValue, so it is valid
+	_ = level.UnmarshalText([]byte(n.level)) // --log-level accepts only valid levels
 	opts := &slog.HandlerOptions{Level: level}
 	switch n.format {
 	case "json":

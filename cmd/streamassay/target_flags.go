@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -58,15 +57,15 @@ var targetFlags = []targetFlag{
 		diff:  "`CAPABILITY` capability that one of them does not have (repeatable)"},
 	{name: "prompts", rerun: true, diff: asInRun,
 		value: func(t *targetOptions) any {
-			styles := []string{string(suites.ConformancePrompts), string(suites.NaturalPrompts)}
-			return &enumValue{(*string)(&t.suite.PromptStyle), styles}
+			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
 		usage: "`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
 		suiteField: "PromptOverrides", rerun: true, usage: "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)"},
 	{name: "stream-limit", rerun: true,
 		value: func(t *targetOptions) any {
-			return &boundedInt{to: &t.suite.StreamLimit, min: 1, max: suites.MaxStreamLimit, zero: "unknown"}
+			valid := fmt.Sprintf("from 1 to %d, or 0 for unknown", suites.MaxStreamLimit)
+			return describedInt(&t.suite.StreamLimit, 0, suites.MaxStreamLimit, valid)
 		},
 		usage: "`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
@@ -77,31 +76,29 @@ var targetFlags = []targetFlag{
 		diff:  "`GLOB` leave out scenarios whose name matches (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "fail if a SHOULD requirement is violated too"},
-	{name: "timeout", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Timeout} },
+	{name: "timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Timeout, maxTimeout) },
 		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange"},
-	{name: "idle-timeout", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Limits.IdleTimeout} },
+	{name: "idle-timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.IdleTimeout, maxTimeout) },
 		rerun: true, diff: asInRun,
 		usage: fmt.Sprintf("`DURATION` maximum time without a byte in one exchange (default %v, at most --timeout)",
 			suites.DefaultIdleTimeout)},
-	{name: "max-time", value: func(t *targetOptions) any { return &timeLimit{&t.suite.Limits.RunTimeout} },
+	{name: "max-time", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.RunTimeout, maxTimeout) },
 		rerun: true, diff: asInRun,
 		usage: "`DURATION` maximum duration of the whole run; then no more requests are sent and the report is marked " +
 			"incomplete (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
 		// A smaller limit would cut the responses of every server, and the report would blame the server for it.
-		value: func(t *targetOptions) any {
-			return &boundedSize{to: &t.suite.Limits.MaxBytes, min: 1 << 10, max: maxLimit}
-		},
+		value: func(t *targetOptions) any { return boundedSize(&t.suite.Limits.MaxBytes, 1<<10, maxLimit) },
 		usage: "maximum size of one response body, at least 1KiB; the total of all event streams, and separately of all " +
 			"other responses, is limited to four times this or 256MiB, whichever is larger"},
 	{name: "max-events", diff: asInRun,
-		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Limits.MaxEvents, min: 1, max: maxLimit} },
+		value: func(t *targetOptions) any { return boundedInt(&t.suite.Limits.MaxEvents, 1, maxLimit) },
 		usage: "`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to " +
 			"twice this or 400000, whichever is larger"},
 	{name: "max-event", diff: asInRun, usage: "maximum size of one event",
-		value: func(t *targetOptions) any { return &boundedSize{to: &t.suite.MaxEventBytes, min: 1, max: maxLimit} }},
+		value: func(t *targetOptions) any { return boundedSize(&t.suite.MaxEventBytes, 1, maxLimit) }},
 	{name: "parallel", diff: asInRun, usage: "`N` maximum number of scenarios that run concurrently",
-		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Parallel, min: 1, max: 1024} }},
+		value: func(t *targetOptions) any { return boundedInt(&t.suite.Parallel, 1, 1024) }},
 	{name: "seed", value: func(t *targetOptions) any { return &t.suite.Seed }, diff: asInRun,
 		usage: "`NUMBER` seed for random choices (0 = random; the seed used is in the report)"},
 	{name: "salt", value: func(t *targetOptions) any { return &t.suite.Salt },
@@ -109,9 +106,9 @@ var targetFlags = []targetFlag{
 			"same --salt and --seed to repeat the same requests, e.g. after restarting the target",
 		diff: "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids)"},
 	{name: "sequences",
-		value: func(t *targetOptions) any { return &boundedInt{to: &t.suite.Sequences, max: suites.MaxSequences} },
+		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
 		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed"},
-	{name: "repeat", value: func(t *targetOptions) any { return &boundedInt{to: &t.Repeat, min: 1, max: maxRounds} },
+	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
 		usage: "`FILE` PEM file with certificates to trust"},
@@ -122,8 +119,12 @@ var targetFlags = []targetFlag{
 		usage: "`DIR` directory for the transcript of each conversation"},
 }
 
-// maxLimit is the largest valid value of --max-bytes, --max-events and --max-event.
-const maxLimit = 1 << 30
+// The largest valid values: maxLimit of --max-bytes, --max-events and --max-event, maxTimeout of
+// --timeout, --idle-timeout and --max-time.
+const (
+	maxLimit   = 1 << 30
+	maxTimeout = time.Hour
+)
 
 // newTargetOptions returns the options of a target with their default values.
 func newTargetOptions() targetOptions {
@@ -194,29 +195,36 @@ func (o targetFlag) fieldName() string {
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {
-		value := o.value(&j.targetOptions)
-		if !o.rerun || reflect.DeepEqual(value, o.value(&defaults)) {
+		values := o.texts(&j.targetOptions)
+		if !o.rerun || slices.Equal(values, o.texts(&defaults)) {
 			continue
 		}
-		flag := "--" + o.name
-		switch value := value.(type) {
-		case *bool:
-			words = append(words, flag)
-		case *nameList:
-			for _, name := range *value {
-				words = append(words, flag+" "+shellWord(name))
+		for _, value := range values {
+			word := "--" + o.name
+			if _, isBool := o.value(&defaults).(*bool); !isBool {
+				word += " " + shellWord(value)
 			}
-		case *map[string]string:
-			for _, name := range slices.Sorted(maps.Keys(*value)) {
-				words = append(words, flag+" "+shellWord(name+"="+(*value)[name]))
-			}
-		case *string:
-			words = append(words, flag+" "+shellWord(*value))
-		case pflag.Value:
-			words = append(words, flag+" "+shellWord(value.String()))
+			words = append(words, word)
 		}
 	}
 	return words
+}
+
+// texts returns the values that the flag must be given, one after the other, to set the option as
+// in t.
+func (o targetFlag) texts(t *targetOptions) (all []string) {
+	switch value := o.value(t).(type) {
+	case *nameList:
+		return *value
+	case *map[string]string:
+		for _, name := range slices.Sorted(maps.Keys(*value)) {
+			all = append(all, name+"="+(*value)[name])
+		}
+		return all
+	}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addTo(set, t, "")
+	return []string{set.Lookup(o.name).DefValue}
 }
 
 // remainingTime returns how much of limit is left for a run whose start time is began. The result

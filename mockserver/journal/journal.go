@@ -27,13 +27,8 @@ type Config struct {
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 
-// Default values of the fields of Config: the number of exchanges, the bytes of memory, and the
-// bytes that are kept of each body.
-const (
-	defaultEntries = 1000
-	defaultBytes   = 64 << 20
-	defaultBody    = 64 << 10
-)
+// DefaultConfig returns the default limits of a journal.
+func DefaultConfig() Config { return Config{Entries: 1000, Bytes: 64 << 20, Body: 64 << 10} }
 
 // A Journal holds the most recent exchanges of a mock server. The oldest are dropped first
 // when a limit is exceeded. It is safe for concurrent use.
@@ -54,9 +49,10 @@ type Journal struct {
 
 // New returns an empty journal with the configuration cfg.
 func New(cfg Config) *Journal {
-	cfg.Entries = cmp.Or(max(cfg.Entries, 0), defaultEntries)
-	cfg.Bytes = cmp.Or(max(cfg.Bytes, 0), defaultBytes)
-	cfg.Body = cmp.Or(max(cfg.Body, 0), defaultBody)
+	d := DefaultConfig()
+	cfg.Entries = cmp.Or(max(cfg.Entries, 0), d.Entries)
+	cfg.Bytes = cmp.Or(max(cfg.Bytes, 0), d.Bytes)
+	cfg.Body = cmp.Or(max(cfg.Body, 0), d.Body)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
