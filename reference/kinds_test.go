@@ -73,7 +73,7 @@ func TestEveryKind(t *testing.T) {
 // encodeRun returns the events of a run that the stream of o has if the agent sends the given events.
 func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
 	now := func() time.Time { return time.Unix(0, 0) }
-	enc := newCapabilities(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })
+	enc := newEventFeatures(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })
 	for _, e := range slices.Concat([]spec.Event{{Kind: spec.RunStart}}, events, []spec.Event{{Kind: spec.RunEnd}}) {
 		enc.encode(e)
 	}

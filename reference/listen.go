@@ -269,7 +269,7 @@ func (l *streamWriter) writePending() (g pollResult) {
 	for _, e := range events {
 		l.position = e.Position
 		if l.keepAlive != nil {
-			l.buf = l.s.capabilities.op.AppendCursor(l.buf, formatCursor(e.Position, l.threadTag))
+			l.buf = l.s.features.op.AppendCursor(l.buf, formatCursor(e.Position, l.threadTag))
 		}
 		if g.err == nil {
 			g.err = l.buffer(e.Data)

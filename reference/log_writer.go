@@ -18,10 +18,10 @@ const (
 	maxRetryWait    = 2 * time.Second
 )
 
-// A logWriter is the sink of a resumable run. It appends the run's events to the store in batches:
+// A runLogWriter is the sink of a resumable run. It appends the run's events to the store in batches:
 // the events that arrive during one write form the next batch. It publishes events to listeners
 // only after they are stored, so that an event that a client has received is never lost.
-type logWriter struct {
+type runLogWriter struct {
 	server *Server
 	run    *run
 	store  state.Store
@@ -34,17 +34,19 @@ type logWriter struct {
 	done         chan struct{} // closed when writeLoop returns
 }
 
-// newLogWriter returns a sink for the run r and starts the goroutine that writes to the store. The
+// newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store. The
 // method finish ends that goroutine.
-func newLogWriter(s *Server, r *run) *logWriter {
-	w := &logWriter{server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{})}
+func newRunLogWriter(s *Server, r *run) *runLogWriter {
+	w := &runLogWriter{
+		server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	go w.writeLoop()
 	return w
 }
 
 // writeFrame queues an encoded event for the store. It blocks while more than maxPendingBytes bytes
 // are queued, unless the run is canceled. It retains data, which must not be modified afterwards.
-func (w *logWriter) writeFrame(data []byte) {
+func (w *runLogWriter) writeFrame(data []byte) {
 	w.mu.Lock()
 	for w.pendingBytes > maxPendingBytes && w.run.ctx.Err() == nil {
 		if w.space == nil {
@@ -66,7 +68,7 @@ func (w *logWriter) writeFrame(data []byte) {
 
 // addMessages queues complete messages for the store. They are stored together with a later event
 // or with the end of the run.
-func (w *logWriter) addMessages(messages []state.Message) {
+func (w *runLogWriter) addMessages(messages []state.Message) {
 	if len(messages) == 0 {
 		return
 	}
@@ -75,13 +77,13 @@ func (w *logWriter) addMessages(messages []state.Message) {
 	w.mu.Unlock()
 }
 
-func (w *logWriter) frameBuffer() []byte { return newFrameBuffer() }
-func (w *logWriter) flush()              {}
-func (w *logWriter) commit() error       { return nil } // messages are stored with the run's end
+func (w *runLogWriter) frameBuffer() []byte { return newFrameBuffer() }
+func (w *runLogWriter) flush()              {}
+func (w *runLogWriter) commit() error       { return nil } // messages are stored with the run's end
 
 // finish queues the end of the run. It returns when everything that is queued has been stored, or
 // when writeLoop has given up storing it.
-func (w *logWriter) finish() {
+func (w *runLogWriter) finish() {
 	w.mu.Lock()
 	w.pending.End = true
 	w.mu.Unlock()
@@ -89,7 +91,7 @@ func (w *logWriter) finish() {
 	<-w.done
 }
 
-func (w *logWriter) notify() {
+func (w *runLogWriter) notify() {
 	select {
 	case w.ready <- struct{}{}:
 	default:
@@ -99,7 +101,7 @@ func (w *logWriter) notify() {
 // takePending returns what is queued and empties the queue. This unblocks waiting calls of
 // writeFrame. If neither an event nor the end of the run is queued, ok is false and the queue is
 // unchanged: messages wait for one of these.
-func (w *logWriter) takePending() (update state.RunUpdate, ok bool) {
+func (w *runLogWriter) takePending() (update state.RunUpdate, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	update = w.pending
@@ -117,7 +119,7 @@ func (w *logWriter) takePending() (update state.RunUpdate, ok bool) {
 // writeLoop repeatedly stores what is queued and then publishes the stored events to listeners. It
 // returns when the end of the run is stored. If something cannot be stored, it cancels the run and
 // returns.
-func (w *logWriter) writeLoop() {
+func (w *runLogWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
 	for range w.ready {
@@ -143,7 +145,7 @@ func (w *logWriter) writeLoop() {
 // appendWithRetry stores an update and returns the position of the update's first event. It retries
 // for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
 // events of the run. last is the position of the run's last event stored before, or 0.
-func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
+func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)
 	bounded, cancel := context.WithTimeout(bounded, maxStoreOutage)
@@ -184,7 +186,7 @@ const maxStoreOutage = 10 * time.Minute
 // wasStored checks whether update was stored although Append returned an error. If so, ok is true
 // and first is the position of the update's first event, or 0 if the update has no events. last is
 // the position of the run's last event stored before, or 0.
-func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
+func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
 	entries, ended, err := w.store.EventsAfter(ctx, w.run.ref, last, 1)

@@ -143,7 +143,7 @@ type Server struct {
 	dialect          *dialect.Dialect
 	agent            Agent
 	cfg              Config
-	capabilities     *capabilities
+	features         *eventFeatures
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
 	ownsRegistry     bool // no other server uses the registry
@@ -207,8 +207,8 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 			s.kinds[o] = opRun
 			s.defaultOperation = cmp.Or(s.defaultOperation, o)
 		}
-		if o.IsStream && (s.capabilities == nil || s.kinds[o] == opListen) {
-			s.capabilities = newCapabilities(o)
+		if o.IsStream && (s.features == nil || s.kinds[o] == opListen) {
+			s.features = newEventFeatures(o)
 		}
 	}
 	s.metrics = cfg.Metrics.ForDialect(d.Name, names)

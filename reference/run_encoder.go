@@ -15,7 +15,7 @@ import (
 // maps them to kinds that the dialect has, and adds ids, sequence numbers, timestamps
 // and the complete messages that the dialect repeats.
 type runEncoder struct {
-	*capabilities
+	*eventFeatures
 	thread, run string
 	now         func() time.Time
 	emit        func(*spec.Event) // receives each encoded event and must not retain it
@@ -42,9 +42,9 @@ type openMessage struct {
 
 // newEncoder returns an encoder for the events of one run. The encoder calls add with each event
 // that the dialect sends; add must not retain the event. now returns the current time.
-func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
+func (v *eventFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
-		capabilities: v, thread: thread, run: run, now: now, emit: add,
+		eventFeatures: v, thread: thread, run: run, now: now, emit: add,
 		messages: messageRecorder{run: run, now: now},
 	}
 }
@@ -209,7 +209,7 @@ func (t *runEncoder) addContent(e *spec.Event) {
 		t.addText(spec.MessageDelta, e.Message, "", e.Text)
 		return
 	}
-	kind := t.capabilities.contentKind(e.Type)
+	kind := t.eventFeatures.contentKind(e.Type)
 	if kind == "" {
 		t.addText(spec.MessageDelta, e.Message, "", "\n"+e.Text)
 		return
@@ -259,9 +259,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	switch {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pendingCalls, e.Call)
-		t.emitContained(call, t.capabilities.callContainer)
+		t.emitContained(call, t.eventFeatures.callContainer)
 	case t.callSnapshots:
-		in := t.capabilities.callContainer
+		in := t.eventFeatures.callContainer
 		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
 		var part spec.Event
 		m.initContent(&part, spec.ToolCall)

@@ -125,7 +125,7 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	case c.op.IsStream && s.playsInline():
 		s.streamInline(c, r)
 	case s.resumable:
-		s.streamRun(c, r, newLogWriter(s, r))
+		s.streamRun(c, r, newRunLogWriter(s, r))
 	default:
 		s.streamRun(c, r, &memorySink{run: r, store: s.registry.store})
 	}
@@ -219,7 +219,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	if c.override.NewSink != nil {
 		events = c.override.NewSink(func(e *spec.Event) []byte { return s.encodeEvent(newFrameBuffer(), e) }, send)
 	}
-	t := s.capabilities.newEncoder(r.turn.Thread, r.turn.Run, s.cfg.Now, events.Event)
+	t := s.features.newEncoder(r.turn.Thread, r.turn.Run, s.cfg.Now, events.Event)
 	agent := s.agent
 	if c.override.Agent != nil {
 		agent = c.override.Agent
@@ -311,7 +311,7 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
 	}
-	data, err := s.capabilities.op.AppendEvent(dst, e)
+	data, err := s.features.op.AppendEvent(dst, e)
 	if err != nil {
 		s.cfg.Log.Error("an event cannot be encoded", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
 	}
@@ -323,7 +323,7 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]
-	t := s.capabilities.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) {
+	t := s.features.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) {
 		update.Events = append(update.Events, s.encodeEvent(newFrameBuffer(), e))
 	})
 	t.started = true

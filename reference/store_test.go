@@ -184,7 +184,7 @@ func TestMessagesWaitForAnEvent(t *testing.T) {
 		}
 		r := &run{ref: ref, id: "r"}
 		r.ctx, r.cancel = context.WithCancelCause(t.Context())
-		w := newLogWriter(k.s, r)
+		w := newRunLogWriter(k.s, r)
 		w.addMessages([]state.Message{{ID: "m1", Text: "one"}})
 		w.notify()
 		synctest.Wait()

@@ -85,7 +85,7 @@ var runActions = []actionType{
 			offer.Name = "paint"
 			a.startAndReadRun(s, "tool-offer", offer)
 			if id := a.lastToolCall(); id != "" {
-				a.addPendingReply(s, pendingReply{"tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"}})
+				a.addPendingReply(s, owedReply{"tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"}})
 			}
 		},
 	}, {
@@ -98,7 +98,7 @@ var runActions = []actionType{
 		perform: func(a *sequencePlayer, s action) {
 			a.startAndReadRun(s, "prompt", a.PromptEvent("interrupt", `{"question":"Delete 3 files?"}`))
 			if interrupt := a.LastEvent(spec.Interrupt); interrupt.ID != "" {
-				a.addPendingReply(s, pendingReply{"resume", spec.Event{ID: interrupt.ID, Text: "approved"}})
+				a.addPendingReply(s, owedReply{"resume", spec.Event{ID: interrupt.ID, Text: "approved"}})
 			}
 		},
 	}, {

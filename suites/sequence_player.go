@@ -74,15 +74,15 @@ type sequencePlayer struct {
 	threads        [threadCount + 1]string // thread ids, from index 1
 	runs           map[int]runRef          // by the number of the action that started the run
 	seenCursors    map[int][]string        // likewise: cursors that the run can be resumed from
-	pendingReplies map[int]pendingReply    // likewise: what the client owes
+	pendingReplies map[int]owedReply       // likewise: what the client owes
 	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
 // A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// A pendingReply is a tool result, or an answer to an interrupt, that the client still has to send.
-type pendingReply struct {
+// An owedReply is a tool result, or an answer to an interrupt, that the client still has to send.
+type owedReply struct {
 	template string
 	event    spec.Event
 }
@@ -98,7 +98,7 @@ type uploadedFile struct {
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
-		pendingReplies: map[int]pendingReply{}, uploads: map[int]uploadedFile{},
+		pendingReplies: map[int]owedReply{}, uploads: map[int]uploadedFile{},
 	}
 	for i := range threadCount {
 		a.threads[i+1] = t.newID()
@@ -149,12 +149,12 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 // needed when the client sends another message, because the documents do not define what then
 // happens to an open tool call or interrupt.
 func (a *sequencePlayer) dropPendingReplies(thread string) {
-	maps.DeleteFunc(a.pendingReplies, func(n int, _ pendingReply) bool { return a.runs[n].thread == thread })
+	maps.DeleteFunc(a.pendingReplies, func(n int, _ owedReply) bool { return a.runs[n].thread == thread })
 }
 
 // addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
 // send, so that a later action can send it. It stores nothing if the last response was incomplete.
-func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
+func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last := len(a.trace.Exchanges) - 1; last >= 0 && a.trace.Exchanges[last].Response.End == nil {

@@ -31,16 +31,16 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A section is the part of a section of the archive that is still to be parsed, with its position
+// A sectionReader is the part of a section of the archive that is still to be parsed, with its position
 // in the file.
-type section struct {
+type sectionReader struct {
 	position
 	name string
 	data []byte
 }
 
 // nextLine removes the first line from the section and returns it without its line end.
-func (s *section) nextLine() string {
+func (s *sectionReader) nextLine() string {
 	line, rest, _ := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
 	s.line++
@@ -48,12 +48,12 @@ func (s *section) nextLine() string {
 }
 
 // lastLineAt returns the position of the line that nextLine returned last.
-func (s *section) lastLineAt() position { return position{s.file, s.line - 1} }
+func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
 // parseHead parses everything before the body of the section and removes it from the section. The
 // function split splits a start line that is not encoded into its parts. The startLine of the
 // result is nil if the section has no start line.
-func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
+func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
 	}
@@ -78,7 +78,7 @@ func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead
 // the start line, encoded or not, and reports true, or it stops at a directive that belongs to a
 // body or at the end of the section, and reports false. It returns an error if a directive is
 // invalid.
-func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
+func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
 		directive, ok := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), directivePrefix+" ")

@@ -32,7 +32,7 @@ func Parse(name string, data []byte) (*Transcript, error) {
 		if f.Name != want {
 			return nil, position{name, line}.errorAt("unexpected section -- %s --: want -- %s --", excerpt(f.Name), want)
 		}
-		s := &section{position{name, line + 1}, f.Name, f.Data}
+		s := &sectionReader{position{name, line + 1}, f.Name, f.Data}
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
 		var err error
 		if i%2 == 0 {
@@ -62,7 +62,7 @@ func normalizeLineEnds(data []byte) []byte {
 }
 
 // parseRequest parses a request section and adds a new exchange with the request to t.
-func (t *Transcript) parseRequest(s *section) error {
+func (t *Transcript) parseRequest(s *sectionReader) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (t *Transcript) parseRequest(s *section) error {
 }
 
 // parseResponse parses a response section and sets the response of the last exchange of t.
-func (t *Transcript) parseResponse(s *section) error {
+func (t *Transcript) parseResponse(s *sectionReader) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
 		return err

@@ -60,8 +60,8 @@ func (s *server) getStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// A clockJSON is the body of a request that sets the clock. Exactly one field must be set.
-type clockJSON struct {
+// A clockChange is the body of a request that sets the clock. Exactly one field must be set.
+type clockChange struct {
 	Time    *time.Time `json:"time"`
 	Run     bool       `json:"run"`
 	Advance *string    `json:"advance"`
@@ -83,7 +83,7 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
-	var to clockJSON
+	var to clockChange
 	if err := readJSON(w, r, &to, example); err != nil {
 		return err
 	}

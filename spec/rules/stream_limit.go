@@ -15,9 +15,9 @@ const disconnectDelay = 5 * time.Second
 // order of two times that differ by less is unknown.
 const timeTolerance = 5 * time.Millisecond
 
-// A streamRequest is one request of the primary user for a stream, with its response and the time
+// A streamExchange is one request of the primary user for a stream, with its response and the time
 // during which the stream was certainly open.
-type streamRequest struct {
+type streamExchange struct {
 	exchange
 	bodyEnd                     spec.Event
 	opened                      bool
@@ -27,16 +27,16 @@ type streamRequest struct {
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation, with
 // all requests of the primary user for streams.
-func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFunc {
+func judgeStreamRequests(judge func(p *spec.Pass, all []*streamExchange)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
-		var all []*streamRequest
-		var current *streamRequest
+		var all []*streamExchange
+		var current *streamExchange
 		p.AtEnd(func() { judge(p, all) })
 		return func(e spec.Event) {
 			if e.Kind == spec.HTTPRequest {
 				if current = nil; e.IsStream() && e.Valid() {
-					current = &streamRequest{exchange: exchange{request: e}}
+					current = &streamExchange{exchange: exchange{request: e}}
 					all = append(all, current)
 				}
 			} else if current != nil {
@@ -51,7 +51,7 @@ func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFu
 
 // observe records one event of the response: whether a stream opened, and the times of its first
 // event and its end.
-func (l *streamRequest) observe(e spec.Event) {
+func (l *streamExchange) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPResponse:
 		l.opened = e.StatusCode/100 == 2 && e.IsStream()
@@ -66,7 +66,7 @@ func (l *streamRequest) observe(e spec.Event) {
 
 // respondedAt returns the latest time at which the server may have decided how to respond: the time
 // of the first event of a stream, or of the end of the body if no stream was opened.
-func (l *streamRequest) respondedAt() time.Duration {
+func (l *streamExchange) respondedAt() time.Duration {
 	if l.opened {
 		return l.firstActivity
 	}
@@ -75,7 +75,7 @@ func (l *streamRequest) respondedAt() time.Duration {
 
 // countCertainlyOpen returns the number of streams in all, other than l, that were certainly open
 // during the whole time from the request for l to its response.
-func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
+func (l *streamExchange) countCertainlyOpen(all []*streamExchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.firstActivity+timeTolerance <= l.request.At
 		if other != l && openBefore && other.lastActivity >= l.respondedAt()+timeTolerance {
@@ -87,7 +87,7 @@ func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 
 // countPossiblyOpen returns the number of streams in all, other than l, that the server may have
 // counted as open when l was requested.
-func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
+func (l *streamExchange) countPossiblyOpen(all []*streamExchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.request.At <= l.request.At
 		unknownEnd := errors.Is(other.bodyEnd.Err, spec.ErrIdleTimeout) // the recording does not have the end
@@ -106,7 +106,7 @@ var RefusesExcessStreams = &spec.Check{
 
 The document does not state the limit, so this is judged only if the target's configuration
 does. A stream counts as open from its first event to its last.`,
-	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamRequest) {
+	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamExchange) {
 		for _, l := range all {
 			if l.request.StreamLimit == 0 || l.status == 0 || l.status == 503 {
 				continue
@@ -133,7 +133,7 @@ var ReleasesStreams = &spec.Check{
 
 A server may take five seconds to notice that a client has left, even one that left before
 the conversation began.`,
-	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamRequest) {
+	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamExchange) {
 		refused := false
 		for _, l := range all {
 			switch limit := l.request.StreamLimit; {

@@ -5,9 +5,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A capabilities value describes what the event stream of a dialect can express. It is derived from
+// eventFeatures describes what the event stream of a dialect can express. It is derived from
 // the dialect's document once, when a server is created.
-type capabilities struct {
+type eventFeatures struct {
 	op              *dialect.Operation // the operation that streams runs
 	runProgress     bool               // has an event for a run in progress
 	messageStart    bool               // has an event for the start of a message
@@ -30,15 +30,15 @@ type container struct {
 	standalone bool // the content also has an event of its own
 }
 
-// newCapabilities returns the capabilities of the dialect to which o belongs. o must be an
+// newEventFeatures returns the features of the dialect to which o belongs. o must be an
 // operation that streams runs.
-func newCapabilities(o *dialect.Operation) *capabilities {
+func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) container {
 		kind, role, there := o.Container(k)
 		return container{kind, role, there, has(k)}
 	}
-	return &capabilities{
+	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
 		completeText:  o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
@@ -49,7 +49,7 @@ func newCapabilities(o *dialect.Operation) *capabilities {
 
 // contentKind returns the kind of event that the dialect uses for a complete content part of the
 // given type, such as "image". It returns "" if the dialect cannot send such a part.
-func (v *capabilities) contentKind(kind string) spec.Kind {
+func (v *eventFeatures) contentKind(kind string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {
 			return k
