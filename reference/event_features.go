@@ -16,7 +16,7 @@ type eventFeatures struct {
 	completeText    bool               // repeats a text in full when it ends
 	streamedCalls   bool               // streams a tool call as start, deltas and end
 	interrupt       bool               // has an event for interrupts
-	callSnapshots   bool               // sends snapshots of a call that is not complete yet
+	snapshotStatus  string             // status of snapshots of a call that is not complete yet; "": none
 	callContainer   container          // if not streamedCalls: the message that contains a call
 	resultContainer container          // the message that contains a tool result
 	startCount      int                // how many run.start events a run has
@@ -41,9 +41,9 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
-		completeText:  o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
-		callSnapshots: o.SendsSnapshots(spec.ToolCall),
-		callContainer: in(spec.ToolCall), resultContainer: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),
+		completeText:   o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
+		snapshotStatus: o.SnapshotStatus(spec.ToolCall),
+		callContainer:  in(spec.ToolCall), resultContainer: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *Server) serveListen(c *requestContext) {
 		l.maxSilentPolls = 1 << 30
 	}
 	// No error: every dialect can encode comments.
-	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"})
+	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: c.op.KeepAlive()})
 	changed, stop := s.registry.store.Watch(ref.Thread)
 	defer stop()
 	l.findRun = func() (eventSource, <-chan struct{}, error) {

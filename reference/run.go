@@ -83,21 +83,21 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason is the reason for which the server ends a run before the agent does. Its text, code
-// and status are those of the run's terminal event.
-type stopReason struct{ text, code, status string }
+// A stopReason is the reason for which the server ends a run before the agent does. Its text and
+// status are those of the run's terminal event; the document states the error code for the status.
+type stopReason struct{ text, status string }
 
 func (e *stopReason) Error() string { return e.text }
 
-const codeRunCanceled = "RUN_CANCELED"
+const statusCanceled = "canceled"
 
 var (
-	errCanceled    = &stopReason{"the run was canceled", codeRunCanceled, "canceled"}
-	errClientLeft  = &stopReason{"the client left", codeRunCanceled, "canceled"}
-	errShutdown    = &stopReason{"the server is shutting down", codeRunCanceled, "canceled"}
-	errRunTimeout  = &stopReason{"the run exceeded its time limit", "", ""}
-	errRunTooLarge = &stopReason{"the run exceeded its size limit", "", ""}
-	errAgentFailed = &stopReason{"the agent failed", "", ""}
-	errOrphaned    = &stopReason{"the server that executed the run has stopped", "", ""}
-	errNotStored   = &stopReason{"the conversation could not be stored", "", ""}
+	errCanceled    = &stopReason{"the run was canceled", statusCanceled}
+	errClientLeft  = &stopReason{"the client left", statusCanceled}
+	errShutdown    = &stopReason{"the server is shutting down", statusCanceled}
+	errRunTimeout  = &stopReason{"the run exceeded its time limit", ""}
+	errRunTooLarge = &stopReason{"the run exceeded its size limit", ""}
+	errAgentFailed = &stopReason{"the agent failed", ""}
+	errOrphaned    = &stopReason{"the server that executed the run has stopped", ""}
+	errNotStored   = &stopReason{"the conversation could not be stored", ""}
 )

@@ -260,12 +260,12 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pendingCalls, e.Call)
 		t.emitContained(call, t.eventFeatures.callContainer)
-	case t.callSnapshots:
+	case t.snapshotStatus != "":
 		in := t.eventFeatures.callContainer
 		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
 		var part spec.Event
 		m.initContent(&part, spec.ToolCall)
-		part.Call, part.Name, part.Text, part.Status = call.Call, call.Name, call.Text, "in_progress"
+		part.Call, part.Name, part.Text, part.Status = call.Call, call.Name, call.Text, t.snapshotStatus
 		t.emitEvent(&part)
 	}
 }
@@ -308,6 +308,9 @@ func (t *runEncoder) addInterrupt(e *spec.Event) {
 func (t *runEncoder) endRun(final *spec.Event) {
 	t.ended = true
 	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}
+	if e.Code == "" && e.Status != "" {
+		e.Code = t.op.FailureCode(e.Status)
+	}
 	if e.Kind == spec.RunEnd {
 		for len(t.openMessages) > 0 {
 			t.endMessage(t.openMessages[0])

@@ -242,7 +242,7 @@ func outcomeOf(final *spec.Event) metrics.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
 		return metrics.Finished
-	case final.Code == codeRunCanceled:
+	case final.Status == statusCanceled:
 		return metrics.Canceled
 	}
 	return metrics.Failed
@@ -297,7 +297,7 @@ func stopEvent(cause error) spec.Event {
 	if !errors.As(cause, &reason) {
 		reason = errClientLeft // a request's context has no further cause
 	}
-	return spec.Event{Kind: spec.RunError, Text: reason.text, Code: reason.code, Status: reason.status}
+	return spec.Event{Kind: spec.RunError, Text: reason.text, Status: reason.status}
 }
 
 // newFrameBuffer returns a new empty buffer for one frame. It is used for frames that are retained

@@ -284,13 +284,14 @@ type RefusalRequirement struct {
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
 // StreamRequirements holds the ids of the requirements on the status, media type and content coding
-// of a streamed response, and whether the dialect has an event that ends the stream. An id is "" if
-// no requirement is about that property alone.
+// of a streamed response, whether the dialect has an event that ends the stream, and the text of
+// its keep-alive comments. An id is "" if no requirement is about that property alone.
 type StreamRequirements struct {
 	Status        string // the status is 200
 	MediaType     string // the body is an event stream
 	ContentCoding string // there is no content coding that the client did not accept
 	HasEndEvent   bool   // whether the dialect has an event that ends the stream
+	KeepAlive     string // the text of comments on an idle stream, after the colon; "": any
 }
 
 // A DenialReason is the reason why a principal may not do something that others may.

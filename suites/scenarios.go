@@ -189,7 +189,8 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"transcript.is-told"},
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-			for _, template := range []string{"transcribe", "transcribe-x", "transcribe-wave"} {
+			o, _ := t.dialect.TemplateOperation("transcribe")
+			for _, template := range o.Templates() {
 				t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 			}
 		},
@@ -203,10 +204,8 @@ var singleUserScenarios = []Scenario{
 		Name: "health", Doc: "the health and version operations", Templates: []string{"health"},
 		ExpectedChecks: []string{"health.answers"},
 		Run: func(t *Conversation) {
-			for _, template := range []string{"health", "root", "readiness", "liveness"} {
-				if _, ok := t.dialect.TemplateOperation(template); ok {
-					t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
-				}
+			for _, template := range t.dialect.InfoTemplates() {
+				t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 			}
 		},
 	},

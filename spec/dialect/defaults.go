@@ -48,12 +48,31 @@ func (o *Operation) RepeatCount(k spec.Kind) int {
 	return 1
 }
 
-// SendsSnapshots reports whether the reference server sends a content part of kind k repeatedly
-// while it grows, each time as a whole (x-snapshots of a variant).
-func (o *Operation) SendsSnapshots(k spec.Kind) bool {
-	return slices.ContainsFunc(o.frameVariants, func(w *variant) bool {
-		return w.kind == k && w.node.get("x-snapshots").value == true
-	})
+// FailureCode returns the error code with which the reference server ends a run that has the given
+// status, such as canceled (x-code of the variant for failed runs). It returns "" if the document
+// has no such x-code.
+func (o *Operation) FailureCode(status string) string {
+	w := variantFor(o.frameVariants, spec.RunError, &spec.Event{Status: status})
+	if w == nil {
+		return ""
+	}
+	return w.node.get("x-code").get(status).text()
+}
+
+// KeepAlive returns the text, after the colon, of the comments on an idle stream of o. It returns
+// "" if the document does not state the text.
+func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
+
+// SnapshotStatus returns the status of a content part of kind k that the reference server sends
+// repeatedly while it grows, each time as a whole (x-snapshots of a variant). It returns "" if the
+// dialect has no such parts.
+func (o *Operation) SnapshotStatus(k spec.Kind) string {
+	for _, w := range o.frameVariants {
+		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
+			return slotText(m.fixedValue)
+		}
+	}
+	return ""
 }
 
 // FormatTime returns t in the format of the member that carries the slot in frames or replies of

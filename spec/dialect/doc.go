@@ -60,7 +60,8 @@
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
 // reference server sends it. With "event: type", the reference server writes an SSE event
-// field with the frame's type; with "id: true", it writes the cursor as SSE id.
+// field with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is
+// the text, after the colon, of the comments on an idle stream.
 // "requirements" holds the requirements on the head of the response: status (it is 200),
 // content-type, and content-coding (there is none that the client did not accept).
 //
@@ -128,7 +129,8 @@
 // The OpenAPI keyword security states which operations require credentials at all.
 //
 // x-code, on a response: the error code that the reference server sends with this status if
-// no x-error gives one.
+// no x-error gives one. On a variant for failed runs: a map from the status of a run that the
+// server ends, such as canceled, to the error code that the reference server sends.
 //
 // x-max-bytes, on a media type: {limit: 262144, over: 300000, under: 250000, with: {...},
 // fill: /pointer}. A body of more than limit bytes violates the document. To test it, "with"

@@ -228,6 +228,7 @@ func (o *Operation) addResponses(op node) error {
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
 			ContentCoding: requirements.get("content-coding").text(),
 		}
+		o.promised.KeepAlive = stream.get("keep-alive").text()
 		o.sentinel = stream.get("sentinel").text()
 		o.encoding = streamEncoding{
 			sentinel:   stream.get("sends").value != false,

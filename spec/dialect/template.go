@@ -23,6 +23,17 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	return d.operations[i], true
 }
 
+// InfoTemplates returns the templates of the operations that return information about the server
+// itself: their requests have neither a body nor parameters, and their responses are no streams.
+func (d *Dialect) InfoTemplates() (all []string) {
+	for _, o := range d.operations {
+		if o.bodylessTemplate != "" && len(o.bodies) == 0 && len(o.parameters) == 0 && !o.IsStream {
+			all = append(all, o.bodylessTemplate)
+		}
+	}
+	return all
+}
+
 // Templates returns the names of the operation's templates, sorted.
 func (o *Operation) Templates() (all []string) {
 	for name := range o.templates {

@@ -215,7 +215,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
 		if page.Thread == "" {
 			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
-				"history of no thread has day %q, %s and hasMore %q; expected none of them",
+				"history of no thread has day %q, %s and says %q about earlier days; expected none of them",
 				page.Day, pluralize(len(page.Parts), "message"), page.HasMore)
 		}
 	}),
@@ -289,10 +289,9 @@ var (
 		})
 )
 
-// moreCheck returns a check of the hasMore member of histories, with the given id and
-// documentation. If the hasMore of the history of a day is flag ("true" or "false"), the check
-// calls report once for each request for the history before that day, with the day and the history
-// that was returned.
+// moreCheck returns a check of what histories say about earlier days, with the given id and
+// documentation. If the history of a day says flag ("true" or "false"), the check calls report once
+// for each request for the history before that day, with the day and the history that was returned.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},

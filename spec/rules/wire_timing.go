@@ -81,17 +81,18 @@ first poll may end the stream before a comment is due.`,
 // KeepAliveText judges whether the comments on an idle stream have the required text.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
-	Doc: `the text of a keep-alive comment is "keep-alive"
+	Doc: `the comments on an idle stream have the text that the document states
 
 Servers may send other comments. A comment counts as keep-alive only if it came after a
 second of silence, or in a stream that the server ended for inactivity.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, other, late spec.Event
-		seen, ended := false, false
+		want := request.Promised.KeepAlive
+		seen, ended := want == "", false
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Comment && e.Text == " keep-alive":
+			case e.Kind == spec.Comment && e.Text == want:
 				if !seen {
 					p.Judge(e, true, "")
 				}
@@ -106,7 +107,7 @@ second of silence, or in a stream that the server ended for inactivity.`,
 				late = other
 			}
 			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
-				p.Judge(late, false, "got the comment %q on an idle stream; expected \" keep-alive\"", late.Text)
+				p.Judge(late, false, "got the comment %q on an idle stream; expected %q", late.Text, want)
 			}
 			before = e
 		}
