@@ -12,7 +12,6 @@ import (
 // A faultPlan holds the faults for one run and counts the streams of the run.
 type faultPlan struct {
 	test        string
-	thread, run string
 	rule        string
 	faults      []fault.Spec
 	firstHeld   int          // the first frame that is held, or noFrame
@@ -47,10 +46,17 @@ const noFrame = int(^uint(0) >> 1)
 func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all []fault.Effect) {
 	for _, use := range p.faults {
 		if limit := use.MaxStreams(); limit == 0 || n <= limit {
-			all = append(all, instrument(use, r, p, applied))
+			all = append(all, newEffect(use, r, applied))
 		}
 	}
 	return all
+}
+
+// newEffect returns the effect of one fault, which is given by use. The effect calls applied with
+// the name of the fault the first time that it changes something. Random choices are drawn from r.
+func newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
+	var once sync.Once
+	return use.NewEffect(r, func() { once.Do(func() { applied(use.String()) }) })
 }
 
 // A runKey identifies a run.

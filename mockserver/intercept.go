@@ -37,7 +37,7 @@ func (s *Server) intercept(
 	decision := ex.decide(h)
 	if recording := ex.findRecording(h, decision); recording != nil {
 		ex.isListen = false // a recorded run has no plan of an earlier request
-		ex.ownPlan = ex.newPlan(h, decision)
+		ex.ownPlan = ex.newPlan(decision)
 		override.Serve = ex.replay(recording)
 		return override
 	}
@@ -50,7 +50,7 @@ func (s *Server) intercept(
 		refuse(w, *refusal, &override)
 		return override
 	}
-	ex.ownPlan = ex.newPlan(h, decision)
+	ex.ownPlan = ex.newPlan(decision)
 	switch h.OperationKind {
 	case "run":
 		ex.configureRun(h, decision, &override)
@@ -67,10 +67,9 @@ func (s *Server) intercept(
 
 // newPlan returns the fault plan that the request h specifies: the faults and the first held frame,
 // as set by the headers of the request, by the rule in found and by the settings.
-func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *faultPlan {
+func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{
-		test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run,
-		faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld(),
+		test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld(),
 	}
 	if found.Rule != nil {
 		p.rule = found.Rule.Name
@@ -177,7 +176,7 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 		applied = x.ownPlan.addApplied // the entry of this exchange is closed before the run is streamed
 	}
 	for _, use := range x.ownPlan.faults {
-		effect := instrument(use, r, x.ownPlan, applied)
+		effect := newEffect(use, r, applied)
 		if effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
 			effects = append(effects, effect)
 		}
@@ -194,12 +193,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	if p == nil {
 		return
 	}
-	n, r := int(p.resumeCount.Add(1)), x.newRand(randStream)
-	for _, use := range p.faults {
-		if limit := use.MaxStreams(); limit > 0 && n > limit {
-			continue
-		}
-		apply := instrument(use, r, p, x.entry.FaultApplied).OnResume
+	for _, effect := range p.begin(int(p.resumeCount.Add(1)), x.newRand(randStream), x.entry.FaultApplied) {
+		apply := effect.OnResume
 		if apply == nil {
 			continue
 		}
@@ -222,7 +217,7 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 		return
 	}
 	for _, use := range p.faults {
-		if refusal := use.NewEffect(x.newRand(randRun), p.thread, p.run).Refusal; refusal.Status != 0 {
+		if refusal := newEffect(use, x.newRand(randRun), x.entry.FaultApplied).Refusal; refusal.Status != 0 {
 			x.entry.FaultApplied(use.String())
 			refuse(w, refusal, override)
 			return

@@ -4,23 +4,20 @@ package fault
 // it sends them although the batch is incomplete, so that the memory that a stream uses is bounded.
 const maxBatchSize = 16 << 20
 
-// Together is the fault that sends several events in one segment, which is legal. It tests whether
-// a client splits the bytes that it reads into events.
-var Together = &Fault{
-	Name: "together", Doc: "several events are sent in one segment", Category: CategoryWire, Triggers: []string{"event"},
+// together is legal. It tests whether a client splits the bytes that it reads into events.
+var together = &Fault{
+	Name: "together", Doc: "several events are sent in one segment", Triggers: atEvent,
 	Params: []Param{{Name: "events", Doc: "number of events in a segment", Type: "int", Default: "3", Min: "2", Max: "10000"}},
 	NewEffect: func(a Args) Effect {
-		return Effect{WrapBody: batchFrames(a.Trigger, a.Ints["events"])}
+		return Effect{WrapBody: batchFrames(a, a.Ints["events"])}
 	},
 }
 
-// Gathered is the fault that holds back all events and sends them at once at the end of the
-// stream, as a buffering proxy does.
-var Gathered = &Fault{
-	Name: "gathered", Doc: "all events are sent at once at the end, as by a buffering proxy", Category: CategoryWire, Triggers: []string{"event"},
+var gathered = &Fault{
+	Name: "gathered", Doc: "all events are sent at once at the end, as by a buffering proxy", Triggers: atEvent,
 	Checks: []string{"wire.flushes"},
 	NewEffect: func(a Args) Effect {
-		return Effect{WrapBody: batchFrames(a.Trigger, int(^uint(0)>>1))}
+		return Effect{WrapBody: batchFrames(a, int(^uint(0)>>1))}
 	},
 }
 
@@ -28,10 +25,10 @@ var Gathered = &Fault{
 // trigger, frames pass unchanged. From the trigger on, they are held back and sent in one segment
 // as soon as there are as many as the parameter batch says or more than maxBatchSize bytes, or the
 // stream ends.
-func batchFrames(at Trigger, batch int) func(StreamWriter) FrameWriter {
+func batchFrames(a Args, batch int) func(StreamWriter) FrameWriter {
 	return func(w StreamWriter) FrameWriter {
 		var held []byte
-		n, there := 0, hasReached(at)
+		n, there, pass := 0, hasReached(a.Trigger), writeFrames(w)
 		send := func() error {
 			p := held
 			held, n = nil, 0
@@ -40,9 +37,9 @@ func batchFrames(at Trigger, batch int) func(StreamWriter) FrameWriter {
 		return frameFuncs{
 			frame: func(k int, frame []byte) error {
 				if !there(k) {
-					_, err := w.Write(frame)
-					return err
+					return pass(k, frame)
 				}
+				a.Applied()
 				held = append(held, frame...)
 				if k >= 0 {
 					n++

@@ -1,9 +1,7 @@
 package fault
 
-// Drip is the fault that sends the stream slowly, a few bytes at a time with a pause before each
-// piece.
-var Drip = &Fault{
-	Name: "drip", Doc: "the stream is sent slowly, a few bytes at a time", Category: CategoryWire, Triggers: []string{"event", "byte"},
+var drip = &Fault{
+	Name: "drip", Doc: "the stream is sent slowly, a few bytes at a time", Triggers: []string{"event", "byte"},
 	Params: []Param{
 		{Name: "bytes", Doc: "number of bytes in a segment", Type: "int", Default: "1", Min: "1", Max: "65536"},
 		{Name: "every", Doc: "pause before each segment", Type: "duration", Default: "5ms", Min: "0s", Max: "1m"},
@@ -24,6 +22,7 @@ var Drip = &Fault{
 					default:
 						piece = frame[:min(len(frame), size)]
 						slow += len(piece)
+						a.Applied()
 						if err := w.Sleep(every); err != nil {
 							return err
 						}
@@ -38,16 +37,4 @@ var Drip = &Fault{
 			}}
 		}}
 	},
-}
-
-// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
-// empty, it does nothing. It returns the first error from w.
-func writeSegment(w StreamWriter, p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	if _, err := w.Write(p); err != nil {
-		return err
-	}
-	return w.Flush()
 }

@@ -65,8 +65,7 @@ type Args struct {
 	Durations map[string]time.Duration
 	Strings   map[string]string
 	Rand      *rand.Rand // source of all random choices
-	Thread    string     // id of the run's thread
-	Run       string     // id of the run
+	Applied   func()     // to be called, any number of times, when the fault changes the response; never nil
 }
 
 // An Effect describes what a fault does to one response: it refuses the request or calls functions

@@ -67,9 +67,12 @@ func TestUnknownEvent(t *testing.T) {
 }
 
 func applyToFrames(t *testing.T, use string) (out []string) {
-	effect := newEffect(t, use)
+	effect, hasApplied := newReportingEffect(t, use)
 	for _, f := range frames() {
 		effect.OnFrame([]byte(f), func(p []byte) { out = append(out, string(p)) })
+	}
+	if same := slices.Equal(out, frames()); hasApplied() == same {
+		t.Errorf("%s: it reports a change: %v; the frames are the same: %v", use, !same, same)
 	}
 	if strings.Count(strings.Join(out, ""), "\n\n") != len(out) {
 		t.Errorf("%s: not one frame at a time: %q", use, out)

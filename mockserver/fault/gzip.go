@@ -7,15 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Gzip is the fault that compresses an event stream although the Accept-Encoding header of the
-// request did not ask for compression.
-var Gzip = &Fault{
-	Name: "gzip", Doc: "the stream is compressed, although the client did not request it", Category: CategoryWire,
+var gzipped = &Fault{
+	Name: "gzip", Doc: "the stream is compressed, although the client did not request it",
 	Checks: []string{"wire.opens-stream"},
-	NewEffect: func(Args) Effect {
+	NewEffect: func(a Args) Effect {
 		return Effect{
 			OnHead: func(h *ResponseHead) {
 				if strings.HasPrefix(h.Header.Get("Content-Type"), spec.EventStream) {
+					a.Applied()
 					h.Header.Set("Content-Encoding", "gzip")
 				}
 			},

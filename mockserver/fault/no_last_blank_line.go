@@ -2,12 +2,11 @@ package fault
 
 import "bytes"
 
-// NoLastBlankLine is the fault that omits the blank line that terminates the last frame of a
-// stream. Clients must then ignore that frame.
-var NoLastBlankLine = &Fault{
-	Name: "no-last-blank-line", Doc: "the blank line after the last event is missing", Category: CategoryWire,
+// noLastBlankLine makes clients ignore the last event.
+var noLastBlankLine = &Fault{
+	Name: "no-last-blank-line", Doc: "the blank line after the last event is missing",
 	Checks: []string{"wire.last-frame-is-terminated"},
-	NewEffect: func(Args) Effect {
+	NewEffect: func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 			var last []byte
 			return frameFuncs{
@@ -27,6 +26,7 @@ var NoLastBlankLine = &Fault{
 					body := bytes.TrimRight(frame, "\r\n")
 					line := frame[len(body):]
 					last = bytes.Clone(line[len(line)/2:])
+					a.Applied()
 					_, err := w.Write(frame[:len(frame)-len(last)])
 					return err
 				},

@@ -1,20 +1,22 @@
 package fault
 
-import "bytes"
+import (
+	"bytes"
 
-// Oversize is the fault that pads a frame with spaces before its data, to a size that may exceed
-// what a client accepts. The event itself stays valid.
-var Oversize = &Fault{
-	Name: "oversize", Doc: "an event is padded to a given size by spaces before its data", Category: CategoryWire, Triggers: []string{"event"},
+	"github.com/streamassay/streamassay/internal/sse"
+)
+
+// oversize may exceed what a client accepts. The event itself stays valid.
+var oversize = &Fault{
+	Name: "oversize", Doc: "an event is padded to a given size by spaces before its data", Triggers: atEvent,
 	Params: []Param{{Name: "bytes", Doc: "size of the event in bytes", Type: "int", Default: "1048576", Min: "1", Max: "268435456"}},
 	NewEffect: func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, rest []byte) error {
-			at := bytes.Index(rest, []byte("data: "))
-			if at < 0 {
+			data, ok := sse.FindField(rest, "data")
+			if !ok {
 				return c.writeBytes(rest)
 			}
-			at += len("data: ")
-			if err := c.writeBytes(rest[:at]); err != nil {
+			if err := c.writeBytes(rest[:data.ValueStart]); err != nil {
 				return err
 			}
 			pad := bytes.Repeat([]byte(" "), 64<<10)
@@ -23,7 +25,7 @@ var Oversize = &Fault{
 					return err
 				}
 			}
-			return c.writeBytes(rest[at:])
+			return c.writeBytes(rest[data.ValueStart:])
 		})
 	},
 }

@@ -197,12 +197,25 @@ var protocolCases = []struct {
 
 func newEffect(t *testing.T, text string) fault.Effect {
 	t.Helper()
+	effect, _ := newReportingEffect(t, text)
+	return effect
+}
+
+// newReportingEffect returns the effect of a fault, and a function that reports whether the effect
+// has said that it changed something.
+func newReportingEffect(t *testing.T, text string) (effect fault.Effect, hasApplied func() bool) {
+	t.Helper()
 	uses, err := fault.Parse(text)
 	if err != nil || len(uses) != 1 {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return uses[0].NewEffect(rand.New(rand.NewPCG(1, 2)), "t1", "r1")
+	applied := false
+	effect = uses[0].NewEffect(rand.New(rand.NewPCG(1, 2)), func() { applied = true })
+	return effect, func() bool { return applied }
 }
+
+// originalSeqs are the sequence numbers of exampleRun.
+const originalSeqs = "0 1 2 3 4 5 6 7 8 9 10 11 12 13"
 
 func TestHarm(t *testing.T) {
 	var before []string
@@ -212,13 +225,17 @@ func TestHarm(t *testing.T) {
 	for _, h := range protocolCases {
 		t.Run(h.use, func(t *testing.T) {
 			events := exampleRun()
-			told := applyEffect(newEffect(t, h.use), events)
+			effect, hasApplied := newReportingEffect(t, h.use)
+			told := applyEffect(effect, events)
 			var after, seqs, dense []string
 			for _, e := range told {
 				after = append(after, describeEvent(e))
 				if e.Seq != "" {
 					dense, seqs = append(dense, strconv.Itoa(len(seqs))), append(seqs, e.Seq)
 				}
+			}
+			if same := slices.Equal(before, after) && strings.Join(seqs, " ") == originalSeqs; hasApplied() == same {
+				t.Errorf("it reports a change: %v; the events are the same: %v", !same, same)
 			}
 			if got := diffLines(before, after); !slices.Equal(got, h.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(h.want, "\n"))

@@ -32,7 +32,7 @@ var responseCases = []struct {
 
 func TestHeads(t *testing.T) {
 	for _, c := range responseCases {
-		effect := newEffect(t, c.use)
+		effect, hasApplied := newReportingEffect(t, c.use)
 		if c.use == "html" {
 			if no := effect.Refusal; no.Status != 502 || !strings.HasPrefix(no.ContentType, "text/html") || !strings.Contains(no.Body, "<html>") {
 				t.Errorf("%s: %+v", c.use, no)
@@ -54,6 +54,9 @@ func TestHeads(t *testing.T) {
 		if h.Status != c.status || h.Header.Get(name) != value || h.Delay != c.wait {
 			t.Errorf("%s: %+v", c.use, h)
 		}
+		if !hasApplied() {
+			t.Errorf("%s: it does not report that it changes the head", c.use)
+		}
 	}
 }
 
@@ -69,8 +72,9 @@ var resumeCases = []struct {
 
 func TestResumptions(t *testing.T) {
 	for _, c := range resumeCases {
-		if from, ok := newEffect(t, c.use).OnResume(5, 9); ok != c.ok || from != c.from {
-			t.Errorf("%s: from %d, %v", c.use, from, ok)
+		effect, hasApplied := newReportingEffect(t, c.use)
+		if from, ok := effect.OnResume(5, 9); ok != c.ok || from != c.from || !hasApplied() {
+			t.Errorf("%s: from %d, %v; reported: %v", c.use, from, ok, hasApplied())
 		}
 	}
 }

@@ -1,52 +1,114 @@
 package fault
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"bytes"
+	"slices"
 
-// ResumeLost is the fault that omits the first event after the cursor when a stream is resumed.
-var ResumeLost = &Fault{
-	Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor", Category: CategoryResume,
-	RequiredKinds: []spec.Kind{spec.SlotCursor},
-	Checks:        []string{"resume.loses-nothing"},
-	NewEffect:     overrideResume(func(at, last int64) (int64, bool) { return min(at+1, last), true }),
-}
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
 
-// ResumeRepeated is the fault that repeats the event of the cursor, which the client has already
-// received, when a stream is resumed.
-var ResumeRepeated = &Fault{
-	Name: "resume-repeated", Doc: "a resumed stream begins with the event of the cursor", Category: CategoryResume,
-	RequiredKinds: []spec.Kind{spec.SlotCursor},
-	Checks:        []string{"resume.excludes-cursor"},
-	NewEffect:     overrideResume(func(at, _ int64) (int64, bool) { return max(at-1, 0), true }),
-}
-
-// ResumeFromStart is the fault that ignores the cursor and sends a resumed stream from its first
-// event.
-var ResumeFromStart = &Fault{
-	Name: "resume-from-start", Doc: "a resumed stream begins with the first event, as if there were no cursor", Category: CategoryResume,
-	RequiredKinds: []spec.Kind{spec.SlotCursor},
-	Checks:        []string{"resume.starts-after-cursor", "resume.excludes-cursor"},
-	NewEffect:     overrideResume(func(int64, int64) (int64, bool) { return 0, true }),
-}
-
-// ResumeExpired is the fault that refuses a valid cursor as unknown.
-var ResumeExpired = &Fault{
-	Name: "resume-expired", Doc: "the cursor is refused as unknown", Category: CategoryResume,
-	RequiredKinds: []spec.Kind{spec.SlotCursor},
-	Checks:        []string{"wire.opens-stream"},
-	NewEffect:     overrideResume(func(at, _ int64) (int64, bool) { return at, false }),
-}
-
-// ResumeNewer is the fault that resumes a stream after the latest event, so that the events between
-// the cursor and the request are missing.
-var ResumeNewer = &Fault{
-	Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request", Category: CategoryResume,
-	RequiredKinds: []spec.Kind{spec.SlotCursor},
-	Checks:        []string{"resume.loses-nothing"},
-	NewEffect:     overrideResume(func(_, last int64) (int64, bool) { return last, true }),
+// resumeFaults lists the faults that affect cursors and resumed streams.
+var resumeFaults = []*Fault{
+	{
+		Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.loses-nothing"},
+		NewEffect: overrideResume(func(at, last int64) (int64, bool) { return min(at+1, last), true }),
+	},
+	{
+		Name: "resume-repeated", Doc: "a resumed stream begins with the event of the cursor",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.excludes-cursor"},
+		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return max(at-1, 0), true }),
+	},
+	{
+		Name: "resume-from-start", Doc: "a resumed stream begins with the first event, as if there were no cursor",
+		RequiredKinds: []spec.Kind{spec.SlotCursor},
+		Checks:        []string{"resume.starts-after-cursor", "resume.excludes-cursor"},
+		NewEffect:     overrideResume(func(int64, int64) (int64, bool) { return 0, true }),
+	},
+	{
+		Name: "resume-expired", Doc: "the cursor is refused as unknown",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"wire.opens-stream"},
+		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return at, false }),
+	},
+	{
+		Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.loses-nothing"},
+		NewEffect: overrideResume(func(_, last int64) (int64, bool) { return last, true }),
+	},
+	{
+		Name: "cursor-missing", Doc: "events have no id",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"cursor.present"},
+		NewEffect: editStream(func(a Args) func(int, []byte) []byte {
+			return func(n int, frame []byte) []byte {
+				if n < a.Trigger.Event {
+					return frame
+				}
+				return replaceIDLine(frame, nil)
+			}
+		}),
+	},
+	{
+		Name: "cursor-repeated", Doc: "an event has the same id as the preceding event",
+		RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"cursor.unique"},
+		NewEffect: editStream(func(a Args) func(int, []byte) []byte {
+			var before []byte // the preceding id line
+			at, done := max(a.Trigger.Event, 1), false
+			return func(n int, frame []byte) []byte {
+				id, ok := sse.FindField(frame, "id")
+				switch {
+				case !ok:
+				case n >= at && before != nil && !done:
+					done = true
+					return replaceIDLine(frame, before)
+				default:
+					before = bytes.Clone(frame[id.Start:id.Next])
+				}
+				return frame
+			}
+		}),
+	},
 }
 
 // overrideResume returns a value for [Fault.NewEffect]. The effect calls f to determine the
 // position from which a stream is resumed; see [Effect.OnResume].
 func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
-	return func(Args) Effect { return Effect{OnResume: f} }
+	return func(a Args) Effect {
+		return Effect{OnResume: func(at, last int64) (int64, bool) {
+			from, ok := f(at, last)
+			if from != at || !ok {
+				a.Applied()
+			}
+			return from, ok
+		}}
+	}
+}
+
+// replaceIDLine returns a copy of frame in which the line of the id is replaced by line, or removed
+// if line is nil. If frame has no id, it returns frame itself.
+func replaceIDLine(frame, line []byte) []byte {
+	id, ok := sse.FindField(frame, "id")
+	if !ok {
+		return frame
+	}
+	return slices.Concat(frame[:id.Start], line, frame[id.Next:])
+}
+
+// differentOnReplay adds a member to the data of one event, or of every event if no trigger is set.
+// By default it affects only the first stream of a run, so that a resumed stream replays the event
+// with other data than the client received before.
+var differentOnReplay = &Fault{
+	Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed",
+	RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"resume.tells-the-same"},
+	NewEffect: editStream(func(a Args) func(int, []byte) []byte {
+		return func(n int, frame []byte) []byte {
+			data, _ := sse.FindField(frame, "data")
+			m := decodeMembers(data.Value)
+			if m == nil || a.Trigger.Event >= 0 && n != a.Trigger.Event {
+				return frame
+			}
+			m["toldBefore"] = []byte("true")
+			return replaceData(frame, data, encodeMembers(m))
+		}
+	}),
 }

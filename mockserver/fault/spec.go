@@ -199,15 +199,16 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect returns the effect of the fault on one response. thread and run are the ids of the
-// thread and the run to which the response belongs, and r is the source of all random choices. The
-// effect is empty if the parameter "chance" exempts this response.
-func (u Spec) NewEffect(r *rand.Rand, thread, run string) Effect {
+// NewEffect returns the effect of the fault on one response. All random choices are drawn from r.
+// The effect calls applied each time it changes something, from any goroutine; many faults never
+// do, because the run ends before their trigger. The effect is empty if the parameter "chance"
+// exempts this response.
+func (u Spec) NewEffect(r *rand.Rand, applied func()) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= chance.number {
 		return Effect{}
 	}
 	a := Args{
-		Trigger: u.Trigger, Rand: r, Thread: thread, Run: run,
+		Trigger: u.Trigger, Rand: r, Applied: applied,
 		Ints: map[string]int{}, Durations: map[string]time.Duration{}, Strings: map[string]string{},
 	}
 	for _, p := range u.Fault.Params {

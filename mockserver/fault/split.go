@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Split is the fault that sends each frame in several segments, which is legal. It tests whether a
-// client joins the pieces that it reads.
-var Split = &Fault{
-	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Category: CategoryWire, Triggers: []string{"event"},
+// split is legal. It tests whether a client joins the pieces that it reads.
+var split = &Fault{
+	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Triggers: atEvent,
 	Params: []Param{
 		{Name: "at", Doc: "byte offsets in each frame, as in \"1 5 9\"; negative ones count from its end", Type: "text", Validate: func(text string) error {
 			_, err := parseOffsets(text)
@@ -23,15 +22,15 @@ var Split = &Fault{
 		at, _ := parseOffsets(a.Strings["at"]) // already validated
 		size, every := a.Ints["bytes"], a.Durations["every"]
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
-			there := hasReached(a.Trigger)
+			there, pass := hasReached(a.Trigger), writeFrames(w)
 			return frameFuncs{frame: func(n int, frame []byte) error {
 				if !there(n) {
-					_, err := w.Write(frame)
-					return err
+					return pass(n, frame)
 				}
 				begin := 0
 				for _, end := range segmentEnds(len(frame), at, size) {
 					if begin > 0 {
+						a.Applied()
 						if err := w.Sleep(every); err != nil {
 							return err
 						}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"sync/atomic"
 )
@@ -9,7 +10,8 @@ import (
 // trigger is reached. There it calls its inject function once; after that it passes frames on
 // again.
 type triggeredWriter struct {
-	out         StreamWriter
+	StreamWriter
+	args        Args
 	beforeFrame int   // number of the frame before which to inject; -1: none
 	afterBytes  int64 // number of bytes after which to inject; -1: none
 	written     int64
@@ -21,15 +23,18 @@ type triggeredWriter struct {
 	atEnd bool
 	// inject injects the fault. rest is the part of the current frame that has not been
 	// written, or nil at the end of the stream.
-	inject func(rest []byte) error
+	inject func(c *triggeredWriter, rest []byte) error
 }
 
 // newTriggeredWriter returns a triggeredWriter that writes to w. The fault occurs at a.Trigger. If
 // that is not set, the fault occurs before the second, third or fourth frame, chosen at random. The
-// caller must set the inject function before the first frame, and must set isDue when the time of a
-// time trigger has passed.
-func newTriggeredWriter(w StreamWriter, a Args) *triggeredWriter {
-	c := &triggeredWriter{out: w, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte}
+// caller must set isDue when the time of a time trigger has passed.
+func newTriggeredWriter(
+	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
+) *triggeredWriter {
+	c := &triggeredWriter{
+		StreamWriter: w, args: a, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
+	}
 	if !a.Trigger.IsSet() {
 		c.beforeFrame, c.atEnd = 1+randomBelow(a.Rand, 3), true
 	}
@@ -51,17 +56,22 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
 	case c.beforeFrame >= 0 && n >= c.beforeFrame, c.isDue.Load():
-		c.done = true
-		return c.inject(frame)
+		return c.fire(frame)
 	case c.afterBytes >= 0 && c.written+int64(len(frame)) > c.afterBytes:
-		c.done = true
 		before := frame[:max(c.afterBytes-c.written, 0)]
 		if err := c.writeBytes(before); err != nil {
 			return err
 		}
-		return c.inject(frame[len(before):])
+		return c.fire(frame[len(before):])
 	}
 	return c.writeBytes(frame)
+}
+
+// fire injects the fault and returns the error from inject.
+func (c *triggeredWriter) fire(rest []byte) error {
+	c.done = true
+	c.args.Applied()
+	return c.inject(c, rest)
 }
 
 // writeBytes writes p and adds its length to c.written, the number that is compared with a byte
@@ -71,18 +81,30 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 		return nil
 	}
 	c.written += int64(len(p))
-	_, err := c.out.Write(p)
+	_, err := c.Write(p)
 	return err
 }
 
-// Close calls inject with nil and returns its error if the stream was too short for a position that
-// was chosen at random, so that the fault occurs nevertheless. Otherwise it returns nil.
+// Close injects the fault and returns its error if the stream was too short for a position that was
+// chosen at random, so that the fault occurs nevertheless. Otherwise it returns nil.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil
 	}
-	c.done = true
-	return c.inject(nil)
+	return c.fire(nil)
+}
+
+// injectAt returns an effect that calls inject once, at the trigger. The function inject must write
+// rest, the part of the current frame that has not been written. At the end of the stream, rest is
+// nil.
+func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
+	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+		c := newTriggeredWriter(w, a, inject)
+		if a.Trigger.Time >= 0 {
+			w.After(a.Trigger.Time, func() { c.isDue.Store(true) })
+		}
+		return c
+	}}
 }
 
 // frameFuncs is a FrameWriter made of two functions.
@@ -102,6 +124,36 @@ func (b frameFuncs) Close() error {
 	return b.close()
 }
 
+// writeFrames returns a function that writes frames to w unchanged.
+func writeFrames(w StreamWriter) func(n int, frame []byte) error {
+	return func(_ int, frame []byte) error {
+		_, err := w.Write(frame)
+		return err
+	}
+}
+
+// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns the function
+// that returns what is sent instead of a frame or, for n = -1, of a comment; if that is empty,
+// nothing is sent.
+func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
+	return func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			edit := begin(a)
+			return frameFuncs{frame: func(n int, frame []byte) error {
+				out := edit(n, frame)
+				if !bytes.Equal(out, frame) {
+					a.Applied()
+				}
+				if len(out) == 0 {
+					return nil
+				}
+				_, err := w.Write(out)
+				return err
+			}}
+		}}
+	}
+}
+
 // hasReached returns a function that reports whether a stream has reached the event number of the
 // trigger. The function must be called with the index of each frame, in order, or with -1 for a
 // comment. If the trigger has no event number, the function always returns true.
@@ -113,37 +165,14 @@ func hasReached(at Trigger) func(n int) bool {
 	}
 }
 
-// emptyBody is an [Effect.WrapBody] function that ends the stream correctly in place of its first
-// frame, so that the body is empty.
-func emptyBody(w StreamWriter) FrameWriter {
-	return frameFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
-}
-
-// endStreamAt returns a value for [Fault.NewEffect]: the effect ends the stream in the given way
-// at the trigger.
-func endStreamAt(how StreamEnd) func(Args) Effect {
-	return func(a Args) Effect {
-		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
-			c := newTriggeredWriter(w, a)
-			c.inject = func([]byte) error { return w.Finish(how) }
-			if a.Trigger.Time >= 0 {
-				w.After(a.Trigger.Time, func() { _ = w.Finish(how) })
-			}
-			return c
-		}}
+// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
+// empty, it does nothing. It returns the first error from w.
+func writeSegment(w StreamWriter, p []byte) error {
+	if len(p) == 0 {
+		return nil
 	}
-}
-
-// injectAt returns an effect that calls inject once, at the trigger. The function inject must write
-// rest, the part of the current frame that has not been written. At the end of the stream, rest is
-// nil.
-func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
-	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
-		c := newTriggeredWriter(w, a)
-		if a.Trigger.Time >= 0 {
-			w.After(a.Trigger.Time, func() { c.isDue.Store(true) })
-		}
-		c.inject = func(rest []byte) error { return inject(c, rest) }
-		return c
-	}}
+	if _, err := w.Write(p); err != nil {
+		return err
+	}
+	return w.Flush()
 }

@@ -3,22 +3,21 @@ package fault
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TornEnd is the fault that closes the connection in the middle of a line of a frame.
-var TornEnd = &Fault{
-	Name: "torn", Doc: "the connection is closed in the middle of a line", Category: CategoryWire, Triggers: []string{"event", "byte"},
+var tornEnd = &Fault{
+	Name: "torn", Doc: "the connection is closed in the middle of a line", Triggers: []string{"event", "byte"},
 	Checks: []string{"run.ends"},
 	NewEffect: truncateFrame(func(frame []byte) []byte {
-		data := max(bytes.Index(frame, []byte("data:")), 0)
-		return frame[:data+(len(frame)-data)/2]
+		data, _ := sse.FindField(frame, "data")
+		return frame[:data.Start+(len(frame)-data.Start)/2]
 	}),
 }
 
-// TornUTF8 is the fault that closes the connection in the middle of a multibyte character. If the
-// frame has no such character, the fault inserts one.
-var TornUTF8 = &Fault{
-	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character, which is inserted if necessary", Category: CategoryWire,
+var tornUTF8 = &Fault{
+	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character, which is inserted if necessary",
 	Triggers:  []string{"event"},
 	Checks:    []string{"run.ends"},
 	NewEffect: truncateFrame(cutInsideCharacter),
@@ -29,18 +28,14 @@ var TornUTF8 = &Fault{
 // bytes, the connection is closed after exactly that number instead.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
-		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
-			c := newTriggeredWriter(w, a)
-			c.inject = func(frame []byte) error {
-				if frame != nil && a.Trigger.Byte < 0 {
-					if err := c.writeBytes(part(frame)); err != nil {
-						return err
-					}
+		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
+			if frame != nil && a.Trigger.Byte < 0 {
+				if err := c.writeBytes(part(frame)); err != nil {
+					return err
 				}
-				return w.Finish(Torn)
 			}
-			return c
-		}}
+			return c.Finish(Torn)
+		})
 	}
 }
 

@@ -65,7 +65,12 @@ func TestTravels(t *testing.T) {
 	for _, c := range wireCases {
 		t.Run(c.use, func(t *testing.T) {
 			w := &recordingWriter{}
-			w.send(newEffect(t, c.use).WrapBody(w), time.Second, sent...)
+			effect, hasApplied := newReportingEffect(t, c.use)
+			w.send(effect.WrapBody(w), time.Second, sent...)
+			if isSame := slices.Equal(w.segments, sent) && w.ending == "" && w.now == 5*time.Second; hasApplied() == isSame &&
+				c.use != "redirect" { // which reports that it changes the head
+				t.Errorf("it reports a change: %v; the stream is the same: %v", !isSame, isSame)
+			}
 			want, took := c.segments, max(c.took, 0)
 			if want == nil && c.ending == "" {
 				want = sent
@@ -117,7 +122,7 @@ func endOffset(t *testing.T, seed uint64) int {
 		t.Fatal(err)
 	}
 	w := &recordingWriter{}
-	w.send(uses[0].NewEffect(rand.New(rand.NewPCG(seed, 0)), "", "").WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
+	w.send(uses[0].NewEffect(rand.New(rand.NewPCG(seed, 0)), func() {}).WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
 	return len(w.segments)
 }
 

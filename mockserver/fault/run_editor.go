@@ -1,0 +1,252 @@
+package fault
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A runEditor changes the events of one run. It keeps the sequence numbers of the run consecutive
+// while it drops and inserts events. Otherwise the checks of sequence numbers would detect every
+// such fault, whatever its own defect is. It reports each change by Args.Applied.
+type runEditor struct {
+	Args
+	emit  func(*spec.Event) // receives the events that replace the current one
+	shift int64             // what is added to the sequence numbers of later events
+	atEnd func()            // called after the last event; may be nil
+}
+
+// editRun returns a value for [Fault.NewEffect]. For each run, begin(r) returns the function that
+// is called with each event of the run, in order, and emits what replaces the event by the methods
+// of r. It must not modify the event or keep it beyond the call.
+func editRun(begin func(r *runEditor) func(e *spec.Event)) func(Args) Effect {
+	return func(a Args) Effect {
+		r := &runEditor{Args: a}
+		edit := begin(r)
+		return Effect{
+			OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
+				r.emit = emit
+				edit(e)
+			},
+			OnEnd: func(emit func(*spec.Event)) {
+				if r.emit = emit; r.atEnd != nil {
+					r.atEnd()
+				}
+			},
+		}
+	}
+}
+
+// pass emits e with its sequence number adjusted for the events that were dropped or inserted
+// before.
+func (r *runEditor) pass(e *spec.Event) {
+	if r.shift == 0 || e.Seq == "" {
+		r.emit(e)
+		return
+	}
+	moved := *e
+	moved.Seq = addToNumber(e.Seq, r.shift)
+	r.emit(&moved)
+}
+
+// replace emits e, a changed copy of an event, in place of that event.
+func (r *runEditor) replace(e *spec.Event) {
+	r.Applied()
+	r.pass(e)
+}
+
+// insert emits a copy of e as an additional event. The parameter after is the original sequence
+// number of the preceding event. The copy gets the next number, and the numbers of later events
+// increase by one. If e has no sequence number, no number changes.
+func (r *runEditor) insert(e *spec.Event, after string) {
+	r.Applied()
+	extra := *e
+	if e.Seq != "" {
+		r.shift++
+		extra.Seq = addToNumber(after, r.shift)
+	}
+	r.emit(&extra)
+}
+
+// drop records that e is not sent, so that the sequence numbers of later events decrease by one. If
+// e has no sequence number, none changes.
+func (r *runEditor) drop(e *spec.Event) {
+	r.Applied()
+	if e.Seq != "" {
+		r.shift--
+	}
+}
+
+// first returns a function that reports whether an event is the first one for which fits returns
+// true, starting at the trigger. The function must be called with each event of the run, in order.
+func (r *runEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
+	n, done := -1, false
+	return func(e *spec.Event) bool {
+		n++
+		if done || n < r.Trigger.Event || !fits(e) {
+			return false
+		}
+		done = true
+		return true
+	}
+}
+
+// isTarget reports whether a fault that may affect any event may affect e. If the trigger is an
+// event number, it may affect any event. Otherwise it may affect only deltas with text, because
+// clients display that text.
+func (r *runEditor) isTarget(e *spec.Event) bool {
+	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
+}
+
+// missing returns a value for [Fault.NewEffect]. The effect drops the first event for which fits
+// returns true, starting at the trigger.
+func missing(fits func(*spec.Event) bool) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
+}
+
+// allMissing returns a value for [Fault.NewEffect]. The effect drops each event for which fits
+// returns true.
+func allMissing(fits func(*spec.Event) bool) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(fits) })
+}
+
+// dropEach returns the edit that drops each event for which isAffected returns true.
+func (r *runEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
+	return func(e *spec.Event) {
+		if isAffected(e) {
+			r.drop(e)
+			return
+		}
+		r.pass(e)
+	}
+}
+
+// twice returns a value for [Fault.NewEffect]. The effect sends the first event for which fits
+// returns true, starting at the trigger, twice. The copy gets the next sequence number.
+func twice(fits func(*spec.Event) bool) func(Args) Effect {
+	return followed(fits, func(e *spec.Event) *spec.Event { return e })
+}
+
+// followed returns a value for [Fault.NewEffect]. The effect sends, after the first event e for
+// which fits returns true, starting at the trigger, the additional event other(e).
+func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		isAffected := r.first(fits)
+		return func(e *spec.Event) {
+			r.pass(e)
+			if isAffected(e) {
+				r.insert(other(e), e.Seq)
+			}
+		}
+	})
+}
+
+// repeated returns a value for [Fault.NewEffect]. The effect repeats the latest event for which
+// isSource returns true: after the first event e for which fits(e, source) returns true, starting
+// at the trigger.
+func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		var source *spec.Event
+		isAffected := r.first(func(e *spec.Event) bool { return source != nil && fits(e, source) })
+		return func(e *spec.Event) {
+			if isSource(e) {
+				kept := *e
+				source = &kept
+			}
+			r.pass(e)
+			if isAffected(e) {
+				r.insert(source, e.Seq)
+			}
+		}
+	})
+}
+
+// changed returns a value for [Fault.NewEffect]. The effect changes the first event for which fits
+// returns true, starting at the trigger: it applies change to a copy of the event and sends the
+// copy instead.
+func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		isAffected := r.first(fits)
+		return func(e *spec.Event) {
+			if !isAffected(e) {
+				r.pass(e)
+				return
+			}
+			other := *e
+			change(&other)
+			r.replace(&other)
+		}
+	})
+}
+
+// moved returns a value for [Fault.NewEffect]. The effect sends the first event for which fits
+// returns true, starting at the trigger, after the next event, or at the end of the run if no event
+// follows. If fits is nil, isTarget applies. The events keep their sequence numbers.
+func moved(fits func(*spec.Event) bool) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		var held *spec.Event
+		isAffected := r.first(r.isTarget)
+		if fits != nil {
+			isAffected = r.first(fits)
+		}
+		r.atEnd = func() {
+			if held != nil {
+				r.emit(held)
+			}
+		}
+		return func(e *spec.Event) {
+			if isAffected(e) {
+				kept := *e
+				held = &kept
+				return
+			}
+			if r.emit(e); held != nil {
+				r.replace(held)
+				held = nil
+			}
+		}
+	})
+}
+
+// OfKind returns a function that reports whether an event has one of the given kinds.
+func OfKind(kinds ...spec.Kind) func(*spec.Event) bool {
+	return func(e *spec.Event) bool { return slices.Contains(kinds, e.Kind) }
+}
+
+// isTerminal reports whether e is the terminal event of its run.
+func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == spec.RunError }
+
+// isFinal reports whether e is a terminal event or the sentinel of the stream.
+func isFinal(e *spec.Event) bool { return isTerminal(e) || e.Kind == spec.Done }
+
+// isDelta reports whether e is a delta of a message or of reasoning.
+func isDelta(e *spec.Event) bool {
+	return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta
+}
+
+// isMessageStart reports whether e starts a message or reasoning.
+func isMessageStart(e *spec.Event) bool {
+	return e.Kind == spec.MessageStart || e.Kind == spec.ReasoningStart
+}
+
+// isMessageEnd reports whether e ends a message or reasoning.
+func isMessageEnd(e *spec.Event) bool {
+	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
+}
+
+// isCompletedText reports whether e completes a text that is not empty.
+func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
+
+// isSummary reports whether e ends a run and lists its messages.
+func isSummary(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }
+
+// addToNumber returns the sum of n and the integer that the text number represents, as a decimal
+// text. If number is not an integer, it is returned unchanged.
+func addToNumber(number string, n int64) string {
+	at, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return number
+	}
+	return strconv.FormatInt(at+n, 10)
+}

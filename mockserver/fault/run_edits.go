@@ -1,0 +1,309 @@
+package fault
+
+import (
+	"cmp"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The faults that no function of run_editor.go describes: arguments of editRun and their helpers.
+
+// startLate sends the first event of a run's content, such as the start of a message, before the
+// events that start the run.
+func startLate(r *runEditor) func(*spec.Event) {
+	var held []spec.Event
+	released := false
+	return func(e *spec.Event) {
+		switch {
+		case released:
+			r.emit(e)
+			return
+		case e.Kind.Subject() == "run" && !isTerminal(e):
+			held = append(held, *e)
+			return
+		}
+		released = true
+		early := *e
+		if isTerminal(e) { // a run without content stays as it is
+			for i := range held {
+				r.emit(&held[i])
+			}
+			r.emit(e)
+			return
+		}
+		if len(held) > 0 {
+			r.Applied()
+			early.Seq = cmp.Or(held[0].Seq, e.Seq)
+		}
+		r.emit(&early)
+		for i := range held {
+			held[i].Seq = addToNumber(held[i].Seq, 1)
+			r.emit(&held[i])
+		}
+	}
+}
+
+// repeatAtEnd repeats an earlier event after the last event of the stream: the last delta or, if
+// the run has none, the last event before the end.
+func repeatAtEnd(r *runEditor) func(*spec.Event) {
+	var last, delta *spec.Event
+	seq := ""
+	r.atEnd = func() {
+		switch {
+		case delta != nil:
+			r.insert(delta, seq)
+		case last != nil:
+			r.insert(last, seq)
+		}
+	}
+	return func(e *spec.Event) {
+		if e.Seq != "" {
+			seq = e.Seq
+		}
+		if !isFinal(e) {
+			kept := *e
+			if last = &kept; isDelta(e) {
+				delta = &kept
+			}
+		}
+		r.pass(e)
+	}
+}
+
+// failAndEnd makes a run both fail and end successfully: it sends an error event before the end
+// event, or an end event after the error event.
+func failAndEnd(r *runEditor) func(*spec.Event) {
+	return func(e *spec.Event) {
+		if e.Kind == spec.RunEnd {
+			r.insert(newFailure(e), addToNumber(e.Seq, -1))
+		}
+		r.pass(e)
+		if e.Kind == spec.RunError {
+			r.insert(&spec.Event{
+				Kind: spec.RunEnd, Thread: e.Thread, Run: e.Run, Created: e.Created, Completed: e.Created, Seq: e.Seq,
+			}, e.Seq)
+		}
+	}
+}
+
+// newFailure returns an error event for the run of e.
+func newFailure(e *spec.Event) *spec.Event { return newRunError(e, "the run failed", "") }
+
+// newRunError returns an error event with the given text and code. Its run, thread, creation time
+// and sequence number are those of e.
+func newRunError(e *spec.Event, text, code string) *spec.Event {
+	return &spec.Event{
+		Kind: spec.RunError, Thread: e.Thread, Run: e.Run, Created: e.Created, Seq: e.Seq, Text: text, Code: code,
+	}
+}
+
+// stackTrace is the error text of the fault stack-trace.
+const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
+	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
+
+// failRun returns a value for [Fault.NewEffect]. The effect sends an error event with the given
+// text, or else with that of the parameter "text", in place of the event at the trigger and of all
+// later ones. If no trigger is set, the run fails at its second event of content, or at its
+// terminal event if that comes first.
+func failRun(text string) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		n, contentEvents, failed, created := -1, 0, false, ""
+		return func(e *spec.Event) {
+			n++
+			if failed {
+				return
+			}
+			if e.Created != "" {
+				created = e.Created
+			}
+			if e.Kind.Subject() != "run" {
+				contentEvents++
+			}
+			if r.Trigger.Event >= 0 {
+				failed = n >= r.Trigger.Event
+			} else {
+				failed = contentEvents > 1 || isFinal(e)
+			}
+			if !failed {
+				r.emit(e)
+				return
+			}
+			failure := newRunError(e, text+r.Strings["text"], r.Strings["code"])
+			failure.Created = created
+			r.replace(failure)
+		}
+	})
+}
+
+// repeatMessage sends, after the end of the first message from the trigger on, the start and the
+// end of another message with the same id.
+func repeatMessage(r *runEditor) func(*spec.Event) {
+	var start *spec.Event
+	isAffected := r.first(isMessageEnd)
+	return func(e *spec.Event) {
+		if isMessageStart(e) {
+			kept := *e
+			start = &kept
+		}
+		r.pass(e)
+		if !isAffected(e) {
+			return
+		}
+		if start != nil && start.Message == e.Message {
+			r.insert(start, e.Seq)
+		}
+		r.insert(e, e.Seq)
+	}
+}
+
+// breakArguments appends a brace to the arguments of the first tool call from the trigger on, and
+// to those that later events repeat, so that they are not valid JSON.
+func breakArguments(r *runEditor) func(*spec.Event) {
+	isAffected := r.first(OfKind(spec.ToolEnd))
+	return func(e *spec.Event) {
+		if isAffected(e) {
+			r.insert(&spec.Event{
+				Kind: spec.ToolDelta, Thread: e.Thread, Run: e.Run,
+				Message: e.Message, Call: e.Call, Text: "}", Seq: e.Seq,
+			}, addToNumber(e.Seq, -1))
+		}
+		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
+			if p.Kind == spec.ToolCall {
+				r.Applied()
+				p.Text += "}"
+			}
+			return p, true
+		}))
+	}
+}
+
+// dropResults omits all results of the tools that the server runs.
+func dropResults(r *runEditor) func(*spec.Event) {
+	return func(e *spec.Event) {
+		if e.Kind == spec.ToolResult {
+			r.drop(e)
+			return
+		}
+		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
+			if p.Kind != spec.ToolResult {
+				return p, true
+			}
+			r.Applied()
+			return p, false
+		}))
+	}
+}
+
+// renameResults changes the call id of all tool results to one that no tool call has.
+func renameResults(r *runEditor) func(*spec.Event) {
+	return func(e *spec.Event) {
+		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
+			if p.Kind == spec.ToolResult {
+				r.Applied()
+				p.Call = unknownID
+			}
+			return p, true
+		}))
+	}
+}
+
+// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds by to all sequence numbers
+// from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
+// numbers would become negative, none is changed.
+func shiftNumbers(by int64) func(Args) Effect {
+	return editRun(func(r *runEditor) func(*spec.Event) {
+		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
+		return func(e *spec.Event) {
+			if isAffected(e) && addToNumber(e.Seq, by) != "-1" {
+				r.Applied()
+				r.shift += by
+			}
+			r.pass(e)
+		}
+	})
+}
+
+// sendTwice sends an event twice, both times with the same sequence number.
+func sendTwice(r *runEditor) func(*spec.Event) {
+	isAffected := r.first(r.isTarget)
+	return func(e *spec.Event) {
+		r.emit(e)
+		if isAffected(e) {
+			r.replace(e)
+		}
+	}
+}
+
+// lose omits an event. The other events keep their sequence numbers, so that there is a gap.
+func lose(r *runEditor) func(*spec.Event) {
+	isAffected := r.first(r.isTarget)
+	return func(e *spec.Event) {
+		if isAffected(e) {
+			r.Applied()
+			return
+		}
+		r.emit(e)
+	}
+}
+
+// unknownID is an id that no message and no tool call has. Faults use it as the target of
+// references that must not refer to anything.
+const unknownID = "nobody-told-of-this"
+
+// similarID returns an id of the same form as the given one that differs from it in one letter or
+// digit, so that only a comparison finds the difference. If no character of id can be changed, the
+// result has an additional one.
+func similarID(id string) string {
+	b := []byte(id)
+	for i := len(b) - 1; i >= 0; i-- {
+		switch {
+		case b[i] >= '0' && b[i] < '9', b[i] >= 'a' && b[i] < 'f', b[i] >= 'g' && b[i] < 'z', b[i] >= 'A' && b[i] < 'Z':
+			b[i]++
+			return string(b)
+		case b[i] == '9':
+			b[i] = '0'
+			return string(b)
+		}
+	}
+	return id + "x"
+}
+
+// changeTexts appends a character to each text in the parts of e, at any depth. It replaces e.Parts
+// by a changed copy, so that other events with the same parts are not affected.
+func changeTexts(e *spec.Event) {
+	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
+		if p.Text != "" {
+			p.Text += "?"
+		}
+		return p, true
+	})
+}
+
+// mapEvent returns a copy of e after change was applied to e and to its parts, at any depth. A part
+// for which change returns keep as false is left out. If e has no parts and is neither a tool call
+// nor a tool result, mapEvent returns e itself and does not call change.
+func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
+	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
+		return e
+	}
+	other, _ := change(*e)
+	other.Parts = mapParts(other.Parts, change)
+	return &other
+}
+
+// mapParts returns a copy of list, a list of content parts, in which the result of change replaces
+// each part, at any depth. A part for which change returns keep as false is left out. The argument
+// list is not modified. If list is nil, the result is nil.
+func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
+	if list == nil {
+		return nil
+	}
+	out := make([]spec.Event, 0, len(list))
+	for _, p := range list {
+		if p, keep := change(p); keep {
+			p.Parts = mapParts(p.Parts, change)
+			out = append(out, p)
+		}
+	}
+	return out
+}
