@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/reference/state/durable"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -44,7 +45,7 @@ func BenchmarkRuns(b *testing.B) {
 		{"redis", redisServer},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			store, err := state.Open(b.Context(), c.open(b), state.Config{})
+			store, err := durable.Open(b.Context(), c.open(b), state.Config{})
 			if err != nil {
 				b.Fatal(err)
 			}

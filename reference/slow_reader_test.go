@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/reference/state/durable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -38,7 +39,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 		{"redis", redisServer},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := state.Open(t.Context(), c.open(t), state.Config{})
+			store, err := durable.Open(t.Context(), c.open(t), state.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

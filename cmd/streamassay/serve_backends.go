@@ -16,6 +16,7 @@ import (
 	"github.com/streamassay/streamassay/reference/model"
 	"github.com/streamassay/streamassay/reference/speech"
 	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/reference/state/durable"
 )
 
 // An openedBackends holds the agent and the stores of a server. The stores must be closed only
@@ -100,15 +101,7 @@ func (s *serveOptions) openFileStore(secret []byte) (*files.Store, error) {
 
 // openStateStore opens the store of threads and runs that the flags select.
 func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
-	cfg := s.retention
-	switch p := s.backends.state; p.kind {
-	case "memory":
-		return state.NewMemory(cfg), nil
-	case "sqlite":
-		return state.OpenSQLite(p.location, cfg)
-	default:
-		return state.OpenRedis(ctx, p.location, cfg)
-	}
+	return durable.Open(ctx, s.backends.state.text, s.retention)
 }
 
 // openError returns a usage error for err, the reason why the backend cannot be opened. The URL of

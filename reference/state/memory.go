@@ -11,7 +11,7 @@ import (
 // A memory is a Store that keeps everything in maps. One lock guards all maps. It is held for less
 // than a microsecond at a time, so that finer locks would not be faster.
 type memory struct {
-	*notifier
+	*Notifier
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	secret            [32]byte
 
@@ -56,10 +56,10 @@ type memRun struct {
 // that it receives, and returns the same slices. Callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
-		notifier:      newNotifier(),
+		Notifier:      NewNotifier(),
 		maxRuns:       int64(cmp.Or(cfg.MaxRuns, 1000)),
 		maxBytes:      cmp.Or(cfg.MaxBytes, 256<<20),
-		lastTag:       randomTag(),
+		lastTag:       RandomTag(),
 		threadTag:     cfg.ThreadTag,
 		threads:       map[string]*memThread{},
 		runs:          map[RunRef]*memRun{},
@@ -98,7 +98,7 @@ func (m *memory) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
 	t.runs++
 	t.running = append(t.running, r)
 	t.addMessages(b.Messages)
-	m.notify(b.Thread)
+	m.Notify(b.Thread)
 	return r.info, nil
 }
 
@@ -133,7 +133,7 @@ func (t *memThread) addMessages(messages []Message) {
 		kept[i].Seq = t.droppedMessages + int64(len(t.messages)) + 1
 		t.messages = append(t.messages, &kept[i])
 	}
-	if more := len(t.messages) - maxMessages; more > trimStep {
+	if more := len(t.messages) - MaxMessages; more > TrimStep {
 		t.messages = slices.Clone(t.messages[more:]) // readers may hold the old slice
 		t.droppedMessages += int64(more)
 	}
@@ -163,7 +163,7 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	if update.End {
 		m.finishRun(r)
 	}
-	m.notify(run.Thread)
+	m.Notify(run.Thread)
 	return first, r.cancelRequested, nil
 }
 
@@ -233,14 +233,14 @@ func (m *memory) Cancel(ctx context.Context, run RunRef) error {
 	if run.Run != "" {
 		if r := m.runs[run]; r != nil && !r.finished {
 			r.cancelRequested = true
-			m.notifyCanceled(run)
+			m.NotifyCanceled(run)
 		}
 		return nil
 	}
 	if t := m.threads[run.Thread]; t != nil {
 		for _, r := range t.running {
 			r.cancelRequested = true
-			m.notifyCanceled(r.ref)
+			m.NotifyCanceled(r.ref)
 		}
 	}
 	return nil

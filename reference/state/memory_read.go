@@ -77,7 +77,7 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 		return "", nil, false, nil
 	}
 	for _, message := range all {
-		if !message.Hidden && dayOf(*message) == day {
+		if !message.Hidden && message.Day() == day {
 			messages = append(messages, *message)
 		}
 	}
@@ -91,7 +91,7 @@ func latestDay(messages []*Message, before string) (day string) {
 		if message.Hidden {
 			continue
 		}
-		if d := dayOf(*message); d > day && (before == "" || d < before) {
+		if d := message.Day(); d > day && (before == "" || d < before) {
 			day = d
 		}
 	}

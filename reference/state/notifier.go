@@ -7,20 +7,20 @@ import "sync"
 // request from Append.
 const maxCanceled = 1024
 
-// A notifier implements Watch and Canceled for stores that only one process uses.
-type notifier struct {
+// A Notifier implements Watch and Canceled for stores that only one process uses.
+type Notifier struct {
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // by thread
 	canceled chan RunRef
 }
 
-func newNotifier() *notifier {
-	return &notifier{watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled)}
+func NewNotifier() *Notifier {
+	return &Notifier{watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled)}
 }
 
-func (b *notifier) Canceled() <-chan RunRef { return b.canceled }
+func (b *Notifier) Canceled() <-chan RunRef { return b.canceled }
 
-func (b *notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
+func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,7 +28,7 @@ func (b *notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	return c, func() { b.removeWatcher(thread, c) }
 }
 
-func (b *notifier) removeWatcher(thread string, c chan struct{}) {
+func (b *Notifier) removeWatcher(thread string, c chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.watchers[thread]
@@ -46,7 +46,7 @@ func (b *notifier) removeWatcher(thread string, c chan struct{}) {
 }
 
 // notify wakes all watchers of a thread by sending to their channels. It never blocks.
-func (b *notifier) notify(thread string) {
+func (b *Notifier) Notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.watchers[thread] {
@@ -57,9 +57,9 @@ func (b *notifier) notify(thread string) {
 	}
 }
 
-// notifyCanceled sends run to the channel that Canceled returns, or drops it if the channel is
+// NotifyCanceled sends run to the channel that Canceled returns, or drops it if the channel is
 // full.
-func (b *notifier) notifyCanceled(run RunRef) {
+func (b *Notifier) NotifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:
 	default:

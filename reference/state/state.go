@@ -1,5 +1,6 @@
 // Package state provides stores for the data of a server: conversations with their owners
-// and messages, and the event logs of runs.
+// and messages, and the event logs of runs. The stores of this package are in memory; package
+// durable has others.
 //
 // It treats events as opaque bytes. It interprets no field of a message except At and Hidden.
 // Several servers may share one [Store], in one process or in many. All methods of a store
@@ -8,15 +9,17 @@ package state
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"time"
 )
 
-// maxMessages is the least number of messages that are kept of a thread, the latest ones. Older
-// messages are dropped in batches of about trimStep.
+// MaxMessages is the least number of messages that are kept of a thread, the latest ones. Older
+// messages are dropped in batches of about TrimStep.
 const (
-	maxMessages = 10_000
-	trimStep    = maxMessages / 8
+	MaxMessages = 10_000
+	TrimStep    = MaxMessages / 8
 )
 
 // MaxReadBytes is the limit, in bytes, on the total size of the events that one call of EventsAfter
@@ -94,6 +97,9 @@ type Message struct {
 
 	Hidden bool `json:",omitempty"` // for agents only: not part of the history
 }
+
+// Day returns the day of the message in UTC, in the form "2006-01-02".
+func (m Message) Day() string { return m.At.UTC().Format(time.DateOnly) }
 
 // A Call is a complete tool call. Arguments is JSON text.
 type Call struct{ ID, Name, Arguments string }
@@ -193,4 +199,13 @@ type Config struct {
 	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible
 	// tests. If nil, tags begin at a random number.
 	ThreadTag func(thread string) uint32
+}
+
+// RandomTag returns a random number with which the numbering of the threads in a store begins.
+// Because it is random, cursors of another store, or of this store before its data was lost, are
+// unlikely to be accepted.
+func RandomTag() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:])
 }

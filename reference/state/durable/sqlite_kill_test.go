@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // childEnv is the environment variable that makes this test binary a child process. Its value is
@@ -45,7 +47,7 @@ func TestSQLiteChild(t *testing.T) {
 	if path == "" {
 		t.Skip("it is run by other tests")
 	}
-	s, err := OpenSQLite(path, Config{})
+	s, err := OpenSQLite(path, state.Config{})
 	if err != nil {
 		fmt.Println("error", err)
 		return
@@ -55,7 +57,7 @@ func TestSQLiteChild(t *testing.T) {
 	for w := range 8 {
 		all.Go(func() {
 			for i := 0; ; i++ {
-				appendRun(t, s, RunRef{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
+				appendRun(t, s, state.RunRef{Thread: fmt.Sprint("t", w%3), Run: fmt.Sprint(os.Getpid(), "-", w, "-", i)})
 			}
 		})
 	}
@@ -64,14 +66,14 @@ func TestSQLiteChild(t *testing.T) {
 
 // appendRun starts a run and appends to it in several parts. It leaves about one in three runs
 // without an end, at random.
-func appendRun(t *testing.T, s Store, run RunRef) {
-	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, KeepEvents: true, Messages: []Message{{ID: run.Run}}}); err != nil {
+func appendRun(t *testing.T, s state.Store, run state.RunRef) {
+	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, KeepEvents: true, Messages: []state.Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
 		return
 	}
 	fmt.Printf("begun %s %s\n", run.Thread, run.Run)
 	for n := 0; n < 12; {
-		var told RunUpdate
+		var told state.RunUpdate
 		for range min(1+rand.IntN(4), 12-n) {
 			told.Events = append(told.Events, []byte(fmt.Sprint(n, strings.Repeat(".", rand.IntN(300)))))
 			n++
@@ -84,7 +86,7 @@ func appendRun(t *testing.T, s Store, run RunRef) {
 		fmt.Printf("told %s %s %d %d\n", run.Thread, run.Run, first, len(told.Events))
 	}
 	if rand.IntN(3) > 0 {
-		if _, _, err := s.Append(t.Context(), run, RunUpdate{End: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{End: true}); err != nil {
 			t.Error(err)
 			return
 		}
@@ -100,7 +102,7 @@ type acknowledged struct {
 
 func TestSQLiteKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	acked := map[RunRef]*acknowledged{}
+	acked := map[state.RunRef]*acknowledged{}
 	for range 6 {
 		lines, cmd := child(t, path)
 		left := 20 + rand.IntN(1500) // lines until it is killed
@@ -111,7 +113,7 @@ func TestSQLiteKill(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait() // it was killed
-		s := openFile(t, path, Config{})
+		s := openFile(t, path, state.Config{})
 		verify(&probe{T: t, s: s}, acked)
 		_ = s.Close()
 	}
@@ -121,9 +123,9 @@ func TestSQLiteKill(t *testing.T) {
 	t.Logf("%d runs", len(acked))
 }
 
-func learn(t *testing.T, acked map[RunRef]*acknowledged, text string) {
+func learn(t *testing.T, acked map[state.RunRef]*acknowledged, text string) {
 	var what string
-	var run RunRef
+	var run state.RunRef
 	var first, count int64
 	n, _ := fmt.Sscan(text, &what, &run.Thread, &run.Run, &first, &count)
 	switch {
@@ -141,7 +143,7 @@ func learn(t *testing.T, acked map[RunRef]*acknowledged, text string) {
 }
 
 // verify checks that all acknowledged data is stored. It also ends some of the orphans.
-func verify(p *probe, acked map[RunRef]*acknowledged) {
+func verify(p *probe, acked map[state.RunRef]*acknowledged) {
 	p.Helper()
 	orphans, err := p.s.ClaimOrphans(p.Context())
 	if err != nil {
@@ -188,7 +190,7 @@ func verify(p *probe, acked map[RunRef]*acknowledged) {
 // can do so after the store is closed.
 func TestSQLiteTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	s := openFile(t, path, Config{})
+	s := openFile(t, path, state.Config{})
 	lines, cmd := child(t, path)
 	lines.Scan()
 	got := lines.Text()

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"sync"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // maxRunLocks limits how many runs a replica remembers because their last Append failed although
@@ -16,7 +18,7 @@ const maxRunLocks = 10_000
 // last call for a run to recognize a repetition.
 type runLocks struct {
 	mu    sync.Mutex
-	byRun map[RunRef]*runLock
+	byRun map[state.RunRef]*runLock
 }
 
 // A runLock is the lock for calls of Append for one run. Only its holder may use token and hash.
@@ -32,12 +34,12 @@ type runLock struct {
 
 // lock acquires the lock of a run; the caller must release it with unlock. lock returns an error if
 // ctx is done before the lock is acquired.
-func (ls *runLocks) lock(ctx context.Context, run RunRef) (*runLock, error) {
+func (ls *runLocks) lock(ctx context.Context, run state.RunRef) (*runLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
 	if l == nil {
 		if ls.byRun == nil {
-			ls.byRun = map[RunRef]*runLock{}
+			ls.byRun = map[state.RunRef]*runLock{}
 		}
 		l = &runLock{sem: make(chan struct{}, 1)}
 		ls.byRun[run] = l
@@ -53,7 +55,7 @@ func (ls *runLocks) lock(ctx context.Context, run RunRef) (*runLock, error) {
 	}
 }
 
-func (ls *runLocks) unlock(run RunRef, l *runLock) {
+func (ls *runLocks) unlock(run state.RunRef, l *runLock) {
 	<-l.sem
 	ls.release(run, l)
 }
@@ -61,7 +63,7 @@ func (ls *runLocks) unlock(run RunRef, l *runLock) {
 // release records that a holder or waiter no longer uses the lock l. An unused lock is removed if
 // the last Append of its run did not fail, or if there are more than maxRunLocks locks. Otherwise
 // it is kept, because the Append may be repeated.
-func (ls *runLocks) release(run RunRef, l *runLock) {
+func (ls *runLocks) release(run state.RunRef, l *runLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l.users--; l.users == 0 && (l.token == "" || len(ls.byRun) > maxRunLocks) {
@@ -71,7 +73,7 @@ func (ls *runLocks) release(run RunRef, l *runLock) {
 
 // retryToken returns the token of the run's last Append if that call failed and update is the same
 // again. Otherwise it returns "". In both cases it forgets the token.
-func (l *runLock) retryToken(update RunUpdate) (token string) {
+func (l *runLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
 	}
@@ -81,12 +83,12 @@ func (l *runLock) retryToken(update RunUpdate) (token string) {
 
 // setUncertain records that an Append of update, sent with the given token, failed although the
 // server may have executed it.
-func (l *runLock) setUncertain(token string, update RunUpdate) {
+func (l *runLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
 // updateHash returns a hash of the contents of update, by which a repeated update is recognized.
-func updateHash(update RunUpdate) (s [sha256.Size]byte) {
+func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte
 	for _, d := range update.Events {

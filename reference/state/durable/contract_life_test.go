@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func contractWatch(p *probe) {
@@ -29,7 +31,7 @@ func contractWatch(p *probe) {
 			}
 		}
 		go func() {
-			if _, _, err := p.s.Append(p.Context(), run, RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
+			if _, _, err := p.s.Append(p.Context(), run, state.RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
 				p.Error(err)
 			}
 		}()
@@ -42,24 +44,24 @@ func contractWatch(p *probe) {
 	receiveSoon(p, also)
 	stop()
 	stop()
-	p.begin(RunRequest{RunRef: RunRef{"u", "r"}})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
 	receiveSoon(p, other)
 	late, stopLate := p.s.Watch("t")
 	defer stopLate()
-	p.begin(RunRequest{RunRef: RunRef{"t", "s"}})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}})
 	receiveSoon(p, late)
 }
 
 // canceled appends an event to the run and returns whether Append reports the run as canceled.
-func (p *probe) canceled(run RunRef) bool {
+func (p *probe) canceled(run state.RunRef) bool {
 	p.Helper()
-	_, canceled := p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}})
+	_, canceled := p.told(run, state.RunUpdate{Events: [][]byte{[]byte("x")}})
 	return canceled
 }
 
 // stopped receives from the channel that Canceled returns until it has received all wanted runs, in
 // any order.
-func (p *probe) stopped(want ...RunRef) {
+func (p *probe) stopped(want ...state.RunRef) {
 	p.Helper()
 	for len(want) > 0 {
 		got := receiveSoon(p, p.s.Canceled())
@@ -71,7 +73,7 @@ func (p *probe) stopped(want ...RunRef) {
 	}
 }
 
-func (p *probe) cancel(run RunRef) {
+func (p *probe) cancel(run state.RunRef) {
 	p.Helper()
 	if err := p.s.Cancel(p.Context(), run); err != nil {
 		p.Fatalf("cancel %q: %v", run, err)
@@ -84,7 +86,7 @@ func contractCancel(p *probe) {
 	if p.canceled(a) {
 		p.Error("the run was not canceled")
 	}
-	for _, run := range []RunRef{over, {"t", "c"}, {"u", "a"}, {"u", ""}} { // passed over
+	for _, run := range []state.RunRef{over, {Thread: "t", Run: "c"}, {Thread: "u", Run: "a"}, {Thread: "u", Run: ""}} { // passed over
 		p.cancel(run)
 	}
 	p.cancel(a)
@@ -94,7 +96,7 @@ func contractCancel(p *probe) {
 			p.Error("only the one is to be stopped, and it is from then on")
 		}
 	}
-	if _, canceled := p.told(a, RunUpdate{End: true}); !canceled {
+	if _, canceled := p.told(a, state.RunUpdate{End: true}); !canceled {
 		p.Error("it is not to be stopped any more")
 	}
 	p.cancel(a)
@@ -105,7 +107,7 @@ func contractCancel(p *probe) {
 func contractCancelAll(p *probe) {
 	a, b, over, other := p.run("t", "a"), p.run("t", "b"), p.run("t", "over"), p.run("u", "a")
 	p.end(over)
-	p.cancel(RunRef{Thread: "t"})
+	p.cancel(state.RunRef{Thread: "t"})
 	p.stopped(a, b)
 	later := p.run("t", "later")
 	if !p.canceled(a) || !p.canceled(b) || p.canceled(other) || p.canceled(later) {
@@ -126,23 +128,23 @@ func contractRuns(p *probe) {
 		p.tell(run, "x", "y")
 		p.end(run)
 	}
-	p.told(other, RunUpdate{Events: [][]byte{nil}, Messages: []Message{{ID: "m"}}, End: true}) // the fourth
-	p.hears(RunRef{"t", "0"}, "unknown")
-	p.hears(RunRef{"t", "1"}, "4:x 5:y over")
-	if got := p.thread("t"); got != (Thread{Tag: before.Tag, LastPosition: 7, LastForgotten: 3}) {
+	p.told(other, state.RunUpdate{Events: [][]byte{nil}, Messages: []state.Message{{ID: "m"}}, End: true}) // the fourth
+	p.hears(state.RunRef{Thread: "t", Run: "0"}, "unknown")
+	p.hears(state.RunRef{Thread: "t", Run: "1"}, "4:x 5:y over")
+	if got := p.thread("t"); got != (state.Thread{Tag: before.Tag, LastPosition: 7, LastForgotten: 3}) {
 		p.Errorf("when one is lost it is %+v", got)
 	}
 	p.tell(live, "8")
 	for i := range 3 {
 		p.end(p.run("v", fmt.Sprint(i)))
 	}
-	p.hears(RunRef{"t", "2"}, "unknown")
+	p.hears(state.RunRef{Thread: "t", Run: "2"}, "unknown")
 	p.hears(live, "1:1 8:8")
-	if got := p.thread("t"); got != (Thread{Tag: before.Tag, LastPosition: 8, LastForgotten: 7}) {
+	if got := p.thread("t"); got != (state.Thread{Tag: before.Tag, LastPosition: 8, LastForgotten: 7}) {
 		p.Errorf("when all but the live one are lost it is %+v", got)
 	}
 	was := p.thread("u")
-	if was != (Thread{}) {
+	if was != (state.Thread{}) {
 		p.Errorf("it is kept without a run: %+v", was)
 	}
 	p.checkMessages("u", 0, 9)
@@ -153,17 +155,17 @@ func contractRuns(p *probe) {
 	for i := range 3 {
 		p.end(p.run("w", fmt.Sprint(i)))
 	}
-	if got, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrNotFound) {
+	if got, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, state.ErrNotFound) {
 		p.Errorf("it is kept without a run: %+v, %v", got, err)
 	}
 	if latest, err := p.s.LatestThread(p.Context(), "", "t"); err != nil || latest != "" {
 		p.Errorf("the latest is one that is forgotten: %q, %v", latest, err)
 	}
 	// Of the same name, it is another one.
-	if g := p.begin(RunRequest{RunRef: RunRef{"t", "0"}, Owner: "somebody else", Messages: []Message{{ID: "m"}}}); !g.ThreadCreated || g.FirstMessage != 1 {
+	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "0"}, Owner: "somebody else", Messages: []state.Message{{ID: "m"}}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		p.Errorf("it began as %+v", g)
 	}
-	if got := p.thread("t"); got.Tag == before.Tag || got != (Thread{Owner: "somebody else", Tag: got.Tag}) {
+	if got := p.thread("t"); got.Tag == before.Tag || got != (state.Thread{Owner: "somebody else", Tag: got.Tag}) {
 		p.Errorf("the new one is %+v; the old one had tag %d", got, before.Tag)
 	}
 }
@@ -202,12 +204,12 @@ func contractBytes(p *probe) {
 }
 
 func contractNotLogged(p *probe) {
-	run := RunRef{"t", "r"}
-	said := Message{ID: "m", Text: "hi", At: day(0)}
-	if _, err := p.s.StartRun(p.Context(), RunRequest{RunRef: run, Messages: []Message{said}}); err != nil {
+	run := state.RunRef{Thread: "t", Run: "r"}
+	said := state.Message{ID: "m", Text: "hi", At: day(0)}
+	if _, err := p.s.StartRun(p.Context(), state.RunRequest{RunRef: run, Messages: []state.Message{said}}); err != nil {
 		p.Fatal(err)
 	}
-	p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []Message{said}})
+	p.told(run, state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{said}})
 	p.hears(run, "")
 	p.end(run)
 	p.hears(run, "over")
@@ -230,9 +232,12 @@ func contractGivenUp(p *probe) {
 	run := p.run("t", "r")
 	ctx, cancel := context.WithCancel(p.Context())
 	cancel()
-	told := RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []Message{{ID: "m"}}, End: true}
+	told := state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
 	for name, call := range map[string]func() error{
-		"begin":    func() error { _, err := p.s.StartRun(ctx, RunRequest{RunRef: RunRef{"u", "r"}}); return err },
+		"begin": func() error {
+			_, err := p.s.StartRun(ctx, state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
+			return err
+		},
 		"tell":     func() error { _, _, err := p.s.Append(ctx, run, told); return err },
 		"thread":   func() error { _, err := p.s.Thread(ctx, "t"); return err },
 		"after":    func() error { _, _, err := p.s.EventsAfter(ctx, run, 0, 9); return err },
@@ -248,7 +253,7 @@ func contractGivenUp(p *probe) {
 		}
 	}
 	p.hears(run, "")
-	p.hears(RunRef{"u", "r"}, "unknown")
+	p.hears(state.RunRef{Thread: "u", Run: "r"}, "unknown")
 	p.checkMessages("t", 0, 9)
 	if p.canceled(run) {
 		p.Error("it is to be stopped")
@@ -261,21 +266,23 @@ func contractMany(p *probe) {
 	const runs, tellers, times = 8, 4, 20
 	var all sync.WaitGroup
 	for r := range runs {
-		run := RunRef{"t", fmt.Sprint(r)}
+		run := state.RunRef{Thread: "t", Run: fmt.Sprint(r)}
 		for range 3 { // one of them begins it
-			all.Go(func() { _, _ = p.s.StartRun(p.Context(), RunRequest{RunRef: run, TaskID: run.Run, KeepEvents: true}) })
+			all.Go(func() {
+				_, _ = p.s.StartRun(p.Context(), state.RunRequest{RunRef: run, TaskID: run.Run, KeepEvents: true})
+			})
 		}
 	}
 	all.Wait()
 	for r := range runs {
 		for who := range tellers {
-			all.Go(func() { p.many(RunRef{"t", fmt.Sprint(r)}, fmt.Sprint(who), times) })
+			all.Go(func() { p.many(state.RunRef{Thread: "t", Run: fmt.Sprint(r)}, fmt.Sprint(who), times) })
 		}
 	}
 	all.Wait()
 	places := map[int64]bool{}
 	for r := range runs {
-		run := RunRef{"t", fmt.Sprint(r)}
+		run := state.RunRef{Thread: "t", Run: fmt.Sprint(r)}
 		p.end(run)
 		entries, over, err := p.s.EventsAfter(p.Context(), run, 0, 1<<20)
 		if err != nil || !over {
@@ -301,10 +308,10 @@ func contractMany(p *probe) {
 // many makes the given number of calls of Append, with one or two events each. The data of an event
 // consists of who and the number of the event, starting at 0. many also checks that the events were
 // stored.
-func (p *probe) many(run RunRef, who string, times int) {
+func (p *probe) many(run state.RunRef, who string, times int) {
 	n := 0
 	for i := range times {
-		var told RunUpdate
+		var told state.RunUpdate
 		for range 1 + i%2 {
 			told.Events = append(told.Events, fmt.Appendf(nil, "%s %d", who, n))
 			n++
@@ -370,6 +377,6 @@ func contractReader(p *probe) {
 	for i := range events - 1 {
 		p.tell(run, fmt.Sprint(i+1))
 	}
-	p.told(run, RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(events))}, End: true})
+	p.told(run, state.RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(events))}, End: true})
 	all.Wait()
 }

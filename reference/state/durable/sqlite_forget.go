@@ -1,4 +1,4 @@
-package state
+package durable
 
 // forgetOldest drops the runs that ended first until the number of ended runs and the bytes of
 // their events are within the limits. The number of runs that it drops in one transaction is

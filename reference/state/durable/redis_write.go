@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 var (
@@ -15,7 +17,7 @@ var (
 	errSuperseded      = errors.New("a later call for the run was executed first")
 )
 
-func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
+func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
 	keepEvents := "0"
 	if b.KeepEvents {
 		keepEvents = "1"
@@ -23,23 +25,23 @@ func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
 	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
 	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
-		s.replica, token, randomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
+		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
-		return RunInfo{}, err
+		return state.RunInfo{}, err
 	}
 	reply, err := s.runScript(ctx, startScript, args...)
 	if err != nil {
 		s.uncertain.add(b, token)
-		return RunInfo{}, err
+		return state.RunInfo{}, err
 	}
 	f := scriptReply{values: reply}
 	found := f.nextText()
 	if found == "owner" {
-		return RunInfo{}, ErrNotOwner
+		return state.RunInfo{}, state.ErrNotOwner
 	}
-	g := RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
+	g := state.RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
 	if g.StartedAt, err = time.Parse(time.RFC3339Nano, f.nextText()); err != nil {
-		return RunInfo{}, s.wrap(err)
+		return state.RunInfo{}, s.wrap(err)
 	}
 	g.FirstMessage = f.nextNumber()
 	return g, s.wrap(f.err)
@@ -48,13 +50,13 @@ func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error
 // appendMessages appends two script arguments for each message to args and returns the extended
 // slice. The arguments are the JSON of the message, and its day or, if it is hidden, "". The error
 // is not nil if a message cannot be encoded.
-func appendMessages(args []any, messages []Message) ([]any, error) {
+func appendMessages(args []any, messages []state.Message) ([]any, error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
 		if err != nil {
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
-		day := dayOf(m)
+		day := m.Day()
 		if m.Hidden {
 			day = ""
 		}
@@ -63,7 +65,7 @@ func appendMessages(args []any, messages []Message) ([]any, error) {
 	return args, nil
 }
 
-func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
+func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
 	first int64, canceled bool, err error,
 ) {
 	lock, err := s.locks.lock(ctx, run)
@@ -92,7 +94,7 @@ func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
 	f := scriptReply{values: reply}
 	switch f.nextText() {
 	case "unknown":
-		return 0, false, ErrNotFound
+		return 0, false, state.ErrNotFound
 	case "late":
 		return 0, false, s.wrap(errSuperseded)
 	}
@@ -100,7 +102,7 @@ func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
 	return first, f.nextText() == "1", s.wrap(f.err)
 }
 
-func (s *redisStore) Cancel(ctx context.Context, run RunRef) error {
+func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // Limits of the reply to one request for data: how many events or messages, or how many threads, it
@@ -20,18 +22,18 @@ const (
 	maxThreadPage = 1000 // threads
 )
 
-func (s *redisStore) Thread(ctx context.Context, name string) (Thread, error) {
+func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	v, err := s.client.HMGet(ctx, s.key("t:", name), "owner", "tag", "last", "lost").Result()
 	if err != nil {
-		return Thread{}, s.wrap(err)
+		return state.Thread{}, s.wrap(err)
 	}
 	if v[0] == nil {
-		return Thread{}, ErrNotFound
+		return state.Thread{}, state.ErrNotFound
 	}
 	a := scriptReply{values: v}
-	t := Thread{
+	t := state.Thread{
 		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
 		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
 	}
@@ -62,16 +64,17 @@ if at >= top then reply[3] = '1' end
 return reply
 `)
 
-func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
-	entries []LogEntry, ended bool, err error,
+func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
+	entries []state.LogEntry, ended bool, err error,
 ) {
-	reply, err := s.runScript(ctx, afterScript, run.Thread, run.Run, position, min(limit, maxReadItems), MaxReadBytes)
+	reply, err := s.runScript(ctx, afterScript,
+		run.Thread, run.Run, position, min(limit, maxReadItems), state.MaxReadBytes)
 	if err != nil {
 		return nil, false, err
 	}
 	a := scriptReply{values: reply}
 	if a.nextText() == "unknown" {
-		return nil, false, ErrNotFound
+		return nil, false, state.ErrNotFound
 	}
 	ended, complete := a.nextText() == "1", a.nextText() == "1"
 	for len(a.values) > 0 {
@@ -79,7 +82,7 @@ func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, position int64
 		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
 			return nil, false, s.wrap(err)
 		}
-		entries = append(entries, LogEntry{Position: position, Data: []byte(a.nextText())})
+		entries = append(entries, state.LogEntry{Position: position, Data: []byte(a.nextText())})
 	}
 	if a.err != nil {
 		return nil, false, s.wrap(a.err)
@@ -87,7 +90,7 @@ func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, position int64
 	return entries, ended && complete, nil
 }
 
-func (s *redisStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error) {
+func (s *redisStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]state.Message, error) {
 	last, err := s.hashNumber(ctx, s.key("t:", thread), "said")
 	if err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, 
 }
 
 func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
-	day string, messages []Message, more bool, err error,
+	day string, messages []state.Message, more bool, err error,
 ) {
 	days, err := s.latestDays(ctx, thread, before)
 	if err != nil || len(days) == 0 {
@@ -125,8 +128,9 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 		return "", nil, false, err
 	}
 	messages, err = s.messages(ctx, thread, from, to)
-	messages = slices.DeleteFunc(messages, func(m Message) bool { // the clocks of replicas differ, so days may overlap
-		return m.Hidden || dayOf(m) != days[0]
+	messages = slices.DeleteFunc(messages, func(m state.Message) bool {
+		// The clocks of replicas differ, so days may overlap.
+		return m.Hidden || m.Day() != days[0]
 	})
 	if err != nil || len(messages) == 0 { // dropped since the first query
 		return "", nil, false, err
@@ -150,7 +154,7 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	return days, s.wrap(err)
 }
 
-// LatestThread implements [Store]. It reads the owner's threads in pages, beginning with the one in
+// LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the one in
 // which a run was started last. A thread in which a run is started meanwhile moves to the front, so
 // LatestThread reads the front again until it no longer changes.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
@@ -206,8 +210,8 @@ func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) 
 
 // messages returns the messages of a thread whose numbers are at least from and at most to. It
 // reads them in pages of maxReadItems.
-func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]Message, error) {
-	var messages []Message
+func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
+	var messages []state.Message
 	for from <= to {
 		page, err := s.messagePage(ctx, thread, from, to)
 		if err != nil {
@@ -221,14 +225,14 @@ func (s *redisStore) messages(ctx context.Context, thread string, from, to int64
 	return messages, nil
 }
 
-func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]Message, error) {
+func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	found, err := s.client.XRangeN(ctx, s.key("m:", thread), streamID(from), streamID(to), maxReadItems).Result()
 	if err != nil {
 		return nil, s.wrap(err)
 	}
-	messages := make([]Message, len(found))
+	messages := make([]state.Message, len(found))
 	for i, x := range found {
 		text, _ := x.Values["m"].(string)
 		if err := json.Unmarshal([]byte(text), &messages[i]); err != nil {

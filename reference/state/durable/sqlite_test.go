@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"database/sql"
@@ -10,15 +10,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func TestSQLite(t *testing.T) {
-	contract(t, func(t *testing.T, cfg Config) Store {
+	contract(t, func(t *testing.T, cfg state.Config) state.Store {
 		return openFile(t, filepath.Join(t.TempDir(), "a b?c#%41.db"), cfg)
 	})
 }
 
-func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
+func openFile(t testing.TB, path string, cfg state.Config) *sqliteStore {
 	t.Helper()
 	s, err := OpenSQLite(path, cfg)
 	if err != nil {
@@ -36,11 +38,11 @@ func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
 // that had not ended are orphans.
 func TestSQLiteReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	p := &probe{T: t, s: openFile(t, path, Config{})}
+	p := &probe{T: t, s: openFile(t, path, state.Config{})}
 	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("u", "\x00over")
 	p.tell(a, "1", "2")
 	p.tell(b, "3")
-	p.told(over, RunUpdate{Events: [][]byte{[]byte("1")}, Messages: []Message{{ID: "m", At: day(0)}}, End: true})
+	p.told(over, state.RunUpdate{Events: [][]byte{[]byte("1")}, Messages: []state.Message{{ID: "m", At: day(0)}}, End: true})
 	p.cancel(b)
 	was := p.thread("t")
 	secret, _ := p.s.Secret(t.Context())
@@ -52,9 +54,9 @@ func TestSQLiteReopen(t *testing.T) {
 		t.Errorf("%q are left (%v)", left, err)
 	}
 
-	p.s = openFile(t, path, Config{})
+	p.s = openFile(t, path, state.Config{})
 	p.hears(over, "1:1 over")
-	p.checkMessages("u", 0, 9, Message{ID: "m", At: day(0), Seq: 1})
+	p.checkMessages("u", 0, 9, state.Message{ID: "m", At: day(0), Seq: 1})
 	if now := p.thread("t"); now != was {
 		t.Errorf("it was %+v, and is %+v", was, now)
 	}
@@ -65,13 +67,13 @@ func TestSQLiteReopen(t *testing.T) {
 		t.Errorf("the latest was %q, and is %q (%v)", latest, now, err)
 	}
 	c := p.run("t", "c")
-	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, b}) {
+	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []state.RunRef{a, b}) {
 		t.Errorf("got orphans %q (%v)", runs, err)
 	}
 	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%q are nobody's again (%v)", runs, err)
 	}
-	if first, canceled := p.told(b, RunUpdate{Events: [][]byte{[]byte("4")}, End: true}); first != 4 || !canceled {
+	if first, canceled := p.told(b, state.RunUpdate{Events: [][]byte{[]byte("4")}, End: true}); first != 4 || !canceled {
 		t.Errorf("it went on at %d, to be stopped: %v", first, canceled)
 	}
 	p.tell(c, "5")
@@ -82,8 +84,8 @@ func TestSQLiteReopen(t *testing.T) {
 	if err := p.s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p.s = openFile(t, path, Config{})
-	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, c}) {
+	p.s = openFile(t, path, state.Config{})
+	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []state.RunRef{a, c}) {
 		t.Errorf("got orphans %q (%v)", runs, err)
 	}
 }
@@ -92,20 +94,20 @@ func TestSQLiteReopen(t *testing.T) {
 // is dropped as further runs end.
 func TestSQLiteLowered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	p := &probe{T: t, s: openFile(t, path, Config{})}
+	p := &probe{T: t, s: openFile(t, path, state.Config{})}
 	for i := range 100 {
 		run := p.run(fmt.Sprint("t", i), "r")
 		p.tell(run, "x")
 		p.end(run)
 	}
 	_ = p.s.Close()
-	p.s = openFile(t, path, Config{MaxRuns: 10})
+	p.s = openFile(t, path, state.Config{MaxRuns: 10})
 	for i := range 10 {
 		p.end(p.run(fmt.Sprint("u", i), "r"))
 	}
-	p.hears(RunRef{"t99", "r"}, "unknown")
-	p.hears(RunRef{"u0", "r"}, "over")
-	p.hears(RunRef{"u9", "r"}, "over")
+	p.hears(state.RunRef{Thread: "t99", Run: "r"}, "unknown")
+	p.hears(state.RunRef{Thread: "u0", Run: "r"}, "over")
+	p.hears(state.RunRef{Thread: "u9", Run: "r"}, "over")
 	db := p.s.(*sqliteStore).readDB
 	for table, want := range map[string]int{"thread": 10, "run": 10, "chunk": 0, "message": 0} {
 		var n int
@@ -123,10 +125,10 @@ func TestSQLiteRefuses(t *testing.T) {
 	}
 	other := alter(t, filepath.Join(dir, "other.db"), "CREATE TABLE mine (a)")
 	newer := filepath.Join(dir, "newer.db")
-	_ = openFile(t, newer, Config{}).Close()
+	_ = openFile(t, newer, state.Config{}).Close()
 	alter(t, newer, "PRAGMA user_version = 2")
 	open := filepath.Join(dir, "open.db")
-	openFile(t, open, Config{})
+	openFile(t, open, state.Config{})
 	link := filepath.Join(dir, "link.db")
 	if err := os.Symlink(open, link); err != nil {
 		t.Fatal(err)
@@ -141,7 +143,7 @@ func TestSQLiteRefuses(t *testing.T) {
 		{open, "another process has the file open"},
 		{link, "another process has the file open"},
 	} {
-		s, err := OpenSQLite(c.path, Config{})
+		s, err := OpenSQLite(c.path, state.Config{})
 		if err == nil || s != nil || !strings.Contains(err.Error(), "sqlite "+c.path+": "+c.want) {
 			t.Errorf("%s: %v, %v; not %q", c.path, s, err, c.want)
 		}
@@ -163,7 +165,7 @@ func TestSQLiteMayNot(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenSQLite(filepath.Join(dir, "s.db"), Config{})
+	_, err := OpenSQLite(filepath.Join(dir, "s.db"), state.Config{})
 	if err == nil || !strings.Contains(err.Error(), "cannot create the file: permission denied") {
 		t.Errorf("%v", err)
 	}
@@ -189,7 +191,7 @@ func alter(t *testing.T, path, text string) string {
 }
 
 func TestSQLiteClosed(t *testing.T) {
-	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), state.Config{})
 	p := &probe{T: t, s: s}
 	run := p.run("t", "r")
 	var all sync.WaitGroup
@@ -197,7 +199,7 @@ func TestSQLiteClosed(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for {
-				if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
+				if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
 					told <- err
 					return
 				}
@@ -220,7 +222,7 @@ func TestSQLiteClosed(t *testing.T) {
 
 // TestSQLiteRemoved checks that a store whose file was removed is not usable.
 func TestSQLiteRemoved(t *testing.T) {
-	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), state.Config{})
 	if err := os.Remove(s.path); err != nil {
 		t.Fatal(err)
 	}

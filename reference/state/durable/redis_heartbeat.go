@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // maxTakeover is the maximum number of orphans, runs whose process is gone, that one request to the
@@ -149,9 +151,9 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
-// ClaimOrphans implements [Store]. Among the runs that it returns are those of this replica that
+// ClaimOrphans implements [state.Store]. Among the runs that it returns are those of this replica that
 // the server stored although StartRun returned an error.
-func (s *redisStore) ClaimOrphans(ctx context.Context) ([]RunRef, error) {
+func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()
 	defer t.mu.Unlock()

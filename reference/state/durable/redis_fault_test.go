@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func TestRedisRestart(t *testing.T) {
 	r := startRedis(t, "--appendfsync", "always")
-	s := r.open(t, Config{DeadAfter: time.Second})
-	other := r.open(t, Config{DeadAfter: time.Second})
-	run := RunRef{"t", "r"}
+	s := r.open(t, state.Config{DeadAfter: time.Second})
+	other := r.open(t, state.Config{DeadAfter: time.Second})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	changed, stop := other.Watch("t")
 	defer stop()
@@ -25,9 +27,12 @@ func TestRedisRestart(t *testing.T) {
 	receive(t, changed)
 
 	r.kill()
-	told := RunUpdate{Events: blobs("2"), Messages: []Message{{ID: "m"}}}
+	told := state.RunUpdate{Events: blobs("2"), Messages: []state.Message{{ID: "m"}}}
 	for name, call := range map[string]func() error{
-		"begin":  func() error { _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "s"}}); return err },
+		"begin": func() error {
+			_, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}})
+			return err
+		},
 		"tell":   func() error { _, _, err := s.Append(t.Context(), run, told); return err },
 		"after":  func() error { _, _, err := s.EventsAfter(t.Context(), run, 0, 9); return err },
 		"thread": func() error { _, err := s.Thread(t.Context(), "t"); return err },
@@ -39,7 +44,7 @@ func TestRedisRestart(t *testing.T) {
 	} {
 		start := time.Now()
 		err := call()
-		if err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), r.addr()) {
+		if err == nil || errors.Is(err, state.ErrNotFound) || !strings.Contains(err.Error(), r.addr()) {
 			t.Errorf("%s without a server: %v", name, err)
 		}
 		if took := time.Since(start); took > redisTimeout+time.Second {
@@ -81,8 +86,8 @@ func TestRedisRestart(t *testing.T) {
 // completely or not at all.
 func TestRedisNoMemory(t *testing.T) {
 	r := startRedis(t, "--maxmemory-policy", "noeviction")
-	s := r.open(t, Config{MaxRuns: 10})
-	run := RunRef{"t", "r"}
+	s := r.open(t, state.Config{MaxRuns: 10})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	tell(t, s, run, "1")
 	db := r.client()
@@ -90,11 +95,11 @@ func TestRedisNoMemory(t *testing.T) {
 	if err := db.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("2", "3"), Messages: []Message{{ID: "m"}}, End: true})
+	_, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("2", "3"), Messages: []state.Message{{ID: "m"}}, End: true})
 	if err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("told without memory: %v", err)
 	}
-	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("begun without memory: %v", err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
@@ -103,7 +108,7 @@ func TestRedisNoMemory(t *testing.T) {
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("nothing can be kept, and ping says %v", err)
 	}
-	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("a thread was made by halves: %v", err)
 	}
 	if err := db.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
@@ -123,10 +128,10 @@ func TestRedisNoMemory(t *testing.T) {
 // lost.
 func TestRedisDeaf(t *testing.T) {
 	r := startRedis(t)
-	s, other := r.open(t, Config{}), r.open(t, Config{})
+	s, other := r.open(t, state.Config{}), r.open(t, state.Config{})
 	db := r.client()
 	defer db.Close()
-	run := RunRef{"t", "r"}
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	places := follow(t, other, run)
 	for i := range 20 {
@@ -162,9 +167,9 @@ func TestRedisDeaf(t *testing.T) {
 // failed only for that reason does not count as dead.
 func TestRedisSilent(t *testing.T) {
 	r := startRedis(t)
-	s := r.open(t, Config{DeadAfter: time.Second})
-	other := r.open(t, Config{DeadAfter: time.Second})
-	run := RunRef{"t", "r"}
+	s := r.open(t, state.Config{DeadAfter: time.Second})
+	other := r.open(t, state.Config{DeadAfter: time.Second})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	places := follow(t, other, run)
 	eventually(t, func() error {
@@ -178,7 +183,7 @@ func TestRedisSilent(t *testing.T) {
 	}
 	start := time.Now()
 	for range 2 {
-		if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("1")}); err == nil {
+		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("1")}); err == nil {
 			t.Error("a silent server was told")
 		}
 	}
@@ -190,13 +195,13 @@ func TestRedisSilent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := s.Append(ctx, run, RunUpdate{Events: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Append(ctx, run, state.RunUpdate{Events: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("who does not wait for long: %v", err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("1")}); return err })
+	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("1")}); return err })
 	tell(t, s, run, "2")
 	for want := range 2 {
 		if got := receive(t, places); got != int64(want)+1 {
@@ -225,11 +230,11 @@ func TestRedisClose(t *testing.T) {
 	r := startRedis(t)
 	before := runtime.NumGoroutine()
 	for _, gone := range []string{"", "and its server is gone"} {
-		s := r.open(t, Config{})
+		s := r.open(t, state.Config{})
 		_, stop := s.Watch("t")
 		defer stop()
-		begin(t, s, RunRef{"t", "r" + gone}, "u")
-		if err := s.Cancel(t.Context(), RunRef{Thread: "t"}); err != nil {
+		begin(t, s, state.RunRef{Thread: "t", Run: "r" + gone}, "u")
+		if err := s.Cancel(t.Context(), state.RunRef{Thread: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		if gone != "" {
@@ -262,8 +267,8 @@ func TestRedisClose(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t, "--appendfsync", "always")
-	one, two := r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead})
-	run := RunRef{"t", "r"}
+	one, two := r.open(t, state.Config{DeadAfter: dead}), r.open(t, state.Config{DeadAfter: dead})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, one, run, "u")
 	eventually(t, func() error {
 		if !steady(two) {
@@ -312,22 +317,22 @@ func steady(s *redisStore) bool {
 func TestRedisKilledServer(t *testing.T) {
 	const runs, events, kills = 8, 300, 3
 	r := startRedis(t, "--appendfsync", "always")
-	s := r.open(t, Config{})
+	s := r.open(t, state.Config{})
 	var telling sync.WaitGroup
 	var told atomic.Int64
 	for i := range runs {
-		run := RunRef{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}
+		run := state.RunRef{Thread: fmt.Sprint("t", i%3), Run: fmt.Sprint("r", i)}
 		begin(t, s, run, "u")
 		telling.Go(func() {
 			for n := 0; n < events; n += 2 {
-				next := RunUpdate{Events: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), End: n+2 == events}
+				next := state.RunUpdate{Events: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), End: n+2 == events}
 				for again := time.Duration(0); ; again = 10 * time.Millisecond {
 					receive(t, time.After(again))
 					_, _, err := s.Append(t.Context(), run, next)
 					if err == nil {
 						break
 					}
-					if errors.Is(err, ErrNotFound) || t.Context().Err() != nil {
+					if errors.Is(err, state.ErrNotFound) || t.Context().Err() != nil {
 						t.Errorf("%v at %d: %v", run, n, err)
 						return
 					}
@@ -348,7 +353,7 @@ func TestRedisKilledServer(t *testing.T) {
 	}
 	telling.Wait()
 	for i := range runs {
-		entries, over, err := s.EventsAfter(t.Context(), RunRef{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, 0, 2*events)
+		entries, over, err := s.EventsAfter(t.Context(), state.RunRef{Thread: fmt.Sprint("t", i%3), Run: fmt.Sprint("r", i)}, 0, 2*events)
 		if err != nil || !over || len(entries) != events {
 			t.Errorf("run %d has %d events, %v, %v", i, len(entries), over, err)
 		}

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // A writer makes all changes to the file, in one goroutine. It caches the runs that have not
@@ -14,18 +16,18 @@ import (
 type writer struct {
 	conn       *sql.Conn
 	statements writeStatements
-	notifier   *notifier
+	notifier   *state.Notifier
 
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	baseTag           uint32
 	counters
-	threads map[string]*writerThread // threads of runs below, and those not written yet
-	runs    map[RunRef]*writerRun    // runs that have not ended
+	threads map[string]*writerThread    // threads of runs below, and those not written yet
+	runs    map[state.RunRef]*writerRun // runs that have not ended
 
 	// The transaction under way.
 	dirty          []*writerThread // threads to be written
 	endedRuns      int             // number of runs that ended
-	canceled       []RunRef        // runs for which Cancel was called
+	canceled       []state.RunRef  // runs for which Cancel was called
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
@@ -39,7 +41,7 @@ type counters struct {
 
 // A writerThread is a thread as cached by a writer.
 type writerThread struct {
-	Thread
+	state.Thread
 	id, lastMessage, startSeq int64
 	name                      string
 	running                   int  // number of cached runs that have not ended
@@ -64,9 +66,9 @@ var writeContext = context.Background()
 
 // newWriter returns a writer that uses conn, with the current counters from the file. It appends
 // its prepared statements to open, a list of what its owner must close.
-func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
+func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*writer, error) {
 	d := &writer{
-		conn: conn, notifier: b, baseTag: randomTag(),
+		conn: conn, notifier: b, baseTag: state.RandomTag(),
 		maxRuns: int64(cmp.Or(cfg.MaxRuns, 1_000_000)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
 	}
 	d.clear()
@@ -81,7 +83,9 @@ func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer,
 	return d, row.Scan(&d.lastThread, &d.lastStart, &d.lastRun, &d.lastEnd, &d.finishedRuns, &d.finishedBytes)
 }
 
-func (d *writer) clear() { d.threads, d.runs = map[string]*writerThread{}, map[RunRef]*writerRun{} }
+func (d *writer) clear() {
+	d.threads, d.runs = map[string]*writerThread{}, map[state.RunRef]*writerRun{}
+}
 
 // writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
 // executes each job in a transaction of its own, so that only the job that causes the error fails.
@@ -90,10 +94,10 @@ func (d *writer) writeBatch(batch []*writeJob) {
 	err := d.transact(batch)
 	if err == nil {
 		for _, thread := range d.changedThreads {
-			d.notifier.notify(thread)
+			d.notifier.Notify(thread)
 		}
 		for _, run := range d.canceled {
-			d.notifier.notifyCanceled(run)
+			d.notifier.NotifyCanceled(run)
 		}
 		return
 	}
@@ -120,7 +124,7 @@ func (d *writer) transact(batch []*writeJob) error {
 	}
 	for _, j := range batch {
 		j.err = j.apply(d)
-		if j.err != nil && !errors.Is(j.err, ErrNotOwner) && !errors.Is(j.err, ErrNotFound) {
+		if j.err != nil && !errors.Is(j.err, state.ErrNotOwner) && !errors.Is(j.err, state.ErrNotFound) {
 			return j.err
 		}
 	}
@@ -182,8 +186,8 @@ func (d *writer) findThread(name string) (*writerThread, error) {
 	return t, err
 }
 
-// startRun implements [Store.StartRun] within a transaction.
-func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err error) {
+// startRun implements [state.Store.StartRun] within a transaction.
+func (d *writer) startRun(b state.RunRequest, messages []messageRow) (g state.RunInfo, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
@@ -192,11 +196,11 @@ func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err e
 		d.lastThread++
 		g.ThreadCreated = true
 		t = &writerThread{
-			Thread: Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)},
+			Thread: state.Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)},
 			id:     d.lastThread, name: b.Thread, isNew: true,
 		}
 	case t.Owner != b.Owner:
-		return g, ErrNotOwner
+		return g, state.ErrNotOwner
 	default:
 		if g, err = d.existingRun(t.id, b.Run); g.Existed || err != nil {
 			return g, err
@@ -219,7 +223,7 @@ func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err e
 }
 
 // trackRun adds a run that has not ended, and the run's thread, to the cache.
-func (d *writer) trackRun(run RunRef, r *writerRun) {
+func (d *writer) trackRun(run state.RunRef, r *writerRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
 	r.thread.running++
@@ -227,11 +231,11 @@ func (d *writer) trackRun(run RunRef, r *writerRun) {
 
 // existingRun returns the stored information about the run with the given name in a thread. thread
 // is the id of the thread's row. If there is no such run, g.Existed is false.
-func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
+func (d *writer) existingRun(thread int64, run string) (g state.RunInfo, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
 	if errors.Is(err, sql.ErrNoRows) {
-		return RunInfo{}, nil
+		return state.RunInfo{}, nil
 	}
 	if err == nil {
 		g.Existed = true
@@ -247,8 +251,8 @@ func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
 		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, l.day, l.data); err != nil {
 			return err
 		}
-		if t.lastMessage > maxMessages && t.lastMessage%trimStep == 0 {
-			if _, err := d.statements.trimMessages.Exec(t.id, t.lastMessage-maxMessages); err != nil {
+		if t.lastMessage > state.MaxMessages && t.lastMessage%state.TrimStep == 0 {
+			if _, err := d.statements.trimMessages.Exec(t.id, t.lastMessage-state.MaxMessages); err != nil {
 				return err
 			}
 		}
@@ -258,7 +262,7 @@ func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
 
 // unfinishedRun returns a run that has not ended, from the cache or the file. The error is
 // ErrNotFound if the run does not exist or has ended.
-func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
+func (d *writer) unfinishedRun(run state.RunRef) (*writerRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
 	}
@@ -267,13 +271,13 @@ func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 		return nil, err
 	}
 	if t == nil {
-		return nil, ErrNotFound
+		return nil, state.ErrNotFound
 	}
 	r := &writerRun{thread: t}
 	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(
 		&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
+		return nil, state.ErrNotFound
 	}
 	if err == nil {
 		d.trackRun(run, r)
@@ -281,8 +285,8 @@ func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 	return r, err
 }
 
-// appendEvents implements [Store.Append] within a transaction.
-func (d *writer) appendEvents(run RunRef, chunks []chunk, messages []messageRow, end bool) (
+// appendEvents implements [state.Store.Append] within a transaction.
+func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []messageRow, end bool) (
 	first int64, canceled bool, err error,
 ) {
 	r, err := d.unfinishedRun(run)
@@ -312,7 +316,7 @@ func (d *writer) appendEvents(run RunRef, chunks []chunk, messages []messageRow,
 	return first, r.cancelRequested, err
 }
 
-func (d *writer) endRun(run RunRef, r *writerRun) error {
+func (d *writer) endRun(run state.RunRef, r *writerRun) error {
 	d.lastEnd++
 	d.endedRuns++
 	d.finishedRuns++
@@ -323,8 +327,8 @@ func (d *writer) endRun(run RunRef, r *writerRun) error {
 	return err
 }
 
-// cancelRuns implements [Store.Cancel] within a transaction.
-func (d *writer) cancelRuns(run RunRef) error {
+// cancelRuns implements [state.Store.Cancel] within a transaction.
+func (d *writer) cancelRuns(run state.RunRef) error {
 	names := []string{run.Run}
 	if run.Run == "" {
 		t, err := d.findThread(run.Thread)
@@ -338,7 +342,7 @@ func (d *writer) cancelRuns(run RunRef) error {
 	for _, name := range names {
 		run.Run = name
 		r, err := d.unfinishedRun(run)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, state.ErrNotFound) {
 			continue
 		}
 		if err != nil {

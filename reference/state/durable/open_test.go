@@ -1,15 +1,17 @@
-package state
+package durable
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func TestOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.db")
 	for _, url := range []string{"memory", "sqlite:" + file} {
-		s, err := Open(t.Context(), url, Config{})
+		s, err := Open(t.Context(), url, state.Config{})
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)
 		}
@@ -39,7 +41,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"rediss://user:hunter2@127.0.0.1:1/0?dial_timeout=no", "redis"},
 		{"unix://user:hunter2@/no/such/socket", "/no/such/socket"},
 	} {
-		s, err := Open(t.Context(), c.url, Config{})
+		s, err := Open(t.Context(), c.url, state.Config{})
 		if err == nil || s != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; not %q", c.url, s, err, c.want)
 		}

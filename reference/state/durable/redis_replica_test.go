@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"bufio"
@@ -11,12 +11,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func TestRedisTwo(t *testing.T) {
 	r := startRedis(t)
-	one, two := r.open(t, Config{}), r.open(t, Config{})
-	run := RunRef{"t", "r"}
+	one, two := r.open(t, state.Config{}), r.open(t, state.Config{})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	changed, stop := two.Watch("t")
 	begin(t, one, run, "u")
 	receive(t, changed)
@@ -30,17 +32,17 @@ func TestRedisTwo(t *testing.T) {
 		}
 	}
 
-	var runs []RunRef
+	var runs []state.RunRef
 	for i := range 20 {
-		runs = append(runs, RunRef{"many", fmt.Sprint(i)})
+		runs = append(runs, state.RunRef{Thread: "many", Run: fmt.Sprint(i)})
 		begin(t, one, runs[i], "u")
 	}
 	end(t, one, runs[0])
-	if err := two.Cancel(t.Context(), RunRef{Thread: "many"}); err != nil {
+	if err := two.Cancel(t.Context(), state.RunRef{Thread: "many"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*redisStore{one, two} {
-		got := map[RunRef]bool{}
+		got := map[state.RunRef]bool{}
 		for range runs[1:] {
 			got[receive(t, s.Canceled())] = true
 		}
@@ -50,10 +52,10 @@ func TestRedisTwo(t *testing.T) {
 			}
 		}
 	}
-	if _, canceled, err := one.Append(t.Context(), runs[1], RunUpdate{Events: blobs("x")}); !canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), runs[1], state.RunUpdate{Events: blobs("x")}); !canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
-	if _, canceled, err := one.Append(t.Context(), run, RunUpdate{Events: blobs("x")}); canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), run, state.RunUpdate{Events: blobs("x")}); canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
 	a, err := one.Secret(t.Context())
@@ -67,7 +69,7 @@ func TestRedisTwo(t *testing.T) {
 // has watchers.
 func TestRedisRooms(t *testing.T) {
 	r := startRedis(t)
-	s := r.open(t, Config{})
+	s := r.open(t, state.Config{})
 	db := r.client()
 	defer db.Close()
 	channels := func(want int) {
@@ -88,8 +90,8 @@ func TestRedisRooms(t *testing.T) {
 				_, stop := s.Watch(thread)
 				changed, stop2 := s.Watch(thread)
 				stop()
-				run := RunRef{thread, fmt.Sprint("r", i, "-", n)}
-				if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, Owner: "u"}); err != nil {
+				run := state.RunRef{Thread: thread, Run: fmt.Sprint("r", i, "-", n)}
+				if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, Owner: "u"}); err != nil {
 					t.Error(err)
 				}
 				select {
@@ -121,8 +123,8 @@ func TestRedisRooms(t *testing.T) {
 func TestRedisTakeOver(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t)
-	one, two, three := r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead})
-	run, over := RunRef{"t", "r"}, RunRef{"t", "over"}
+	one, two, three := r.open(t, state.Config{DeadAfter: dead}), r.open(t, state.Config{DeadAfter: dead}), r.open(t, state.Config{DeadAfter: dead})
+	run, over := state.RunRef{Thread: "t", Run: "r"}, state.RunRef{Thread: "t", Run: "over"}
 	begin(t, one, run, "u")
 	begin(t, one, over, "u")
 	end(t, one, over)
@@ -159,19 +161,19 @@ func TestRedisTakeOver(t *testing.T) {
 // claim orphans.
 func TestRedisTakeOverOnce(t *testing.T) {
 	r := startRedis(t)
-	gone := r.open(t, Config{})
+	gone := r.open(t, state.Config{})
 	for i := range 300 {
-		begin(t, gone, RunRef{"t", fmt.Sprint(i)}, "u")
+		begin(t, gone, state.RunRef{Thread: "t", Run: fmt.Sprint(i)}, "u")
 	}
 	var stores []*redisStore
 	for range 4 {
-		stores = append(stores, r.open(t, Config{}))
+		stores = append(stores, r.open(t, state.Config{}))
 	}
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	got := map[RunRef]int{}
+	got := map[state.RunRef]int{}
 	var asking sync.WaitGroup
 	for _, s := range stores {
 		asking.Go(func() {
@@ -206,9 +208,9 @@ func TestRedisReplica(t *testing.T) {
 	if url == "" {
 		t.Skip("it is run by TestRedisKill")
 	}
-	s := openRedis(t, url, Config{DeadAfter: time.Second})
+	s := openRedis(t, url, state.Config{DeadAfter: time.Second})
 	for i := range 200 {
-		run := RunRef{fmt.Sprint("t", i), "r"}
+		run := state.RunRef{Thread: fmt.Sprint("t", i), Run: "r"}
 		begin(t, s, run, "u")
 		first := tell(t, s, run, "1", "2", "3")
 		fmt.Println("told", run.Thread, first)
@@ -220,7 +222,7 @@ func TestRedisReplica(t *testing.T) {
 func TestRedisKill(t *testing.T) {
 	const dead = time.Second
 	r := startRedis(t)
-	s := r.open(t, Config{DeadAfter: dead})
+	s := r.open(t, state.Config{DeadAfter: dead})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRedisReplica$", "-test.v")
 	cmd.Env = append(os.Environ(), replicaURL+"="+r.url())
 	cmd.Stderr = os.Stderr
@@ -248,7 +250,7 @@ func TestRedisKill(t *testing.T) {
 	_ = cmd.Process.Kill()
 	killed := time.Now()
 	_ = cmd.Wait()
-	var runs []RunRef
+	var runs []state.RunRef
 	eventually(t, func() error {
 		more, err := s.ClaimOrphans(t.Context())
 		if runs = append(runs, more...); len(runs) < 200 {

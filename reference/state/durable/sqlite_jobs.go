@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // Limits of the jobs that are written in one transaction, and of the chunks in which their events
@@ -98,26 +100,26 @@ func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	}
 }
 
-func (s *sqliteStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
+func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
 	if err := ctx.Err(); err != nil {
-		return RunInfo{}, s.wrap(err)
+		return state.RunInfo{}, s.wrap(err)
 	}
 	messages, size, err := encodeMessages(b.Messages)
 	if err != nil {
-		return RunInfo{}, s.wrap(err)
+		return state.RunInfo{}, s.wrap(err)
 	}
-	var g RunInfo
+	var g state.RunInfo
 	err = s.submit(ctx, size, func(d *writer) (err error) {
 		g, err = d.startRun(b, messages)
 		return err
 	})
 	if err != nil {
-		return RunInfo{}, err
+		return state.RunInfo{}, err
 	}
 	return g, nil
 }
 
-func (s *sqliteStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
+func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
 	first int64, canceled bool, err error,
 ) {
 	if err := ctx.Err(); err != nil {
@@ -141,7 +143,7 @@ func (s *sqliteStore) Append(ctx context.Context, run RunRef, update RunUpdate) 
 	return first, canceled, nil
 }
 
-func (s *sqliteStore) Cancel(ctx context.Context, run RunRef) error {
+func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
 	if err := ctx.Err(); err != nil {
 		return s.wrap(err)
 	}
@@ -156,7 +158,7 @@ type messageRow struct {
 
 // encodeMessages returns the rows in which messages are stored, and the total size of their data
 // in bytes. It returns an error if a message cannot be encoded.
-func encodeMessages(messages []Message) (lines []messageRow, size int, err error) {
+func encodeMessages(messages []state.Message) (lines []messageRow, size int, err error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
 		if err != nil {
@@ -164,7 +166,7 @@ func encodeMessages(messages []Message) (lines []messageRow, size int, err error
 		}
 		l := messageRow{data: data}
 		if !m.Hidden {
-			l.day = dayOf(m)
+			l.day = m.Day()
 		}
 		lines = append(lines, l)
 		size += len(data)
@@ -204,7 +206,7 @@ var errCorrupt = errors.New("stored events are corrupt")
 
 // decode returns the events of the chunk whose positions are greater than the parameter after. last
 // is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
-func (c chunk) decode(last, after int64) (entries []LogEntry, err error) {
+func (c chunk) decode(last, after int64) (entries []state.LogEntry, err error) {
 	for sizes := c.sizes; len(sizes) > 0; c.count++ {
 		_, n := binary.Uvarint(sizes)
 		if n <= 0 {
@@ -218,7 +220,7 @@ func (c chunk) decode(last, after int64) (entries []LogEntry, err error) {
 			return nil, errCorrupt
 		}
 		if position > after {
-			entries = append(entries, LogEntry{Position: position, Data: c.data[:size:size]})
+			entries = append(entries, state.LogEntry{Position: position, Data: c.data[:size:size]})
 		}
 		c.sizes, c.data = c.sizes[n:], c.data[size:]
 	}

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -7,9 +7,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
-func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err error) {
+func (s *sqliteStore) Thread(ctx context.Context, name string) (t state.Thread, err error) {
 	err = s.statements.thread.QueryRowContext(ctx, []byte(name)).Scan(&t.Owner, &t.Tag, &t.LastPosition, &t.LastForgotten)
 	return t, s.wrap(notFound(err))
 }
@@ -18,15 +20,15 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err er
 // Otherwise it returns err itself.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
+		return state.ErrNotFound
 	}
 	return err
 }
 
-// EventsAfter implements [Store]. It finds out whether the run has ended before it reads the
+// EventsAfter implements [state.Store]. It finds out whether the run has ended before it reads the
 // events: if the run has ended, all its events are in the file by then.
-func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
-	entries []LogEntry, ended bool, err error,
+func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
+	entries []state.LogEntry, ended bool, err error,
 ) {
 	var id, top int64
 	err = s.statements.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &ended, &top)
@@ -44,7 +46,9 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int6
 
 // entries returns up to limit events of a run whose positions are greater than position, and about
 // MaxReadBytes bytes at most. run is the id of the run's row.
-func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit int) (entries []LogEntry, err error) {
+func (s *sqliteStore) entries(
+	ctx context.Context, run, position int64, limit int,
+) (entries []state.LogEntry, err error) {
 	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, position, limit) // each chunk has at least one event
 	if err != nil {
 		return nil, err
@@ -56,7 +60,7 @@ func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit in
 		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
 			return nil, err
 		}
-		if size += len(c.data); size > MaxReadBytes && len(entries) > 0 {
+		if size += len(c.data); size > state.MaxReadBytes && len(entries) > 0 {
 			break
 		}
 		decoded, err := c.decode(last, position)
@@ -68,7 +72,7 @@ func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit in
 	return entries, rows.Err()
 }
 
-func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error) {
+func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]state.Message, error) {
 	if before <= 0 {
 		before = math.MaxInt64
 	}
@@ -79,13 +83,13 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 
 // scanMessages reads the messages in all rows and closes rows. Its parameters are the results of a
 // query: if err is not nil, it only returns err.
-func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
+func scanMessages(rows *sql.Rows, err error) (messages []state.Message, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var m Message
+		var m state.Message
 		var data sql.RawBytes
 		var seq int64
 		if err := rows.Scan(&seq, &data); err != nil {
@@ -118,7 +122,7 @@ func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 }
 
 func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (
-	day string, messages []Message, more bool, err error,
+	day string, messages []state.Message, more bool, err error,
 ) {
 	if before == "" {
 		before = "~" // sorts after every day
@@ -137,7 +141,7 @@ func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, earlier != "", nil
 }
 
-// LatestThread implements [Store].
+// LatestThread implements [state.Store].
 func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	err = s.statements.latestThread.QueryRowContext(ctx, []byte(owner), []byte(prefix), len(prefix)).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -146,9 +150,9 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 	return thread, s.wrap(err)
 }
 
-// ClaimOrphans implements [Store]. It returns, once, the runs that had not ended when the file was
+// ClaimOrphans implements [state.Store]. It returns, once, the runs that had not ended when the file was
 // opened. Their process is gone, because it would have kept the file locked.
-func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []RunRef, err error) {
+func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()
 	if s.lastOldRun == 0 {
@@ -160,7 +164,7 @@ func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []RunRef, err erro
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var run RunRef
+		var run state.RunRef
 		if err := rows.Scan(&run.Thread, &run.Run); err != nil {
 			return nil, s.wrap(err)
 		}

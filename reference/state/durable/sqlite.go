@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // errClosed is the error of a change that is requested after Close was called.
@@ -24,7 +26,7 @@ var errClosed = errors.New("the store is closed")
 // A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
 // through writer. Readers have connections of their own and see what has been committed.
 type sqliteStore struct {
-	*notifier
+	*state.Notifier
 	path       string
 	openedFile os.FileInfo // identity of the file at path when it was opened
 	readDB     *sql.DB
@@ -46,7 +48,7 @@ type sqliteStore struct {
 // one process has it open. Acknowledged data survives the death of the process at any
 // moment; if the machine crashes, the latest changes may be lost, but what remains is
 // consistent. Space in the file is reused, but never returned to the file system.
-func OpenSQLite(path string, cfg Config) (Store, error) {
+func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite %s: %w", path, err)
@@ -54,8 +56,10 @@ func OpenSQLite(path string, cfg Config) (Store, error) {
 	return s, nil
 }
 
-func newSQLiteStore(path string, cfg Config) (_ *sqliteStore, err error) {
-	s := &sqliteStore{notifier: newNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{})}
+func newSQLiteStore(path string, cfg state.Config) (_ *sqliteStore, err error) {
+	s := &sqliteStore{
+		Notifier: state.NewNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
+	}
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
@@ -90,7 +94,7 @@ func newSQLiteStore(path string, cfg Config) (_ *sqliteStore, err error) {
 	return s, nil
 }
 
-func (s *sqliteStore) openWriter(cfg Config, open *closers) error {
+func (s *sqliteStore) openWriter(cfg state.Config, open *closers) error {
 	conn, err := connect(s.path, open, busyTimeout)
 	if err != nil {
 		return err
@@ -98,7 +102,7 @@ func (s *sqliteStore) openWriter(cfg Config, open *closers) error {
 	if err := prepareFile(conn); err != nil {
 		return err
 	}
-	if s.writer, err = newWriter(conn, cfg, s.notifier, open); err != nil {
+	if s.writer, err = newWriter(conn, cfg, s.Notifier, open); err != nil {
 		return err
 	}
 	s.lastOldRun = s.writer.lastRun
@@ -223,7 +227,7 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping implements [Store]. It writes to the file and checks that the path still refers to that
+// Ping implements [state.Store]. It writes to the file and checks that the path still refers to that
 // file, because data written to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
@@ -256,7 +260,7 @@ func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 // wrap returns err with the name of the file prepended to its text. It returns nil, ErrNotOwner and
 // ErrNotFound unchanged, because these do not come from the file.
 func (s *sqliteStore) wrap(err error) error {
-	if err == nil || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrNotFound) {
+	if err == nil || errors.Is(err, state.ErrNotOwner) || errors.Is(err, state.ErrNotFound) {
 		return err
 	}
 	return fmt.Errorf("sqlite %s: %w", s.path, err)

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // Timing and limits of the subscription. A connection on which nothing is received for
@@ -28,10 +30,10 @@ type redisSubscriber struct {
 	watchers    map[string]map[chan struct{}]struct{} // by channel of the server
 	dirty       map[string]struct{}                   // channels whose first watcher came or last one left
 	dirtySignal chan struct{}                         // receives when dirty is not empty
-	cancelQueue []RunRef
+	cancelQueue []state.RunRef
 
 	cancelSignal chan struct{} // receives when cancelQueue is not empty
-	canceled     chan RunRef
+	canceled     chan state.RunRef
 
 	ready        chan error // result of the first connection
 	wasConnected bool       // there was a connection before; used by run only
@@ -44,7 +46,7 @@ func newSubscriber(s *redisStore) *redisSubscriber {
 		dirty:        map[string]struct{}{},
 		dirtySignal:  make(chan struct{}, 1),
 		cancelSignal: make(chan struct{}, 1),
-		canceled:     make(chan RunRef),
+		canceled:     make(chan state.RunRef),
 		ready:        make(chan error, 1),
 	}
 }
@@ -57,9 +59,9 @@ func signal(c chan struct{}) {
 	}
 }
 
-func (s *redisStore) Canceled() <-chan RunRef { return s.subscriber.canceled }
+func (s *redisStore) Canceled() <-chan state.RunRef { return s.subscriber.canceled }
 
-// Watch implements [Store]. The channel also receives a value when the server has confirmed the
+// Watch implements [state.Store]. The channel also receives a value when the server has confirmed the
 // subscription, because changes before that were not published to this replica.
 func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	channel := s.key("w:", thread)
@@ -246,7 +248,7 @@ func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 
 // queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
 // waiting, it drops the run; the process that executes it learns of the request from Append.
-func (h *redisSubscriber) queueCancel(run RunRef) {
+func (h *redisSubscriber) queueCancel(run state.RunRef) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.cancelQueue) < maxQueuedCancels {

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // room limits the file to its present size plus the given number of pages.
@@ -29,7 +31,7 @@ func (s *sqliteStore) room(t *testing.T, pages int) {
 // TestSQLiteFull checks that a full disk leaves no partial changes, that existing data can be read
 // meanwhile, and that writing works again when there is space.
 func TestSQLiteFull(t *testing.T) {
-	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), state.Config{})
 	p := &probe{T: t, s: s}
 	small := p.run("t", "small")
 	p.tell(small, "1")
@@ -42,8 +44,8 @@ func TestSQLiteFull(t *testing.T) {
 		run := p.run("t", fmt.Sprint(i))
 		all.Go(func() {
 			for {
-				first, _, err := s.Append(t.Context(), run, RunUpdate{
-					Events: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Messages: []Message{{ID: "m"}},
+				first, _, err := s.Append(t.Context(), run, state.RunUpdate{
+					Events: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Messages: []state.Message{{ID: "m"}},
 				})
 				if err != nil {
 					if first != 0 || !strings.Contains(err.Error(), "full") || !strings.Contains(err.Error(), s.path) {
@@ -56,15 +58,15 @@ func TestSQLiteFull(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "r"}, Messages: []Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
+	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: []state.Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
 		t.Error("there was room for another one")
 	}
-	if got := p.thread("u"); got != (Thread{}) {
+	if got := p.thread("u"); got != (state.Thread{}) {
 		t.Errorf("it was made by halves: %+v", got)
 	}
 	sum := 1
 	for i, n := range told {
-		run := RunRef{"t", fmt.Sprint(i)}
+		run := state.RunRef{Thread: "t", Run: fmt.Sprint(i)}
 		heard := 0
 		for at := int64(0); ; {
 			entries, _, err := s.EventsAfter(t.Context(), run, at, 1<<20)
@@ -91,10 +93,10 @@ func TestSQLiteFull(t *testing.T) {
 	}
 
 	s.room(t, 1000)
-	if first := p.tell(RunRef{"t", "0"}, "a"); first != int64(sum)+1 {
+	if first := p.tell(state.RunRef{Thread: "t", Run: "0"}, "a"); first != int64(sum)+1 {
 		t.Errorf("it goes on at %d, after %d", first, sum)
 	}
-	if g := p.begin(RunRequest{RunRef: RunRef{"u", "r"}}); !g.ThreadCreated || g.FirstMessage != 1 {
+	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		t.Errorf("it began as %+v", g)
 	}
 	p.end(small)
@@ -103,7 +105,7 @@ func TestSQLiteFull(t *testing.T) {
 
 // TestSQLiteSpoiled checks that a failing job does not affect the other jobs in its batch.
 func TestSQLiteSpoiled(t *testing.T) {
-	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), state.Config{})
 	p := &probe{T: t, s: s}
 	a, b := p.run("t", "a"), p.run("t", "b")
 	p.tell(a, "1")
@@ -120,7 +122,9 @@ func TestSQLiteSpoiled(t *testing.T) {
 	<-held
 	ctx, cancel := context.WithCancel(t.Context())
 	var withdrawn, failed, over, unknown error
-	all.Go(func() { _, _, over = s.Append(t.Context(), b, RunUpdate{Events: [][]byte{[]byte("x")}, End: true}) })
+	all.Go(func() {
+		_, _, over = s.Append(t.Context(), b, state.RunUpdate{Events: [][]byte{[]byte("x")}, End: true})
+	})
 	all.Go(func() {
 		failed = s.submit(t.Context(), 0, func(d *writer) error {
 			if _, _, err := d.appendEvents(a, encodeChunks([][]byte{[]byte("y")}), nil, true); err != nil {
@@ -129,9 +133,11 @@ func TestSQLiteSpoiled(t *testing.T) {
 			return wrong
 		})
 	})
-	all.Go(func() { _, _, unknown = s.Append(t.Context(), RunRef{"t", "c"}, RunUpdate{End: true}) })
+	all.Go(func() {
+		_, _, unknown = s.Append(t.Context(), state.RunRef{Thread: "t", Run: "c"}, state.RunUpdate{End: true})
+	})
 	var gone sync.WaitGroup
-	gone.Go(func() { _, _, withdrawn = s.Append(ctx, a, RunUpdate{End: true}) })
+	gone.Go(func() { _, _, withdrawn = s.Append(ctx, a, state.RunUpdate{End: true}) })
 	for len(s.jobs) < 4 {
 		p.thread("t") // a little time passes
 	}
@@ -139,7 +145,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 	gone.Wait()
 	close(hold)
 	all.Wait()
-	if over != nil || !errors.Is(failed, wrong) || !errors.Is(unknown, ErrNotFound) || !errors.Is(withdrawn, context.Canceled) {
+	if over != nil || !errors.Is(failed, wrong) || !errors.Is(unknown, state.ErrNotFound) || !errors.Is(withdrawn, context.Canceled) {
 		t.Errorf("over %v, failed %v, unknown %v, withdrawn %v", over, failed, unknown, withdrawn)
 	}
 	p.hears(a, "1:1")

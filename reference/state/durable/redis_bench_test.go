@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // BenchmarkRedisRuns measures starting a run, appending 12 events and ending the run, for 64 runs
@@ -14,7 +16,7 @@ import (
 func BenchmarkRedisRuns(b *testing.B) {
 	for _, durable := range []string{"no", "yes"} {
 		b.Run("appendonly="+durable, func(b *testing.B) {
-			s := startRedis(b, "--appendonly", durable).open(b, Config{MaxRuns: 10_000})
+			s := startRedis(b, "--appendonly", durable).open(b, state.Config{MaxRuns: 10_000})
 			events := make([][]byte, 12)
 			for i := range events {
 				events[i] = []byte(strings.Repeat("x", 150))
@@ -29,7 +31,7 @@ func BenchmarkRedisRuns(b *testing.B) {
 						if n > int64(b.N) {
 							return
 						}
-						run := RunRef{"thread-" + strconv.FormatInt(n/10, 10), "run-" + strconv.FormatInt(n, 10)}
+						run := state.RunRef{Thread: "thread-" + strconv.FormatInt(n/10, 10), Run: "run-" + strconv.FormatInt(n, 10)}
 						if err := play(b, s, run, events); err != nil {
 							b.Error(err)
 							return
@@ -43,13 +45,13 @@ func BenchmarkRedisRuns(b *testing.B) {
 	}
 }
 
-func play(b *testing.B, s Store, run RunRef, events [][]byte) error {
-	if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
+func play(b *testing.B, s state.Store, run state.RunRef, events [][]byte) error {
+	if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if _, _, err := s.Append(b.Context(), run, RunUpdate{Events: events}); err != nil {
+	if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: events}); err != nil {
 		return fmt.Errorf("tell: %w", err)
 	}
-	_, _, err := s.Append(b.Context(), run, RunUpdate{End: true})
+	_, _, err := s.Append(b.Context(), run, state.RunUpdate{End: true})
 	return err
 }

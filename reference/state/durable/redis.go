@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"cmp"
@@ -16,6 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // redisTimeout is how long one call to the Redis server may take.
@@ -29,7 +31,7 @@ type redisStore struct {
 	address    string // for error messages
 	prefix     string // of all keys and channels; ends in a colon
 	replica    string // random id of this store
-	cfg        Config
+	cfg        state.Config
 	lastToken  atomic.Int64
 	locks      runLocks
 	uncertain  possiblyStartedRuns
@@ -53,7 +55,7 @@ type redisStore struct {
 // access to those keys and channels. The server must not evict keys. Acknowledged data is
 // guaranteed to survive a crash of the server only with appendonly yes and appendfsync
 // always.
-func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
+func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
 	options, prefix, err := parseRedisURL(url)
 	if err != nil {
 		return nil, err
@@ -201,19 +203,19 @@ func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.A
 
 func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
 
-// encode returns the reference as one string, which is used in the names of keys: the length of
+// encodeRef returns a reference as one string, which is used in the names of keys: the length of
 // the thread's name, a colon, and both names.
-func (r RunRef) encode() string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
+func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef returns the reference whose method encode returned id. It returns false if id is not
-// a result of encode.
-func parseRunRef(id string) (RunRef, bool) {
+// parseRunRef returns the reference for which encodeRef returns id. It returns false if id is not
+// a result of encodeRef.
+func parseRunRef(id string) (state.RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)
 	if err != nil || n < 0 || n > len(rest) {
-		return RunRef{}, false
+		return state.RunRef{}, false
 	}
-	return RunRef{Thread: rest[:n], Run: rest[n:]}, true
+	return state.RunRef{Thread: rest[:n], Run: rest[n:]}, true
 }
 
 func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
@@ -231,7 +233,7 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	return secret, s.wrap(err)
 }
 
-// Ping implements [Store]. It writes a key, because a server that is out of memory, cannot save, or
+// Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot save, or
 // has become a replica still answers reads and the command PING.
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func TestRedisAddress(t *testing.T) {
@@ -58,7 +60,7 @@ func TestRedisRefused(t *testing.T) {
 	r := startRedis(t, "--requirepass", "secret")
 	start := time.Now()
 	for _, address := range []string{"redis://:wrong@" + r.addr(), "redis://" + r.addr(), "redis://:secret@127.0.0.1:1"} {
-		_, err := OpenRedis(t.Context(), address, Config{})
+		_, err := OpenRedis(t.Context(), address, state.Config{})
 		if err == nil || !strings.Contains(err.Error(), "redis 127.0.0.1:") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -66,7 +68,7 @@ func TestRedisRefused(t *testing.T) {
 	if took := time.Since(start); took > 2*redisTimeout {
 		t.Errorf("it took %v", took)
 	}
-	s := openRedis(t, "redis://:secret@"+r.addr(), Config{})
+	s := openRedis(t, "redis://:secret@"+r.addr(), state.Config{})
 
 	// A user needs what begins with the prefix, and nothing else.
 	acl := func(rules ...any) {
@@ -78,13 +80,13 @@ func TestRedisRefused(t *testing.T) {
 	}
 	address := "redis://narrow:secret@" + r.addr() + "?prefix=mine"
 	acl("~mine:*", "&other:*")
-	if _, err := OpenRedis(t.Context(), address, Config{}); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+	if _, err := OpenRedis(t.Context(), address, state.Config{}); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("it cannot listen: %v", err)
 	}
 	acl("~mine:*", "&mine:*")
-	narrow := openRedis(t, address, Config{})
-	run := RunRef{"t", "r"}
-	begin(t, narrow, run, "u", Message{ID: "m"})
+	narrow := openRedis(t, address, state.Config{})
+	run := state.RunRef{Thread: "t", Run: "r"}
+	begin(t, narrow, run, "u", state.Message{ID: "m"})
 	tell(t, narrow, run, "1")
 	if err := narrow.Cancel(t.Context(), run); err != nil {
 		t.Error(err)
@@ -102,8 +104,8 @@ func TestRedisRefused(t *testing.T) {
 }
 
 func TestRefID(t *testing.T) {
-	for _, run := range []RunRef{{"", ""}, {"a", "b"}, {"1:", "2:3"}, {"\x00\xff", ":"}} {
-		if got, ok := parseRunRef(run.encode()); !ok || got != run {
+	for _, run := range []state.RunRef{{Thread: "", Run: ""}, {Thread: "a", Run: "b"}, {Thread: "1:", Run: "2:3"}, {Thread: "\x00\xff", Run: ":"}} {
+		if got, ok := parseRunRef(encodeRef(run)); !ok || got != run {
 			t.Errorf("%q is %q (%v)", run, got, ok)
 		}
 	}
@@ -117,15 +119,15 @@ func TestRefID(t *testing.T) {
 // TestRedisForgets checks that dropped threads leave no keys behind.
 func TestRedisForgets(t *testing.T) {
 	r := startRedis(t)
-	s := r.open(t, Config{MaxRuns: 1})
+	s := r.open(t, state.Config{MaxRuns: 1})
 	for i := range 60 {
-		run := RunRef{fmt.Sprint("t", i%7), fmt.Sprint("r", i)}
-		begin(t, s, run, fmt.Sprint("u", i%7), Message{ID: "m", At: noon})
+		run := state.RunRef{Thread: fmt.Sprint("t", i%7), Run: fmt.Sprint("r", i)}
+		begin(t, s, run, fmt.Sprint("u", i%7), state.Message{ID: "m", At: noon})
 		tell(t, s, run, "1", "2")
 		if err := s.Cancel(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("3"), Messages: []Message{{ID: "n", At: noon}}, End: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("3"), Messages: []state.Message{{ID: "n", At: noon}}, End: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,19 +151,19 @@ func TestRedisForgets(t *testing.T) {
 }
 
 func TestRedisForgetsBytes(t *testing.T) {
-	s := startRedis(t).open(t, Config{MaxBytes: 100})
-	alive := RunRef{"t", "alive"}
+	s := startRedis(t).open(t, state.Config{MaxBytes: 100})
+	alive := state.RunRef{Thread: "t", Run: "alive"}
 	begin(t, s, alive, "u")
 	tell(t, s, alive, strings.Repeat("x", 1000)) // it is not over: it does not count
 	for i := range 10 {
-		run := RunRef{"t", fmt.Sprint(i)}
+		run := state.RunRef{Thread: "t", Run: fmt.Sprint(i)}
 		begin(t, s, run, "u")
 		tell(t, s, run, strings.Repeat("x", 30))
 		end(t, s, run)
 	}
 	for i := range 10 {
-		_, _, err := s.EventsAfter(t.Context(), RunRef{"t", fmt.Sprint(i)}, 0, 1)
-		if kept := i >= 7; kept != (err == nil) || !kept && !errors.Is(err, ErrNotFound) {
+		_, _, err := s.EventsAfter(t.Context(), state.RunRef{Thread: "t", Run: fmt.Sprint(i)}, 0, 1)
+		if kept := i >= 7; kept != (err == nil) || !kept && !errors.Is(err, state.ErrNotFound) {
 			t.Errorf("run %d: %v", i, err)
 		}
 	}
@@ -176,9 +178,9 @@ func TestRedisForgetsBytes(t *testing.T) {
 // TestRedisLatest checks that LatestThread finds a thread by its prefix even at the end of the
 // owner's long list of threads.
 func TestRedisLatest(t *testing.T) {
-	s := startRedis(t).open(t, Config{})
+	s := startRedis(t).open(t, state.Config{})
 	for i := range 2*maxThreadPage + 5 {
-		begin(t, s, RunRef{fmt.Sprintf("%d/x", i%3000), "r"}, "")
+		begin(t, s, state.RunRef{Thread: fmt.Sprintf("%d/x", i%3000), Run: "r"}, "")
 	}
 	for prefix, want := range map[string]string{"": "2004/x", "0/": "0/x", "1004/": "1004/x", "1005/": "1005/x", "none": "", "19": "1999/x"} {
 		if got, err := s.LatestThread(t.Context(), "", prefix); got != want || err != nil {
@@ -191,23 +193,23 @@ func TestRedisLatest(t *testing.T) {
 }
 
 func TestRedisMessages(t *testing.T) {
-	s := startRedis(t).open(t, Config{})
-	var said []Message
+	s := startRedis(t).open(t, state.Config{})
+	var said []state.Message
 	for i := range 3 * maxReadItems { // two days that overlap, and a hidden one
-		m := Message{ID: fmt.Sprint(i), Text: "x", At: noon.AddDate(0, 0, -i%2)}
+		m := state.Message{ID: fmt.Sprint(i), Text: "x", At: noon.AddDate(0, 0, -i%2)}
 		if i == 10 {
 			m.At, m.Hidden = noon.AddDate(0, 0, 5), true
 		}
 		said = append(said, m)
 	}
-	begin(t, s, RunRef{"t", "r"}, "u", said...)
+	begin(t, s, state.RunRef{Thread: "t", Run: "r"}, "u", said...)
 	for i := range said {
 		said[i].Seq = int64(i) + 1
 	}
 	for _, c := range []struct {
 		before int64
 		most   int
-		want   []Message
+		want   []state.Message
 	}{
 		{0, 1 << 20, said}, {0, 2, said[len(said)-2:]}, {1000, maxReadItems + 1, said[999-maxReadItems-1 : 999]},
 		{1, 9, nil}, {5, 9, said[:4]}, {1 << 40, 1, said[len(said)-1:]},
@@ -220,7 +222,7 @@ func TestRedisMessages(t *testing.T) {
 	var days []string
 	for before, more := "", true; more; {
 		var day string
-		var got []Message
+		var got []state.Message
 		var err error
 		if day, got, more, err = s.DayMessages(t.Context(), "t", before); err != nil {
 			t.Fatal(err)
@@ -239,8 +241,8 @@ func TestRedisMessages(t *testing.T) {
 func TestRedisSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "redis.sock")
 	startRedis(t, "--unixsocket", socket)
-	s := openRedis(t, "unix://"+socket+"?prefix=x&db=1", Config{})
-	run := RunRef{"t", "r"}
+	s := openRedis(t, "unix://"+socket+"?prefix=x&db=1", state.Config{})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	tell(t, s, run, "1")
 	if got := heard(t, s, run, 0); got != "1:1" {

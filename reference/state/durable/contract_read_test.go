@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 func contractAfter(p *probe) {
@@ -17,7 +19,7 @@ func contractAfter(p *probe) {
 	p.hears(a, "1:1 2:2 4:4 5:5")
 	p.end(a)
 	for _, c := range []struct {
-		run  RunRef
+		run  state.RunRef
 		at   int64
 		most int
 		want string
@@ -33,9 +35,9 @@ func contractAfter(p *probe) {
 		{a, 999, 1, "over"},
 		{b, 0, 100, "3:3"},
 		{b, 3, 100, ""},
-		{RunRef{"t", "c"}, 0, 100, "unknown"},
-		{RunRef{"u", "a"}, 0, 100, "unknown"},
-		{RunRef{"ta", ""}, 0, 100, "unknown"},
+		{state.RunRef{Thread: "t", Run: "c"}, 0, 100, "unknown"},
+		{state.RunRef{Thread: "u", Run: "a"}, 0, 100, "unknown"},
+		{state.RunRef{Thread: "ta", Run: ""}, 0, 100, "unknown"},
 	} {
 		if got := p.eventsAfter(c.run, c.at, c.most); got != c.want {
 			p.Errorf("%d of %q after %d: %q, not %q", c.most, c.run, c.at, got, c.want)
@@ -44,17 +46,17 @@ func contractAfter(p *probe) {
 }
 
 func contractThread(p *probe) {
-	if _, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrNotFound) {
+	if _, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, state.ErrNotFound) {
 		p.Errorf("an unknown thread: %v", err)
 	}
-	a := RunRef{"t", "a"}
-	p.begin(RunRequest{RunRef: a, Owner: "u"})
-	p.begin(RunRequest{RunRef: RunRef{"t2", "a"}})
+	a := state.RunRef{Thread: "t", Run: "a"}
+	p.begin(state.RunRequest{RunRef: a, Owner: "u"})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t2", Run: "a"}})
 	first, other := p.thread("t"), p.thread("t2")
 	p.tell(a, "1", "2")
 	p.end(a)
 	now := p.thread("t")
-	if want := (Thread{Owner: "u", Tag: first.Tag, LastPosition: 2}); now != want {
+	if want := (state.Thread{Owner: "u", Tag: first.Tag, LastPosition: 2}); now != want {
 		p.Errorf("it is %+v, not %+v", now, want)
 	}
 	if other.Owner != "" || other.LastPosition != 0 || p.thread("t2") != other {
@@ -63,16 +65,16 @@ func contractThread(p *probe) {
 }
 
 func contractMessages(p *probe) {
-	whole := Message{
+	whole := state.Message{
 		ID: "m-3", Run: "r", Role: "assistant", Text: "a\nb", At: day(1), Name: "n", Call: "c", Hidden: true,
-		Calls: []Call{{"1", "f", "{}"}, {"2", "g", ""}}, Files: []File{{"b", "p/q.png", "image/png"}},
+		Calls: []state.Call{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g", Arguments: ""}}, Files: []state.File{{Bucket: "b", Path: "p/q.png", Type: "image/png"}},
 	}
-	said := []Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
-	r := RunRef{"t", "r"}
-	p.begin(RunRequest{RunRef: r, Messages: said[:2]})
-	p.told(r, RunUpdate{Messages: said[2:4]})
-	p.begin(RunRequest{RunRef: RunRef{"u", "r"}, Messages: said[:1]})
-	p.told(r, RunUpdate{Messages: said[4:], End: true})
+	said := []state.Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
+	r := state.RunRef{Thread: "t", Run: "r"}
+	p.begin(state.RunRequest{RunRef: r, Messages: said[:2]})
+	p.told(r, state.RunUpdate{Messages: said[2:4]})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: said[:1]})
+	p.told(r, state.RunUpdate{Messages: said[4:], End: true})
 	for i := range said {
 		said[i].Seq = int64(i + 1)
 	}
@@ -86,21 +88,21 @@ func contractMessages(p *probe) {
 	p.checkMessages("t", 1, 100)
 	p.checkMessages("u", 0, 100, said[0])
 	p.checkMessages("v", 0, 100)
-	if g := p.begin(RunRequest{RunRef: RunRef{"t", "s"}}); g.FirstMessage != 6 {
+	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}}); g.FirstMessage != 6 {
 		p.Errorf("the next message has number %d", g.FirstMessage)
 	}
 }
 
 func contractDay(p *probe) {
-	r := RunRef{"t", "r"}
+	r := state.RunRef{Thread: "t", Run: "r"}
 	east := day(3).In(day(3).Location()) // 10:20 on March 1, in UTC
 	late := day(0).Add(1e9 * 3600 * 13)  // 23:20 on February 27
-	p.begin(RunRequest{RunRef: r, Messages: []Message{
+	p.begin(state.RunRequest{RunRef: r, Messages: []state.Message{
 		{ID: "1", At: day(0)}, {ID: "2", At: day(0), Hidden: true}, {ID: "3", At: late}, {ID: "4", At: late.Add(1e9 * 3600)},
 		{ID: "5", At: day(2), Hidden: true},
 	}})
-	p.told(r, RunUpdate{Messages: []Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
-	p.begin(RunRequest{RunRef: RunRef{"hidden", "r"}, Messages: []Message{{ID: "1", At: day(0), Hidden: true}}})
+	p.told(r, state.RunUpdate{Messages: []state.Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "hidden", Run: "r"}, Messages: []state.Message{{ID: "1", At: day(0), Hidden: true}}})
 	for _, c := range []struct {
 		thread, before string
 		day, ids       string
@@ -137,9 +139,9 @@ func contractLatest(p *probe) {
 		}
 	}
 	latest("u", "", "")
-	for _, b := range []RunRequest{
-		{RunRef: RunRef{"x/1", "a"}, Owner: "u", StartedAt: day(9)}, {RunRef: RunRef{"x/2", "a"}, Owner: "u", StartedAt: day(1)}, {RunRef: RunRef{"y/1", "a"}, Owner: "u", StartedAt: day(2)},
-		{RunRef: RunRef{"x/3", "a"}, Owner: "v", StartedAt: day(3)}, {RunRef: RunRef{"x/4", "a"}, StartedAt: day(4)},
+	for _, b := range []state.RunRequest{
+		{RunRef: state.RunRef{Thread: "x/1", Run: "a"}, Owner: "u", StartedAt: day(9)}, {RunRef: state.RunRef{Thread: "x/2", Run: "a"}, Owner: "u", StartedAt: day(1)}, {RunRef: state.RunRef{Thread: "y/1", Run: "a"}, Owner: "u", StartedAt: day(2)},
+		{RunRef: state.RunRef{Thread: "x/3", Run: "a"}, Owner: "v", StartedAt: day(3)}, {RunRef: state.RunRef{Thread: "x/4", Run: "a"}, StartedAt: day(4)},
 	} {
 		p.begin(b)
 	}
@@ -152,14 +154,14 @@ func contractLatest(p *probe) {
 	latest("v", "x/", "x/3")
 	latest("", "x/", "x/4")
 	latest("w", "", "")
-	p.tell(RunRef{"x/1", "a"}, "1")
-	p.begin(RunRequest{RunRef: RunRef{"x/1", "a"}, Owner: "u"}) // nothing new is begun
+	p.tell(state.RunRef{Thread: "x/1", Run: "a"}, "1")
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "a"}, Owner: "u"}) // nothing new is begun
 	latest("u", "x/", "x/2")
-	p.begin(RunRequest{RunRef: RunRef{"x/1", "b"}, Owner: "u", StartedAt: day(0)})
+	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "b"}, Owner: "u", StartedAt: day(0)})
 	latest("u", "x/", "x/1")
 	latest("u", "", "x/1")
 	for _, name := range []string{"\xff\xff/1", "\xff/1", "%_/1"} {
-		p.begin(RunRequest{RunRef: RunRef{name, "a"}, Owner: "odd"})
+		p.begin(state.RunRequest{RunRef: state.RunRef{Thread: name, Run: "a"}, Owner: "odd"})
 	}
 	latest("odd", "\xff", "\xff/1")
 	latest("odd", "\xff\xff", "\xff\xff/1")
@@ -169,11 +171,11 @@ func contractLatest(p *probe) {
 
 func contractAnyBytes(p *probe) {
 	odd := []string{"", "a\x00b", "a\x00", "a", "ünï 🦜 \u202e", "\xff\xfe", "a:1/b c\r\n'\";--%_*?", strings.Repeat("long", 2500)}
-	at := map[RunRef]string{}
+	at := map[state.RunRef]string{}
 	for i, name := range odd {
 		for j, other := range odd[:3] {
-			run := RunRef{name, other + odd[i]}
-			p.begin(RunRequest{RunRef: run, Owner: name, TaskID: other, Messages: []Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
+			run := state.RunRef{Thread: name, Run: other + odd[i]}
+			p.begin(state.RunRequest{RunRef: run, Owner: name, TaskID: other, Messages: []state.Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
 			p.tell(run, name, other, string([]byte{byte(i), byte(j)}))
 			at[run] = name + "|" + other + "|" + string([]byte{byte(i), byte(j)})
 		}
@@ -187,7 +189,7 @@ func contractAnyBytes(p *probe) {
 		if text := strings.Join(got, "|"); err != nil || text != want {
 			p.Errorf("run %.40q: got %.40q, want %.40q (%v)", run, text, want, err)
 		}
-		g := p.begin(RunRequest{RunRef: run, Owner: run.Thread})
+		g := p.begin(state.RunRequest{RunRef: run, Owner: run.Thread})
 		if !g.Existed {
 			p.Errorf("%.40q is not there any more", run)
 		}
@@ -219,8 +221,8 @@ func contractLarge(p *probe) {
 	}
 	p.tell(run, many...)
 	want := append(data, many...)
-	text := Message{ID: "m", Text: large, At: day(0)}
-	p.told(run, RunUpdate{Messages: []Message{text}, End: true})
+	text := state.Message{ID: "m", Text: large, At: day(0)}
+	p.told(run, state.RunUpdate{Messages: []state.Message{text}, End: true})
 	text.Seq = 1
 	p.checkMessages("t", 0, 1, text)
 	for _, most := range []int{2, 500, 10_000} {
@@ -234,7 +236,7 @@ func contractLarge(p *probe) {
 			for _, e := range entries {
 				size += len(e.Data)
 			}
-			if _, inMemory := p.s.(*memory); !inMemory && size > MaxReadBytes && len(entries) > 1 {
+			if _, inMemory := p.s.(state.Resetter); !inMemory && size > state.MaxReadBytes && len(entries) > 1 {
 				p.Errorf("%d entries of %d bytes at once", len(entries), size)
 			}
 			for _, e := range entries {
@@ -267,16 +269,16 @@ func contractSecret(p *probe) {
 // messages are dropped, together with the days that have no other messages.
 func contractManyMessages(p *probe) {
 	run := p.run("t", "r")
-	const all = maxMessages + 3*trimStep
-	for n := 0; n < all; n += trimStep {
-		said := make([]Message, trimStep)
+	const all = state.MaxMessages + 3*state.TrimStep
+	for n := 0; n < all; n += state.TrimStep {
+		said := make([]state.Message, state.TrimStep)
 		for i := range said {
-			said[i] = Message{ID: fmt.Sprint(n + i + 1), At: day(n / trimStep)}
+			said[i] = state.Message{ID: fmt.Sprint(n + i + 1), At: day(n / state.TrimStep)}
 		}
-		p.told(run, RunUpdate{Messages: said})
+		p.told(run, state.RunUpdate{Messages: said})
 	}
 	said, err := p.s.Messages(p.Context(), "t", 0, all)
-	if err != nil || len(said) < maxMessages || len(said) > maxMessages+trimStep+1 {
+	if err != nil || len(said) < state.MaxMessages || len(said) > state.MaxMessages+state.TrimStep+1 {
 		p.Fatalf("%d messages are left of %d: %v", len(said), all, err)
 	}
 	for i, m := range said {
@@ -286,12 +288,12 @@ func contractManyMessages(p *probe) {
 	}
 	first, days := "", 0
 	for more := true; more; days++ {
-		var shown []Message
+		var shown []state.Message
 		if first, shown, more, err = p.s.DayMessages(p.Context(), "t", first); err != nil || first == "" || len(shown) == 0 {
 			p.Fatalf("day %q with %d messages: %v", first, len(shown), err)
 		}
 	}
-	if least := maxMessages / trimStep; days < least || days > least+2 {
+	if least := state.MaxMessages / state.TrimStep; days < least || days > least+2 {
 		p.Errorf("%d days are left", days)
 	}
 	if before, err := p.s.Messages(p.Context(), "t", said[2].Seq, 100); err != nil || len(before) != 2 || before[1].Seq != said[1].Seq {

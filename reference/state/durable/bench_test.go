@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"fmt"
@@ -7,24 +7,26 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // benchmark measures starting a run, appending twelve events of 150 bytes each, and ending the run,
 // for 64 runs at a time.
-func benchmark(b *testing.B, s Store) {
+func benchmark(b *testing.B, s state.Store) {
 	data := make([][]byte, 12)
 	for i := range data {
 		data[i] = []byte(strings.Repeat("x", 150))
 	}
 	each(b, func(i int64) error {
-		run := RunRef{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
-		if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
+		run := state.RunRef{Thread: fmt.Sprint("thread ", i), Run: fmt.Sprint("run ", i)}
+		if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
 			return err
 		}
-		if _, _, err := s.Append(b.Context(), run, RunUpdate{Events: data}); err != nil {
+		if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: data}); err != nil {
 			return err
 		}
-		_, _, err := s.Append(b.Context(), run, RunUpdate{End: true})
+		_, _, err := s.Append(b.Context(), run, state.RunUpdate{End: true})
 		return err
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -51,15 +53,15 @@ func each(b *testing.B, do func(i int64) error) {
 
 // benchmarkTell measures Append alone: each call appends events with the given data to one of 64
 // long runs.
-func benchmarkTell(b *testing.B, s Store, data ...string) {
-	var told RunUpdate
+func benchmarkTell(b *testing.B, s state.Store, data ...string) {
+	var told state.RunUpdate
 	for _, d := range data {
 		told.Events = append(told.Events, []byte(d))
 	}
-	var runs [64]RunRef
+	var runs [64]state.RunRef
 	for i := range runs {
-		runs[i] = RunRef{fmt.Sprint("thread ", i), "run"}
-		if _, err := s.StartRun(b.Context(), RunRequest{RunRef: runs[i], KeepEvents: true}); err != nil {
+		runs[i] = state.RunRef{Thread: fmt.Sprint("thread ", i), Run: "run"}
+		if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: runs[i], KeepEvents: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -72,15 +74,15 @@ func benchmarkTell(b *testing.B, s Store, data ...string) {
 }
 
 func BenchmarkMemory(b *testing.B) {
-	b.Run("runs", func(b *testing.B) { benchmark(b, NewMemory(Config{})) })
+	b.Run("runs", func(b *testing.B) { benchmark(b, state.NewMemory(state.Config{})) })
 	b.Run("not logged", func(b *testing.B) {
-		s := NewMemory(Config{})
+		s := state.NewMemory(state.Config{})
 		each(b, func(i int64) error {
-			run := RunRef{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
-			if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", Messages: []Message{{ID: "m"}}}); err != nil {
+			run := state.RunRef{Thread: fmt.Sprint("thread ", i), Run: fmt.Sprint("run ", i)}
+			if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", Messages: []state.Message{{ID: "m"}}}); err != nil {
 				return err
 			}
-			_, _, err := s.Append(b.Context(), run, RunUpdate{Messages: []Message{{ID: "n"}}, End: true})
+			_, _, err := s.Append(b.Context(), run, state.RunUpdate{Messages: []state.Message{{ID: "n"}}, End: true})
 			return err
 		})
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -88,7 +90,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 func BenchmarkSQLite(b *testing.B) {
-	open := func(b *testing.B, cfg Config) Store {
+	open := func(b *testing.B, cfg state.Config) state.Store {
 		s, err := OpenSQLite(filepath.Join(b.TempDir(), "s.db"), cfg)
 		if err != nil {
 			b.Fatal(err)
@@ -96,10 +98,10 @@ func BenchmarkSQLite(b *testing.B) {
 		b.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	b.Run("runs", func(b *testing.B) { benchmark(b, open(b, Config{})) })
-	b.Run("runs that are forgotten", func(b *testing.B) { benchmark(b, open(b, Config{MaxRuns: 1000})) })
-	b.Run("tell 1", func(b *testing.B) { benchmarkTell(b, open(b, Config{}), strings.Repeat("x", 150)) })
+	b.Run("runs", func(b *testing.B) { benchmark(b, open(b, state.Config{})) })
+	b.Run("runs that are forgotten", func(b *testing.B) { benchmark(b, open(b, state.Config{MaxRuns: 1000})) })
+	b.Run("tell 1", func(b *testing.B) { benchmarkTell(b, open(b, state.Config{}), strings.Repeat("x", 150)) })
 	b.Run("tell 12", func(b *testing.B) {
-		benchmarkTell(b, open(b, Config{}), strings.Split(strings.Repeat(strings.Repeat("x", 150)+" ", 12), " ")[:12]...)
+		benchmarkTell(b, open(b, state.Config{}), strings.Split(strings.Repeat(strings.Repeat("x", 150)+" ", 12), " ")[:12]...)
 	})
 }

@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // A redisServer is a server that a test has started, and can kill and start again.
@@ -91,12 +93,12 @@ func (r *redisServer) client() *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: r.addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 }
 
-func (r *redisServer) open(t testing.TB, cfg Config) *redisStore {
+func (r *redisServer) open(t testing.TB, cfg state.Config) *redisStore {
 	t.Helper()
 	return openRedis(t, r.url(), cfg)
 }
 
-func openRedis(t testing.TB, url string, cfg Config) *redisStore {
+func openRedis(t testing.TB, url string, cfg state.Config) *redisStore {
 	t.Helper()
 	s, err := OpenRedis(t.Context(), url, cfg)
 	if err != nil {
@@ -135,27 +137,27 @@ func receive[T any](t testing.TB, c <-chan T) (v T) {
 	return v
 }
 
-func begin(t testing.TB, s Store, run RunRef, owner string, said ...Message) RunInfo {
+func begin(t testing.TB, s state.Store, run state.RunRef, owner string, said ...state.Message) state.RunInfo {
 	t.Helper()
-	g, err := s.StartRun(context.Background(), RunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
+	g, err := s.StartRun(context.Background(), state.RunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func tell(t testing.TB, s Store, run RunRef, data ...string) int64 {
+func tell(t testing.TB, s state.Store, run state.RunRef, data ...string) int64 {
 	t.Helper()
-	first, _, err := s.Append(context.Background(), run, RunUpdate{Events: blobs(data...)})
+	first, _, err := s.Append(context.Background(), run, state.RunUpdate{Events: blobs(data...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return first
 }
 
-func end(t testing.TB, s Store, run RunRef) {
+func end(t testing.TB, s state.Store, run state.RunRef) {
 	t.Helper()
-	if _, _, err := s.Append(context.Background(), run, RunUpdate{End: true}); err != nil {
+	if _, _, err := s.Append(context.Background(), run, state.RunUpdate{End: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,7 +171,7 @@ func blobs(data ...string) (all [][]byte) {
 
 // heard returns the events of the run beyond the position at as text, followed by "over" if the run
 // has ended. If the store returns an error, heard returns the text of the error.
-func heard(t testing.TB, s Store, run RunRef, at int64) string {
+func heard(t testing.TB, s state.Store, run state.RunRef, at int64) string {
 	t.Helper()
 	entries, over, err := s.EventsAfter(context.Background(), run, at, 1<<20)
 	if err != nil {
@@ -187,7 +189,7 @@ func heard(t testing.TB, s Store, run RunRef, at int64) string {
 
 // follow starts a goroutine that reads a run to its end. The goroutine reads again only after Watch
 // reports a change or the store returned an error. The result receives the positions of the events.
-func follow(t testing.TB, s Store, run RunRef) <-chan int64 {
+func follow(t testing.TB, s state.Store, run state.RunRef) <-chan int64 {
 	t.Helper()
 	places := make(chan int64, 1)
 	changed, stop := s.Watch(run.Thread)
@@ -196,7 +198,7 @@ func follow(t testing.TB, s Store, run RunRef) <-chan int64 {
 		defer stop()
 		for at := int64(0); ; {
 			entries, over, err := s.EventsAfter(t.Context(), run, at, 1000)
-			if errors.Is(err, ErrNotFound) {
+			if errors.Is(err, state.ErrNotFound) {
 				t.Errorf("after %d: %v", at, err)
 				return
 			}
@@ -226,24 +228,24 @@ var noon = time.Date(2024, 5, 6, 12, 0, 0, 123456789, time.UTC)
 
 func TestRedis(t *testing.T) {
 	r := startRedis(t)
-	contract(t, func(t *testing.T, cfg Config) Store {
+	contract(t, func(t *testing.T, cfg state.Config) state.Store {
 		return openRedis(t, "redis://"+r.addr()+"?prefix="+url.QueryEscape(t.Name()), cfg)
 	})
 }
 
 func TestRedisRuns(t *testing.T) {
-	s := startRedis(t).open(t, Config{})
-	a, b := RunRef{"t:1", "a"}, RunRef{"t:1", "b"}
+	s := startRedis(t).open(t, state.Config{})
+	a, b := state.RunRef{Thread: "t:1", Run: "a"}, state.RunRef{Thread: "t:1", Run: "b"}
 	if g := begin(t, s, a, "u"); !g.ThreadCreated || g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" || !g.StartedAt.Equal(noon) {
 		t.Errorf("the first run began as %+v", g)
 	}
-	if g := begin(t, s, b, "u", Message{ID: "m", Text: "hi"}); g.ThreadCreated || g.Existed || g.FirstMessage != 1 {
+	if g := begin(t, s, b, "u", state.Message{ID: "m", Text: "hi"}); g.ThreadCreated || g.Existed || g.FirstMessage != 1 {
 		t.Errorf("the second run began as %+v", g)
 	}
-	if g := begin(t, s, a, "u", Message{ID: "m", Text: "hi"}); g.ThreadCreated || !g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" {
+	if g := begin(t, s, a, "u", state.Message{ID: "m", Text: "hi"}); g.ThreadCreated || !g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" {
 		t.Errorf("the first run began again as %+v", g)
 	}
-	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: a, Owner: "v"}); !errors.Is(err, ErrNotOwner) {
+	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: a, Owner: "v"}); !errors.Is(err, state.ErrNotOwner) {
 		t.Errorf("another's thread: %v", err)
 	}
 	tell(t, s, a, "1", "2")
@@ -253,12 +255,12 @@ func TestRedisRuns(t *testing.T) {
 	}
 	end(t, s, b)
 	for _, c := range []struct {
-		run  RunRef
+		run  state.RunRef
 		at   int64
 		want string
 	}{
 		{a, 0, "1:1 2:2 4:4 5: 6:\x00\xff"}, {a, 2, "4:4 5: 6:\x00\xff"}, {a, 6, ""}, {a, 99, ""},
-		{b, 0, "3:3 over"}, {b, 3, "over"}, {RunRef{"t:1", "c"}, 0, ErrNotFound.Error()}, {RunRef{"t", "1a"}, 0, ErrNotFound.Error()},
+		{b, 0, "3:3 over"}, {b, 3, "over"}, {state.RunRef{Thread: "t:1", Run: "c"}, 0, state.ErrNotFound.Error()}, {state.RunRef{Thread: "t", Run: "1a"}, 0, state.ErrNotFound.Error()},
 	} {
 		if got := heard(t, s, c.run, c.at); got != c.want {
 			t.Errorf("%v after %d: %q, not %q", c.run, c.at, got, c.want)
@@ -267,14 +269,14 @@ func TestRedisRuns(t *testing.T) {
 	if entries, over, err := s.EventsAfter(t.Context(), b, 0, 1); len(entries) != 1 || !over || err != nil {
 		t.Errorf("one event of a run that has one: %v %v %v", entries, over, err)
 	}
-	if _, _, err := s.Append(t.Context(), b, RunUpdate{End: true}); !errors.Is(err, ErrNotFound) {
+	if _, _, err := s.Append(t.Context(), b, state.RunUpdate{End: true}); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("appended to an ended run: %v", err)
 	}
 	got, err := s.Thread(t.Context(), "t:1")
-	if want := (Thread{Owner: "u", Tag: got.Tag, LastPosition: 6}); err != nil || got != want {
+	if want := (state.Thread{Owner: "u", Tag: got.Tag, LastPosition: 6}); err != nil || got != want {
 		t.Errorf("the thread is %+v (%v), not %+v", got, err, want)
 	}
-	if _, err := s.Thread(t.Context(), "t"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Thread(t.Context(), "t"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("no such thread: %v", err)
 	}
 }
@@ -282,8 +284,8 @@ func TestRedisRuns(t *testing.T) {
 // TestRedisLongRun checks that all events of a long run can be read in several calls, and that a
 // call returns fewer events if they are large.
 func TestRedisLongRun(t *testing.T) {
-	s := startRedis(t).open(t, Config{})
-	run := RunRef{"t", "r"}
+	s := startRedis(t).open(t, state.Config{})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	large := strings.Repeat("x", 1<<20)
 	var want []string
@@ -301,7 +303,7 @@ func TestRedisLongRun(t *testing.T) {
 	for _, most := range []int{1, 7, 511, 512, 513, 1 << 20} {
 		var got []string
 		for at, over := int64(0), false; !over; {
-			var entries []LogEntry
+			var entries []state.LogEntry
 			var err error
 			if entries, over, err = s.EventsAfter(t.Context(), run, at, most); err != nil || len(entries) > most {
 				t.Fatalf("%d entries, at most %d, %v", len(entries), most, err)

@@ -1,9 +1,11 @@
-package state
+package durable
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // maxUncertain is the maximum number of runs that a replica remembers because their StartRun failed
@@ -15,7 +17,7 @@ const maxUncertain = 10_000
 // from this list.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
-	runs map[RunRef]uncertainRun
+	runs map[state.RunRef]uncertainRun
 }
 
 // An uncertainRun describes a failed call of StartRun: its task id, its token, and the time of the
@@ -27,11 +29,11 @@ type uncertainRun struct {
 
 // add remembers that StartRun failed for the request b, which was sent with this token. It does
 // nothing if there are maxUncertain such runs already.
-func (l *possiblyStartedRuns) add(b RunRequest, token string) {
+func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
-		l.runs = map[RunRef]uncertainRun{}
+		l.runs = map[state.RunRef]uncertainRun{}
 	}
 	if len(l.runs) < maxUncertain {
 		l.runs[b.RunRef] = uncertainRun{b.TaskID, token, time.Now()}
@@ -40,7 +42,7 @@ func (l *possiblyStartedRuns) add(b RunRequest, token string) {
 
 // takeToken returns the token of the failed StartRun that b repeats, and forgets that call. It
 // returns "" if b does not repeat a failed call.
-func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
+func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if run, ok := l.runs[b.RunRef]; ok && run.task == b.TaskID {
@@ -52,10 +54,10 @@ func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 
 // due returns at most limit runs whose StartRun failed and was not repeated since. It omits runs
 // whose failure is more recent than the duration given by the parameter after.
-func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
+func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[state.RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	due := map[RunRef]uncertainRun{}
+	due := map[state.RunRef]uncertainRun{}
 	for ref, run := range l.runs {
 		if time.Since(run.since) >= after && len(due) < limit {
 			due[ref] = run
@@ -66,7 +68,7 @@ func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]unc
 
 // remove forgets a run that due returned, and returns true. It returns false if the run has been
 // forgotten, or its StartRun repeated, in the meantime.
-func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
+func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[ref] != run {
@@ -79,11 +81,11 @@ func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 // resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
 // considers runs whose StartRun failed at least Config.DeadAfter ago. Those that it cannot look up
 // on the server are left for the next call.
-func (s *redisStore) resolveUncertain(ctx context.Context) (runs []RunRef) {
+func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
-		v, err := s.client.HMGet(ctx, s.key("r:", ref.encode()), "born", "over", "by").Result()
+		v, err := s.client.HMGet(ctx, s.key("r:", encodeRef(ref)), "born", "over", "by").Result()
 		if err != nil {
 			break
 		}

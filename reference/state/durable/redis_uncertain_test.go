@@ -1,4 +1,4 @@
-package state
+package durable
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // A cuttingProxy is a proxy between a store and its server. It cuts a connection with a certain
@@ -106,18 +108,18 @@ func TestRedisLostAnswers(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
 	url := strings.Replace(r.url(), r.addr(), c.Addr().String(), 1)
-	dead := openRedis(t, url, Config{})
-	warm := RunRef{"warm", "up"}
+	dead := openRedis(t, url, state.Config{})
+	warm := state.RunRef{Thread: "warm", Run: "up"}
 	begin(t, dead, warm, "u") // the server knows the scripts afterwards
 	tell(t, dead, warm, "x")
 
 	for _, times := range []int{1, 2, 3, 4, 7} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
-			s := openRedis(t, url, Config{})
-			run := RunRef{"t", fmt.Sprint("r", times)}
+			s := openRedis(t, url, state.Config{})
+			run := state.RunRef{Thread: "t", Run: fmt.Sprint("r", times)}
 
 			c.cut("task-"+run.Run, min(times, 2)) // without a retry the result stays unknown
-			if g := begin(t, s, run, "u", Message{ID: "m"}); g.Existed || g.ThreadCreated != (times == 1) {
+			if g := begin(t, s, run, "u", state.Message{ID: "m"}); g.Existed || g.ThreadCreated != (times == 1) {
 				t.Errorf("it began as %+v", g)
 			}
 			c.cut("MARK", times)
@@ -125,7 +127,7 @@ func TestRedisLostAnswers(t *testing.T) {
 			tries := 0
 			eventually(t, func() (err error) {
 				tries++
-				first, _, err = s.Append(t.Context(), run, RunUpdate{Events: blobs("MARK", "2"), Messages: []Message{{ID: "n"}}})
+				first, _, err = s.Append(t.Context(), run, state.RunUpdate{Events: blobs("MARK", "2"), Messages: []state.Message{{ID: "n"}}})
 				return err
 			})
 			if want := 1 + times/3; tries != want {
@@ -136,7 +138,7 @@ func TestRedisLostAnswers(t *testing.T) {
 			}
 			c.cut(appendScript.Hash(), times)
 			eventually(t, func() error {
-				_, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("end"), End: true})
+				_, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("end"), End: true})
 				return err
 			})
 			want := fmt.Sprintf("%d:MARK %d:2 %d:MARK %d:2 %d:end over", first, first+1, first+2, first+3, first+4)
@@ -159,14 +161,14 @@ func TestRedisLostAnswers(t *testing.T) {
 func TestRedisLostOrphans(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
-	dead := r.open(t, Config{})
-	want := map[RunRef]bool{}
+	dead := r.open(t, state.Config{})
+	want := map[state.RunRef]bool{}
 	for i := range 2*maxTakeover + 10 {
-		run := RunRef{"t", fmt.Sprint(i)}
+		run := state.RunRef{Thread: "t", Run: fmt.Sprint(i)}
 		begin(t, dead, run, "u")
 		want[run] = true
 	}
-	s := openRedis(t, strings.Replace(r.url(), r.addr(), c.Addr().String(), 1), Config{})
+	s := openRedis(t, strings.Replace(r.url(), r.addr(), c.Addr().String(), 1), state.Config{})
 	if runs, err := s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Fatalf("%v are orphans, %v", runs, err)
 	}
@@ -194,12 +196,12 @@ func TestRedisLostOrphans(t *testing.T) {
 func TestRedisLostBegin(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
-	s := openRedis(t, strings.Replace(r.url(), r.addr(), c.Addr().String(), 1), Config{DeadAfter: time.Second})
-	begin(t, s, RunRef{"t", "warm"}, "u")
-	lost, again := RunRef{"t", "lost"}, RunRef{"t", "again"}
-	for _, run := range []RunRef{lost, again} {
+	s := openRedis(t, strings.Replace(r.url(), r.addr(), c.Addr().String(), 1), state.Config{DeadAfter: time.Second})
+	begin(t, s, state.RunRef{Thread: "t", Run: "warm"}, "u")
+	lost, again := state.RunRef{Thread: "t", Run: "lost"}, state.RunRef{Thread: "t", Run: "again"}
+	for _, run := range []state.RunRef{lost, again} {
 		c.cut("task-"+run.Run, 3)
-		if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, Owner: "u", TaskID: "task-" + run.Run}); err == nil {
+		if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, Owner: "u", TaskID: "task-" + run.Run}); err == nil {
 			t.Fatal("nothing was lost")
 		}
 	}
@@ -223,8 +225,8 @@ func TestRedisLostBegin(t *testing.T) {
 
 // TestRedisLate checks that an Append that reaches the server after a later call changes nothing.
 func TestRedisLate(t *testing.T) {
-	s := startRedis(t).open(t, Config{})
-	run := RunRef{"t", "r"}
+	s := startRedis(t).open(t, state.Config{})
+	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	late := s.nextToken()
 	tell(t, s, run, "1")

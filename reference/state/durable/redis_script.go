@@ -1,9 +1,11 @@
-package state
+package durable
 
 import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/streamassay/streamassay/reference/state"
 )
 
 // scriptPrelude begins every script.
@@ -33,7 +35,7 @@ import (
 //	w:THREAD         channel a run was started or appended to
 //	cancel           channel IDs of runs for which Cancel was called
 //
-// An ID is the result of RunRef.encode: the thread's length, a colon, the thread, the run.
+// An ID is the result of encodeRef: the thread's length, a colon, the thread, the run.
 //
 // Each run has a stream of its own, although positions are the thread's. Readers want the
 // events of one run beyond a position: that is one range of its stream, found in
@@ -54,7 +56,7 @@ local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 // messagesScript defines the Lua function keep(from), which stores messages. Each message consists
 // of two script arguments: its JSON, and its day or, if it is hidden, an empty string. The
 // parameter from is the number of the first of these arguments.
-var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", maxMessages, trimStep) + `
+var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", state.MaxMessages, state.TrimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
   while true do
