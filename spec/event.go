@@ -154,18 +154,13 @@ type Event struct {
 	MediaType  string // likewise
 	Header     Header // HTTPRequest, HTTPResponse
 
-	WireNames map[Kind]string // HTTPRequest: names of the response's frames on the wire, by kind
+	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
-	Scripted    bool               // HTTPRequest: the content of the answer can be judged
-	StreamLimit int                // HTTPRequest: concurrent streams that a user may have; 0: unknown
-	Denials     DenialRequirements // HTTPRequest: how requests without permission are refused
-	Violations  []Violation        // constraints of the document that it violates
-	Exercised   []string           // requirements that it exercises and meets
-	Omitted     []string           // HTTPRequest: requirements on the meaning of members left out
-	Promised    StreamRequirements // HTTPRequest: requirements on a streamed response
-	Requirement string             // the requirement that it is evidence for, if known
-	Flaws       []Flaw             // defects of the bytes themselves
-	Fields      []string           // of a frame: the names of its SSE fields, in order
+	Violations  []Violation // constraints of the document that it violates
+	Exercised   []string    // requirements that it exercises and meets
+	Requirement string      // the requirement that it is evidence for, if known
+	Flaws       []Flaw      // defects of the bytes themselves
+	Fields      []string    // of a frame: the names of its SSE fields, in order
 
 	// Implied marks an event that its frame does not state but that follows from it, such as the start
 	// of a message whose first chunk is received.
@@ -179,6 +174,24 @@ type Event struct {
 	// Err is why an Undecodable cannot be decoded, how a BodyEnd came about (see
 	// [Response.End]), or, of an HTTPRequest, [ErrRequestNotRecorded] or nil.
 	Err error
+}
+
+// RequestFacts holds what the document and the user say about a request and its response.
+type RequestFacts struct {
+	Scripted    bool               // the content of the response can be judged
+	StreamLimit int                // concurrent streams that a user may have; 0: unknown
+	WireNames   map[Kind]string    // names of the response's frames on the wire, by kind
+	Denials     DenialRequirements // how requests without permission are refused
+	Promised    StreamRequirements // requirements on a streamed response
+	Omitted     []string           // requirements on the meaning of members left out
+}
+
+// Facts returns the facts about a request. For other events, it returns the zero value.
+func (e Event) Facts() RequestFacts {
+	if e.Request == nil {
+		return RequestFacts{}
+	}
+	return *e.Request
 }
 
 // IsStream reports whether a response is an event stream. For a request, it reports whether the
@@ -220,7 +233,7 @@ func (e Event) DisplayName() string {
 // KindName returns the name on the wire of frames of kind k in the response to the request e. If
 // such frames have no name, KindName returns words.
 func (e Event) KindName(k Kind, words string) string {
-	if text := e.WireNames[k]; text != "" {
+	if text := e.Facts().WireNames[k]; text != "" {
 		return text
 	}
 	return words

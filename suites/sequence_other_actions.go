@@ -156,7 +156,7 @@ func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spe
 			e = a.PromptEvent("text", "from somebody else")
 			a.Run = a.newID()
 		}
-		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Denials[why]) > 0 {
+		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Facts().Denials[why]) > 0 {
 			kept = append(kept, r)
 		}
 	}

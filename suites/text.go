@@ -88,7 +88,7 @@ func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok
 			request = e
 		case e.Kind == spec.HTTPResponse:
 			if streams = streams || e.IsStream() && e.StatusCode/100 == 2; !streams {
-				last, last.Requirement = e, cmp.Or(request.Promised.Status, request.Requirement)
+				last, last.Requirement = e, cmp.Or(request.Facts().Promised.Status, request.Requirement)
 			}
 		case e.Kind == spec.BodyEnd && streams:
 			last = e

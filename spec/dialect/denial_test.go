@@ -35,7 +35,7 @@ func TestDenied(t *testing.T) {
 		}
 		r.Principal = spec.OtherUser
 		e, got := d.ParseRequest(r), ""
-		for _, demand := range e.Denials[c.why] {
+		for _, demand := range e.Facts().Denials[c.why] {
 			got += fmt.Sprintf("%s %v %v; ", demand.Requirement, demand.Status, demand.Plain)
 		}
 		if got != c.want || e.Principal != spec.OtherUser {

@@ -38,7 +38,7 @@ func (d *Dialect) DecodeExchanges(
 		for x := range exchanges {
 			x.Response = DecodeContent(x.Response)
 			request := d.ParseRequest(x.Request)
-			request.Scripted, request.StreamLimit = target.Scripted, target.StreamLimit
+			request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.exchangeOperation(x),
 				limit: maxEventBytes, messageSubjects: map[string]string{},

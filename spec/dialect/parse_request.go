@@ -203,13 +203,16 @@ func (p parameter) typedValue(v string) any {
 // MediaType of the event are those that the document specifies for a successful response.
 // StatusCode is 0 if the document specifies several successful statuses.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
-	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
+	facts := &spec.RequestFacts{}
+	e := spec.Event{
+		Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal, Request: facts,
+	}
 	if r.Method == "" { // not recorded: taken for the first operation that streams
 		e.Err = spec.ErrRequestNotRecorded
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.IsStream }); i >= 0 {
 			o := d.operations[i]
 			e.Operation, e.StatusCode, e.MediaType = o.Name, o.successStatus, o.successMediaType
-			e.Promised, e.WireNames = o.promised, o.wireNames
+			facts.Promised, facts.WireNames = o.promised, o.wireNames
 		}
 		return e
 	}
@@ -223,7 +226,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 		return e
 	}
 	e.Operation, e.StatusCode, e.MediaType = o.Name, o.successStatus, o.successMediaType
-	e.Name, e.Requirement, e.WireNames = o.bodylessTemplate, o.requirement, o.wireNames
+	e.Name, e.Requirement, facts.WireNames = o.bodylessTemplate, o.requirement, o.wireNames
 	if o.anySuccess {
 		e.StatusCode = 0
 	}
@@ -235,7 +238,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 				parsed.Kind, parsed.Frame, parsed.Line, parsed.Raw = e.Kind, e.Frame, e.Line, e.Raw
 				parsed.Operation, parsed.StatusCode, parsed.MediaType = e.Operation, e.StatusCode, e.MediaType
 				parsed.Header, parsed.Violations, parsed.Requirement = e.Header, e.Violations, e.Requirement
-				parsed.WireNames = e.WireNames
+				parsed.Request = facts
 				e = parsed
 				for _, b := range o.bodies {
 					files, exercised := b.fileEvents(v)
@@ -265,8 +268,8 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 			}
 		}
 	}
-	e.Denials, e.Promised = o.denialsFor(&e), o.promised
-	e.Omitted = o.omittedRequirements(r, v, path)
+	facts.Denials, facts.Promised = o.denialsFor(&e), o.promised
+	facts.Omitted = o.omittedRequirements(r, v, path)
 	if !e.Valid() {
 		e.Exercised = nil
 	} else if o.requirement != "" && !slices.Contains(e.Exercised, o.requirement) {

@@ -47,7 +47,7 @@ func TestSpelled(t *testing.T) {
 			}
 		}
 	}
-	if text := (spec.Event{WireNames: map[spec.Kind]string{spec.ToolEnd: "x"}}).KindName(spec.RunEnd, "the end"); text != "the end" {
+	if text := (spec.Event{Request: &spec.RequestFacts{WireNames: map[spec.Kind]string{spec.ToolEnd: "x"}}}).KindName(spec.RunEnd, "the end"); text != "the end" {
 		t.Errorf("what has no name is called %q", text)
 	}
 }

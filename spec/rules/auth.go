@@ -58,7 +58,7 @@ func eachAccessAttempt(
 // eachAccessAttempt).
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
-		for _, refusal := range x.request.Denials[denial(x.request)] {
+		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
 				e := x.request
 				e.Requirement = refusal.Requirement

@@ -133,7 +133,7 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if argument, ok := strings.CutPrefix(request.Text, "conformance:idle "); ok {
 		ms, err := strconv.Atoi(argument)
-		return time.Duration(ms) * time.Millisecond, request.Scripted && err == nil
+		return time.Duration(ms) * time.Millisecond, request.Facts().Scripted && err == nil
 	}
 	return scriptedDeltaSpan(request)
 }

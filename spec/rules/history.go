@@ -100,7 +100,7 @@ This is judged for scripted targets. Other targets may have tools that the histo
 show.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryTool, spec.ToolResult},
 		Watch: atConversationEnd(eachStoredRun(
-			func(r *acceptedRun) bool { return r.request.Scripted && r.toolResults > 0 },
+			func(r *acceptedRun) bool { return r.request.Facts().Scripted && r.toolResults > 0 },
 			func(r *acceptedRun, page spec.Event) bool { return len(partsOfKind(page, spec.HistoryTool)) > 0 },
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
 				p.Judge(page, false,

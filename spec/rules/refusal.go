@@ -73,7 +73,7 @@ func (x exchange) String() string {
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
-	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Promised.HasEndEvent
+	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
 // satisfies reports whether the response is a refusal with the status, error code, text and form

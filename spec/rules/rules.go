@@ -45,7 +45,7 @@ func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.W
 // kindName returns the name on the wire of events of kind k in the response to a request. If such
 // events have no name, kindName returns words, a description such as "the start of the run".
 func kindName(request spec.Event, k spec.Kind, words string) eventName {
-	return eventName{request.KindName(k, words), request.WireNames[k] != ""}
+	return eventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
 // String returns the name for use in a sentence: event "NAME" if it is a name on the wire, and

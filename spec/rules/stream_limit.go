@@ -108,18 +108,18 @@ The document does not state the limit, so this is judged only if the target's co
 does. A stream counts as open from its first event to its last.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamExchange) {
 		for _, l := range all {
-			if l.request.StreamLimit == 0 || l.status == 0 || l.status == 503 {
+			if l.request.Facts().StreamLimit == 0 || l.status == 0 || l.status == 503 {
 				continue
 			}
 			n := l.countCertainlyOpen(all)
-			if n < l.request.StreamLimit {
+			if n < l.request.Facts().StreamLimit {
 				continue
 			}
-			for _, refusal := range l.request.Denials[spec.DeniedStreamLimit] {
+			for _, refusal := range l.request.Facts().Denials[spec.DeniedStreamLimit] {
 				e := l.request
 				e.Requirement = refusal.Requirement
 				p.Judge(e, l.satisfies(refusal), "%v with %d streams open and a limit of %d; expected %s",
-					l.exchange, n, l.request.StreamLimit, DescribeRefusal(refusal))
+					l.exchange, n, l.request.Facts().StreamLimit, DescribeRefusal(refusal))
 			}
 		}
 	}),
@@ -136,7 +136,7 @@ the conversation began.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamExchange) {
 		refused := false
 		for _, l := range all {
-			switch limit := l.request.StreamLimit; {
+			switch limit := l.request.Facts().StreamLimit; {
 			case limit == 0:
 			case refused && l.opened && l.countCertainlyOpen(all) < limit:
 				p.Judge(l.request, true, "")
@@ -144,7 +144,7 @@ the conversation began.`,
 				p.Judge(l.request, false, "%v with at most %d streams open and a limit of %d; expected a stream",
 					l.exchange, l.countPossiblyOpen(all), limit)
 			}
-			refused = refused || l.status == 429 && l.request.StreamLimit > 0
+			refused = refused || l.status == 429 && l.request.Facts().StreamLimit > 0
 		}
 	}),
 }

@@ -132,7 +132,7 @@ func (t *threadTracker) observe(e spec.Event) {
 	case e.Kind == spec.HTTPRequest:
 		t.request, t.requestedRun, t.streamedRun = e, nil, nil
 		t.accepted, t.startedRun, t.threadID = false, false, e.Thread
-		if e.Scripted && e.Valid() {
+		if e.Facts().Scripted && e.Valid() {
 			if t.startsRuns[e.Operation] = t.startsRuns[e.Operation] || len(e.Parts) > 0; len(e.Parts) > 0 {
 				t.requestedRun = t.newRun(e)
 			}

@@ -65,7 +65,7 @@ type responsePair struct{ request, response spec.Event }
 // status is 200, add also keeps the response, so that judge can judge its media type.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
-	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
+	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
 	if response.StatusCode != 200 {
 		p.Judge(status, false, "%s; expected status 200 with text/event-stream", describeHead(response))
 		return
@@ -88,16 +88,16 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 // to a request that did not.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
-		for _, requirement := range append([]string{x.request.Promised.MediaType}, x.request.Omitted...) {
+		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
 			x.response.Requirement = requirement
 			p.Judge(x.response, true, "")
 		}
 	}
 	for _, x := range h.others {
-		blamed := []string{x.request.Promised.MediaType}
-		for _, requirement := range x.request.Omitted {
+		blamed := []string{x.request.Facts().Promised.MediaType}
+		for _, requirement := range x.request.Facts().Omitted {
 			if slices.ContainsFunc(h.streams, func(y responsePair) bool {
-				return y.request.Operation == x.request.Operation && !slices.Contains(y.request.Omitted, requirement)
+				return y.request.Operation == x.request.Operation && !slices.Contains(y.request.Facts().Omitted, requirement)
 			}) {
 				blamed = []string{requirement}
 			}

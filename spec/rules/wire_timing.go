@@ -48,7 +48,7 @@ func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	n, err := strconv.Atoi(count)
 	ms, err2 := strconv.Atoi(interval)
 	span := time.Duration((n-1)*ms) * time.Millisecond
-	return span, ok && request.Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
+	return span, ok && request.Facts().Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
 }
 
 // KeepsAlive judges whether a server sends comments on an idle stream.
@@ -88,7 +88,7 @@ second of silence, or in a stream that the server ended for inactivity.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, other, late spec.Event
-		want := request.Promised.KeepAlive
+		want := request.Facts().Promised.KeepAlive
 		seen, ended := want == "", false
 		return func(e spec.Event) {
 			switch {
