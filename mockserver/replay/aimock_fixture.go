@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // maxRules is the maximum number of fixtures in one file. It equals the maximum number of rules in
@@ -48,10 +47,13 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	if len(rules) == 0 {
 		return nil, c.problems
 	}
-	var b strings.Builder
-	b.WriteString("# Converted from " + filepath.Base(name) + ", fixtures of aimock.\n")
-	writeYAML(&b, orderedMap{{"rules", rules}}, "")
-	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: []byte(b.String())}}, c.problems
+	text, err := formatYAML(orderedMap{{"rules", rules}})
+	if err != nil {
+		c.errorf("the script cannot be written: %v", err)
+		return nil, c.problems
+	}
+	head := "# Converted from " + filepath.Base(name) + ", fixtures of aimock.\n"
+	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: append([]byte(head), text...)}}, c.problems
 }
 
 // A fixtureConverter converts the fixtures of one file to rules of a script, and collects the

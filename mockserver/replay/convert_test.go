@@ -42,7 +42,10 @@ func TestFixtures(t *testing.T) {
 			`{"fixtures":[{"match":{"userMessage":"hello","hasToolResult":false},"response":{"content":"Hi: \"{{you}}\"\nthere"}}]}`,
 			`rules:
   - name: fixture 0
-    when: {last: user, text: {contains: hello}}
+    when:
+      last: user
+      text:
+        contains: hello
     reply:
       - text: "Hi: \"{{\"{{\"}}you}}\"\nthere"
 `},
@@ -53,36 +56,64 @@ func TestFixtures(t *testing.T) {
 				{"match":{},"response":{"toolCalls":[{"name":"y","arguments":"not json"}],"finishReason":"tool_calls"}}]}`,
 			`rules:
   - name: fixture 0
-    when: {tool-result: {name: get_weather, text: {contains: "yes"}}}
+    when:
+      tool-result:
+        name: get_weather
+        text:
+          contains: "yes"
     reply:
       - text: Done.
   - name: fixture 1
-    when: {last: user, text: {contains: weather}, offers: get_weather}
+    when:
+      last: user
+      text:
+        contains: weather
+      offers: get_weather
     reply:
       - reasoning: Hm.
       - text: Let me see.
       - client-tool:
           name: get_weather
-          arguments: {city: SF, days: [1, 2.5], a: null, b: true}
-      - client-tool: {name: x, arguments: {z: 1, a: {}}}
+          arguments:
+            city: SF
+            days:
+              - 1
+              - 2.5
+            a: null
+            b: true
+      - client-tool:
+          name: x
+          arguments:
+            z: 1
+            a: {}
   - name: fixture 2
     reply:
-      - client-tool: {name: "y", arguments: not json}
+      - client-tool:
+          name: "y"
+          arguments: not json
 `},
 		"an order": {
 			`{"fixtures":[{"match":{"userMessage":"go","hasToolResult":false,"sequenceIndex":0},"response":{"content":{"a":[1]}}},
 				{"match":{"hasToolResult":false,"sequenceIndex":1,"userMessage":"go"},"response":{"blocks":[{"type":"toolCall","name":"t","arguments":{}},{"type":"text","text":"late"}]}}]}`,
 			`rules:
   - name: fixture 0
-    when: {last: user, text: {contains: go}}
+    when:
+      last: user
+      text:
+        contains: go
     reply:
       - text: "{\"a\":[1]}"
     times: 1
   - name: fixture 1
-    when: {last: user, text: {contains: go}}
+    when:
+      last: user
+      text:
+        contains: go
     reply:
       - text: late
-      - client-tool: {name: t, arguments: {}}
+      - client-tool:
+          name: t
+          arguments: {}
     times: 1
 `},
 		"errors": {
@@ -90,10 +121,18 @@ func TestFixtures(t *testing.T) {
 				{"match":{},"response":{"error":{"message":"no"}}}]}`,
 			`rules:
   - name: fixture 0
-    when: {header: {X-AIMock-Context: py}}
-    status: {code: 429, text: slow down, problem: rate, retry-after: 3s}
+    when:
+      header:
+        X-AIMock-Context: py
+    status:
+      code: 429
+      text: slow down
+      problem: rate
+      retry-after: 3s
   - name: fixture 1
-    status: {code: 500, text: "no"}
+    status:
+      code: 500
+      text: "no"
 `},
 		"a pace and faults": {
 			`{"fixtures":[{"match":{"turnIndex":1},"response":{"content":"x"},"streamingProfile":{"ttft":300,"tps":40,"jitter":0.2},"chunkSize":5,"truncateAfterChunks":4,"chaos":{"dropRate":0.25,"rateLimitRate":1,"latencyMs":50}},
@@ -101,25 +140,40 @@ func TestFixtures(t *testing.T) {
 				{"match":{},"response":{"content":"x"},"recordedTimings":{"ttftMs":100,"interChunkDelaysMs":[10,30],"totalDurationMs":140},"replaySpeed":2}]}`,
 			`rules:
   - name: fixture 0
-    when: {turn: 2}
+    when:
+      turn: 2
     reply:
       - text: x
-    pace: {first: 300ms, rate: 40, jitter: {uniform: 0.2}, chunk: 5}
+    pace:
+      first: 300ms
+      rate: 40
+      jitter:
+        uniform: 0.2
+      chunk: 5
     faults:
-      - abort: {event: 4}
-      - slow-head: {for: 50ms}
-      - http-error: {status: 500, chance: 25}
+      - abort:
+          event: 4
+      - slow-head:
+          for: 50ms
+      - http-error:
+          status: 500
+          chance: 25
       - too-many: {}
   - name: fixture 1
     reply:
       - text: x
-    pace: {first: 30ms, rate: 33.3333}
+    pace:
+      first: 30ms
+      rate: 33.3333
     faults:
-      - abort: {time: 350ms}
+      - abort:
+          time: 350ms
   - name: fixture 2
     reply:
       - text: x
-    pace: {first: 50ms, rate: 100}
+    pace:
+      first: 50ms
+      rate: 100
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,12 +235,36 @@ func TestFixtureTexts(t *testing.T) {
 	escaped := func(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 	for _, text := range []string{
 		"yes", "null", "1.5", "~", "- a", "a: b", "a # b", "{a}", "[a", "'", `"`, " a ", "a\n\nb\n", "é 世界 🎉", "\u2028", "%", "@", "a, b", "a?", "*x", "&x", "!x", "|", ">", "x:", "{{ .Text }}",
+		"", "\t", "a\r\nb", "\x00", "---", "...", "? a", "<<", "0x10", "1_000", "\ufeffa", "a\\",
 	} {
 		in := `{"fixtures":[{"match":{},"response":{"toolCalls":[{"name":"t","arguments":{"v":` + string(quote(text)) + `,"l":[` + string(quote(text)) + `]}}]}}]}`
 		if made, problems := converted(t, in); made == "" || len(problems) > 0 {
 			t.Errorf("%q: %v", text, problems)
 		} else if got := arguments(t, made); !cmp.Equal(got, map[string]any{"v": escaped(text), "l": []any{escaped(text)}}) {
 			t.Errorf("%q comes out as %v of\n%s", text, got, made)
+		}
+	}
+}
+
+// TestFixtureKeys checks that a converted script reproduces the keys of arguments, as text if the keys
+// are special in YAML.
+func TestFixtureKeys(t *testing.T) {
+	for key, asText := range map[string]bool{
+		"": false, "a b": false, "yes": false, "城市": false, "$ref": false, "@id": false, "a: b": false, "1": false,
+		"---": true, "<<": true, "? a": true, "a\tb": true, "a\nb": true, "- a": true,
+	} {
+		inner, _ := json.Marshal(map[string]any{key: "x"})
+		made, problems := converted(t, `{"fixtures":[{"match":{},"response":{"toolCalls":[{"name":"t","arguments":`+string(inner)+`}]}}]}`)
+		if made == "" || len(problems) > 0 {
+			t.Errorf("%q: %v", key, problems)
+			continue
+		}
+		var want any = map[string]any{key: "x"}
+		if asText {
+			want = string(inner)
+		}
+		if got := arguments(t, made); !cmp.Equal(got, want) {
+			t.Errorf("%q comes out as %v of\n%s", key, got, made)
 		}
 	}
 }

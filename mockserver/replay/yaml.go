@@ -3,11 +3,12 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // An orderedMap is an object of YAML or JSON whose members keep their order.
@@ -22,111 +23,48 @@ type mapEntry struct {
 // set appends a member. It does not look for a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// plainScalar matches strings that need no quotes in YAML, unless they are among reservedScalars.
-// There are more such strings than it matches.
-var plainScalar = regexp.MustCompile(`^[0-9.]+(ms|s|m)$|^[A-Za-z][A-Za-z0-9_-]*( ?[A-Za-z0-9_.,!?'()/-]+)*$`)
-
-// reservedScalars lists words that need quotes in YAML, because some parsers read them as values of
-// other types.
-var reservedScalars = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}
-
-// formatScalar returns a value as YAML on one line. Strings that need quotes are encoded as in
-// JSON, which YAML accepts.
-func formatScalar(v any) string {
+// encodable returns v with each orderedMap replaced by an equal value that the YAML encoder can
+// encode.
+func encodable(v any) any {
 	switch v := v.(type) {
-	case nil:
-		return "null"
-	case string:
-		if plainScalar.MatchString(v) && !slices.Contains(reservedScalars, strings.ToLower(v)) {
-			return v
-		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		_ = e.Encode(v) // encoding a string cannot fail
-		return strings.TrimSuffix(b.String(), "\n")
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
 	case orderedMap:
-		var parts []string
-		for _, m := range v {
-			parts = append(parts, formatKey(m.key)+": "+formatInline(m.value))
+		m := make(yaml.MapSlice, len(v))
+		for i, entry := range v {
+			m[i] = yaml.MapItem{Key: entry.key, Value: encodable(entry.value)}
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		return m
 	case []any:
-		var parts []string
-		for _, item := range v {
-			parts = append(parts, formatInline(item))
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = encodable(item)
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		return list
 	}
-	return fmt.Sprint(v)
+	return v
 }
 
-// formatInline is like formatScalar, but returns a value for use within braces or brackets, where
-// strings with a comma or a question mark need quotes as well.
-func formatInline(v any) string {
-	line := formatScalar(v)
-	if _, ok := v.(string); ok && line[0] != '"' && strings.ContainsAny(line, ",?") {
-		return `"` + line + `"` // a plain scalar has no characters to escape
-	}
-	return line
+// formatYAML returns an object as YAML. It returns an error if the encoder cannot encode it.
+func formatYAML(o orderedMap) ([]byte, error) {
+	return yaml.MarshalWithOptions(encodable(o), yaml.IndentSequence(true), yaml.CustomMarshaler(formatString),
+		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
 
-// formatKey returns the key of an object member as YAML. The empty key is written in quotes.
-func formatKey(key string) string {
-	if key == "" {
-		return `""`
-	}
-	return formatScalar(key)
-}
+// plainText matches strings that the YAML encoder writes correctly. It needs quotes for others than
+// it uses them for, such as "---" and strings with control characters.
+var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
-// maxLineWidth is the maximum length, in bytes, of an object that is written on one line.
-const maxLineWidth = 72
-
-// writeYAML writes an object to b as YAML. It puts indent before each line but the first. Each item
-// of a list begins a new line; an object is written on one line if it is not longer than
-// maxLineWidth.
-func writeYAML(b *strings.Builder, o orderedMap, indent string) {
-	for i, m := range o {
-		if i > 0 {
-			b.WriteString(indent)
-		}
-		b.WriteString(formatKey(m.key) + ":")
-		inner, isObject := m.value.(orderedMap)
-		list, isList := m.value.([]any)
-		line := ""
-		if !isList || len(list) == 0 {
-			line = formatScalar(m.value)
-		}
-		switch {
-		case isList && len(list) > 0:
-			b.WriteByte('\n')
-			for _, item := range list {
-				b.WriteString(indent + "  - ")
-				writeItem(b, item, indent+"    ")
-			}
-		case isObject && len(line) > maxLineWidth:
-			b.WriteString("\n" + indent + "  ")
-			writeYAML(b, inner, indent+"  ")
-		default:
-			b.WriteString(" " + line + "\n")
-		}
+// formatString returns a string as YAML, in quotes unless it is plain. JSON strings are valid YAML.
+func formatString(s string) ([]byte, error) {
+	if plainText.MatchString(s) {
+		return yaml.Marshal(s)
 	}
-}
-
-// writeItem writes an item of a list to b as YAML. It puts indent before each line but the first.
-func writeItem(b *strings.Builder, item any, indent string) {
-	if o, ok := item.(orderedMap); ok && len(o) > 0 {
-		writeYAML(b, o, indent)
-		return
-	}
-	b.WriteString(formatScalar(item) + "\n")
+	return []byte(`"` + jsonStringBody(s) + `"`), nil
 }
 
 // decodeOrdered decodes JSON, with objects as orderedMaps. ok is false if data is invalid, is
 // nested deeper than maxDepth, or contains something that a script cannot represent exactly:
-// duplicate members, or numbers that would be written differently.
+// duplicate members, keys that the YAML encoder does not support, or numbers that would be written
+// differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -173,7 +111,8 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 		key, err := dec.Token()
 		name, isText := key.(string)
 		v, ok := decodeValue(dec, depth+1)
-		if err != nil || !isText || !ok || slices.ContainsFunc(o, func(m mapEntry) bool { return m.key == name }) {
+		isDuplicate := slices.ContainsFunc(o, func(m mapEntry) bool { return m.key == name })
+		if err != nil || !isText || !ok || isDuplicate || !isKey(name) {
 			return nil, false
 		}
 		o.set(name, v)
@@ -181,6 +120,9 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	_, err := dec.Token()
 	return o, err == nil
 }
+
+// isKey matches keys that the YAML encoder writes correctly.
+var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
 // parseExactNumber returns a JSON number as int64 or float64, and true. It returns false if s is
 // not a number or if formatting the value would change the text of the number.

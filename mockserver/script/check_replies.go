@@ -3,6 +3,7 @@ package script
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -66,10 +67,10 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	if len(violations) == 0 {
 		return p, true
 	}
-	at := yamlNode{line: r.Line, column: r.column}
+	at := filePosition{r.Line, r.column}
 	for _, s := range r.action.steps {
 		if s.name == "raw" {
-			at = *s.node
+			at = s.filePosition
 			break
 		}
 	}
@@ -85,7 +86,7 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 // something that this request lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
-	for group := range r.conditions.captureGroups() {
+	for group := range r.groups {
 		match[group] = "1"
 	}
 	p := &matchContext{
@@ -97,7 +98,7 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 		groups: match,
 	}
 	if _, at, err := renderSteps(r.action.steps, newTemplateData(p)); err != nil {
-		return Reply{}, at.node.errorf("%s: %v", at.name, err)
+		return Reply{}, fmt.Errorf("%s: %w", at.name, err)
 	}
 	return r.renderReply(p), nil
 }

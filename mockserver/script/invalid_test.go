@@ -50,6 +50,7 @@ var invalidScripts = []struct{ name, script string }{
 	{"two documents", "rules: []\n---\nrules: []\n"},
 	{"no UTF-8", "rules:\n- name: \xff\n"},
 	{"several at once", "rule: []\nrules:\n- name: a\n  whn: {}\n  reply: hi\n- name: a\n  priority: high\n  reply:\n  - txt: hi\n"},
+	{"a name that another rule has by default", "rules:\n- name: rule 2\n  reply: hi\n- reply: hi\n"},
 	{"says nothing", "rules:\n- name: a\n  when: {text: hi}\n"},
 	{"two replies", "rules:\n- reply: hi\n  status: 503\n"},
 	{"status that is none", "rules:\n- status: 200\n- status: {text: busy}\n"},
@@ -123,7 +124,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	rule := "- {reply: hi}\n"
 	for _, tt := range []struct{ name, script, want string }{
 		{"bytes", strings.Repeat("#\n", maxFileSize), "s.yaml: the file is too large: 2097152 bytes, at most 1048576 are allowed"},
-		{"rules", "rules:\n" + strings.Repeat(rule, maxRules+1), "s.yaml:2:1: too many rules: 10001, at most 10000 are allowed"},
+		{"rules", "rules:\n" + strings.Repeat(rule, maxRules+1), "s.yaml:2:1: rules has 10001 items, at most 10000 are allowed"},
 		{"aliases", bomb, "the script is too large: at most 300000 values are allowed"},
 		{"long aliases", long, "the script is too large: at most 300000 values are allowed"},
 		{"depth in brackets", "rules: " + strings.Repeat("[", 100_000), "s.yaml:1:40: nested deeper than 32 levels"},

@@ -5,43 +5,73 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template/parse"
+
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks that the templates, faults, steps and raw frames of a parsed rule are valid and
-// have an effect in the served dialects. n is the node of the rule in the script. Problems are
-// added to those of the file.
-func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
-	groups := rule.conditions.captureGroups()
-	for _, w := range rule.action.templates() {
-		if err := w.checkNames(groups); err != nil {
-			r.errorf(w.node, "invalid template: %v", err)
+// lintRule checks that the conditions, templates, faults, steps and raw frames of a decoded rule are
+// consistent, valid and have an effect in the served dialects. n is the node of the rule in the
+// script. Problems are added to those of the file.
+func (d *decoder) lintRule(rule *Rule, n ast.Node) {
+	for _, w := range d.templates {
+		if err := w.checkNames(d.groups); err != nil {
+			d.errorf(w.node, "%s: invalid template: %v", nameOf(w.node), err)
 		}
 	}
-	served := rule.applicableDialects(r.dialects)
+	d.inferLast(&rule.conditions, n)
+	if rule.Violates && !rule.action.hasRawFrames() {
+		d.warnf(lookup(n, "violates"), "violates has no effect in a rule without raw frames: remove it")
+	}
+	served := rule.applicableDialects(d.dialects)
 	if len(served) == 0 {
 		return
 	}
-	if faults := n.get("faults"); faults != nil {
-		r.lintFaults(rule, served, faults)
+	if faults := member(n, "faults"); faults != nil {
+		d.lintFaults(rule, served, faults.Value)
 	}
 	for i := range rule.action.steps {
-		r.lintStep(&rule.action.steps[i], served)
+		d.lintStep(&rule.action.steps[i], served)
 		if !rule.Violates {
-			r.lintRawFrame(&rule.action.steps[i], served)
+			d.lintRawFrame(&rule.action.steps[i], served)
 		}
 	}
-	if rule.conditions.toolResult != nil && !supportsAny(served, spec.InputToolResult) {
-		r.warnf(n.get("when"), "tool-result never matches: clients of %s send no tool results", dialectNames(served))
+	if rule.conditions.ToolResult != nil && !supportsAny(served, spec.InputToolResult) {
+		d.warnf(lookup(n, "when"), "tool-result never matches: clients of %s send no tool results", dialectNames(served))
 	}
-	if rule.conditions.resume != nil && !supportsAny(served, spec.InputResume) {
-		r.warnf(n.get("when"), "resume never matches: clients of %s send no answers to interrupts", dialectNames(served))
+	if rule.conditions.Resume != nil && !supportsAny(served, spec.InputResume) {
+		d.warnf(lookup(n, "when"), "resume never matches: clients of %s send no answers to interrupts", dialectNames(served))
+	}
+}
+
+// inferLast sets the condition "last", which is the required kind of the last input of a request,
+// if the rule leaves it out. A condition on a tool result or on the answer to an interrupt implies
+// that this is the last input. A condition on the user's text or turn implies that the user spoke
+// last; otherwise the rule would also match the next request, which brings a tool result.
+// Conditions that exclude each other are recorded as errors. n is the node of the rule.
+func (d *decoder) inferLast(c *conditions, n ast.Node) {
+	need := ""
+	switch {
+	case c.ToolResult != nil && c.Resume != nil:
+		d.errorf(lookup(n, "when"), "tool-result and resume exclude each other: remove one")
+		return
+	case c.ToolResult != nil:
+		need = lastTool
+	case c.Resume != nil:
+		need = lastResume
+	}
+	switch {
+	case c.Last == "" && need == "" && (c.Text != nil || c.Turn != nil):
+		c.Last = lastUser
+	case c.Last == "":
+		c.Last = need
+	case need != "" && c.Last != need:
+		d.errorf(lookup(n, "when", "last"), "last is %s, but the other conditions of the rule need %s", c.Last, need)
 	}
 }
 
@@ -66,20 +96,23 @@ func dialectNames(dialects []*dialect.Dialect) string {
 // that the fault requires. If the rule lists its dialects, one such dialect is enough for a
 // warning; otherwise all served dialects must lack a required event. The parameter at is the node
 // of the list of faults.
-func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yamlNode) {
+func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
 		var need spec.Kind
-		for _, d := range served {
+		if use.Fault == nil { // the parameters are invalid
+			continue
+		}
+		for _, of := range served {
 			for _, k := range use.Fault.RequiredKinds {
-				if !slices.Contains(d.Kinds(), k) {
-					lacks, need = append(lacks, d), k
+				if !slices.Contains(of.Kinds(), k) {
+					lacks, need = append(lacks, of), k
 					break
 				}
 			}
 		}
-		if i < len(at.items) && len(lacks) > 0 && (len(lacks) == len(served) || len(rule.dialects) > 0) {
-			r.warnf(at.items[i], "fault %s has no effect in %s, which lacks the event %s",
+		if len(lacks) > 0 && (len(lacks) == len(served) || len(rule.dialects) > 0) {
+			d.warnf(itemsOf(at)[i], "fault %s has no effect in %s, which lacks the event %s",
 				use.Fault.Name, dialectNames(lacks), need)
 		}
 	}
@@ -88,59 +121,50 @@ func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yam
 // lintStep warns if none of the served dialects can express a step or one of its parts. The warning
 // states what is sent instead. A client-tool step is an error if no served dialect lets clients
 // send the result.
-func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
+func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
-		r.lintStep(&s.children[i], served)
+		d.lintStep(&s.children[i], served)
 	}
-	switch s.name {
-	case "reasoning":
-		if !supportsAny(served, spec.ReasoningStart, spec.ReasoningDelta) {
-			r.warnf(s.node, "reasoning is not part of %s and is sent as a message", dialectNames(served))
-		}
-		return
-	case "client-tool":
-		if !supportsAny(served, spec.InputToolResult) {
-			r.errorf(s.node, "client-tool: clients of %s cannot send the result: use tool with a result", dialectNames(served))
-			return
-		}
-	}
-	kinds := []spec.Kind{s.kind}
+	kinds, instead := []spec.Kind{s.kind}, "is left out"
 	switch s.kind {
 	case "", spec.Undecodable:
 		return
 	case spec.ToolStart:
-		kinds = append(kinds, spec.ToolCall)
-	case spec.ContentEnd:
-		kinds = append(kinds, spec.ContentPart)
-	}
-	if instead := "is left out"; !supportsAny(served, kinds...) {
-		switch s.kind {
-		case spec.ContentEnd:
-			instead = "its URL is sent as text"
-		case spec.Interrupt:
-			instead = "its payload is sent as a message"
+		if s.name == "client-tool" && !supportsAny(served, spec.InputToolResult) {
+			d.add(s.problem(d.file, Error,
+				"client-tool: clients of "+dialectNames(served)+" cannot send the result: use tool with a result"))
+			return
 		}
-		r.warnf(s.node, "%s is not part of %s and %s", s.name, dialectNames(served), instead)
+		kinds = append(kinds, spec.ToolCall)
+	case spec.ReasoningStart:
+		kinds, instead = append(kinds, spec.ReasoningDelta), "is sent as a message"
+	case spec.ContentEnd:
+		kinds, instead = append(kinds, spec.ContentPart), "its URL is sent as text"
+	case spec.Interrupt:
+		instead = "its payload is sent as a message"
+	}
+	if !supportsAny(served, kinds...) {
+		d.add(s.problem(d.file, Warning, s.name+" is not part of "+dialectNames(served)+" and "+instead))
 	}
 }
 
 // lintRawFrame records an error if a step is a raw frame that violates the document of a served
 // dialect. It skips frames with templates, because their text depends on the request.
-func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
-	if s.name != "raw" || s.hasTemplates() {
+func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
+	if s.name != "raw" || s.hasTemplates {
 		return
 	}
 	b, err := s.render(newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()}))
 	if err != nil {
 		return
 	}
-	for _, d := range served {
-		if why := frameViolation(d, []byte(b.text)); why != "" {
+	for _, of := range served {
+		if why := frameViolation(of, []byte(b.text)); why != "" {
 			instead := "set violates: true if that is intended"
 			if len(served) > 1 {
 				instead = "list the dialects that it is for in dialects, or " + instead
 			}
-			r.errorf(s.node, "raw: the frame violates %s: %s; %s", d.Name, why, instead)
+			d.add(s.problem(d.file, Error, "raw: the frame violates "+of.Name+": "+why+"; "+instead))
 			return
 		}
 	}
@@ -165,73 +189,6 @@ func frameViolation(d *dialect.Dialect, frame []byte) string {
 	return ""
 }
 
-// captureGroups returns the set of capture groups in the regular expressions of c. It contains the
-// number of each group, as text, and the name of each named group. Templates refer to groups by
-// these.
-func (c *conditions) captureGroups() map[string]bool {
-	all := map[string]bool{}
-	from := []*textMatcher{c.text, c.resume, c.thread, c.run}
-	if c.toolResult != nil {
-		from = append(from, c.toolResult.name, c.toolResult.call, c.toolResult.text)
-	}
-	for _, h := range c.headers {
-		from = append(from, h.matcher)
-	}
-	for _, at := range c.body {
-		from = append(from, at.matcher)
-	}
-	for _, t := range from {
-		if t == nil || t.matches == nil {
-			continue
-		}
-		for i, name := range t.matches.SubexpNames() {
-			if all[strconv.Itoa(i)] = true; name != "" {
-				all[name] = true
-			}
-		}
-	}
-	return all
-}
-
-// templates returns the templates in the steps, tool calls and error status of the action. Texts
-// without template actions are left out.
-func (a *ruleAction) templates() (all []textTemplate) {
-	add := func(w textTemplate) {
-		if w.tmpl != nil {
-			all = append(all, w)
-		}
-	}
-	data := func(v *valueTemplate) {
-		add(v.text)
-		for _, w := range v.templates {
-			add(w)
-		}
-	}
-	var steps func(of []step)
-	steps = func(of []step) {
-		for i := range of {
-			s := &of[i]
-			add(s.text)
-			add(s.code)
-			data(&s.data)
-			for j := range s.calls {
-				add(s.calls[j].name)
-				data(&s.calls[j].arguments)
-				if s.calls[j].result != nil {
-					data(s.calls[j].result)
-				}
-			}
-			steps(s.children)
-		}
-	}
-	steps(a.steps)
-	if a.status != nil {
-		add(a.status.text)
-		add(a.status.problem)
-	}
-	return all
-}
-
 // templateFields returns the names of the fields that templates may use, each with a leading dot,
 // such as ".Text".
 func templateFields() (all []string) {
@@ -252,7 +209,7 @@ func (w textTemplate) checkNames(groups map[string]bool) error {
 		return nil
 	}
 	known := templateFields()
-	return walkNodes(reflect.ValueOf(w.tmpl.Root), func(n parse.Node) error {
+	return walkNodes(w.tmpl.Root, func(n parse.Node) error {
 		field, ok := n.(*parse.FieldNode)
 		switch {
 		case !ok:

@@ -32,15 +32,15 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 			continue
 		}
 		seen[source.Name] = true
-		r := &scriptParser{file: source.Name, dialects: dialects}
-		rules := r.parseFile(source.Data)
+		d := &decoder{file: source.Name, dialects: dialects}
+		rules := d.decodeFile(source.Data)
 		if len(s.rules)+len(rules) > maxRules {
 			message := fmt.Sprintf("too many rules: with this file there are more than %d", maxRules)
 			return nil, append(problems, Problem{File: source.Name, Message: message})
 		}
 		s.rules = append(s.rules, rules...)
-		slices.SortStableFunc(r.problems, Problem.compare)
-		problems = append(problems, r.problems...)
+		slices.SortStableFunc(d.problems, Problem.compare)
+		problems = append(problems, d.problems...)
 	}
 	if hasErrors(problems) {
 		return nil, problems
@@ -49,22 +49,21 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// parseFile parses the content of one file and returns its rules, or nil if the content is not
+// decodeFile decodes the content of one file and returns its rules, or nil if the content is not
 // valid YAML. Problems are added to those of the file.
-func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
-	root, err := parseYAML(data)
-	var f *positionError
+func (d *decoder) decodeFile(data []byte) []*Rule {
+	root, value, err := parseYAML(data)
+	var e *positionError
 	switch {
-	case errors.As(err, &f):
-		r.errorf(&yamlNode{line: f.line, column: f.column}, "%s", f.text)
-	case err != nil:
-		r.errorf(&yamlNode{}, "%v", err)
+	case errors.As(err, &e):
+		d.add(Problem{d.file, e.line, e.column, Error, e.text})
+		return nil
 	case root == nil:
-		r.errorf(&yamlNode{}, "the file is empty: a script needs a list of rules, each with when and reply")
-	default:
-		rules = r.parseRules(root)
+		message := "the file is empty: a script needs a list of rules, each with when and reply"
+		d.add(Problem{File: d.file, Message: message})
+		return nil
 	}
-	return rules
+	return d.decodeRules(root, value)
 }
 
 // hasErrors reports whether at least one of the problems is an error rather than a warning.

@@ -15,19 +15,18 @@ import (
 // A conditions value holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
-	operations    []string // any of these
-	lastInput     string   // the kind of input that the reply is for
-	turn          *intRange
-	text          *textMatcher
-	resume        *textMatcher
-	toolResult    *toolResultMatcher
-	offers        []string // all of these
-	thread        *textMatcher
-	run           *textMatcher
-	headers       []headerMatcher
-	body          []bodyMatcher
-	scenarioSteps []scenarioStep // checked together with the counters
-	hasLast       bool           // the script sets last explicitly
+	Operations    textList           `yaml:"operation"` // any of these
+	Last          string             // the kind of input that the reply is for
+	Turn          *intRange          // the number of the last message of the user
+	Text          *textMatcher       // that message
+	Resume        *textMatcher       // the answer to an interrupt
+	ToolResult    *toolResultMatcher `yaml:"tool-result"`
+	Offers        textList           // all of these
+	Thread        *textMatcher
+	Run           *textMatcher
+	Headers       headerMatchers `yaml:"header"`
+	Body          bodyMatchers
+	ScenarioSteps scenarioSteps `yaml:"state"` // checked together with the counters
 }
 
 // An intRange is a range of integers from low to high, both included. If high is 0, the range has
@@ -84,9 +83,9 @@ func (r *Rule) match(p *matchContext) mismatchReason {
 	if !r.appliesTo(f.Dialect) {
 		return func() string { return "dialects: got " + f.Dialect.Name + ", want " + joinNames(r.dialects) }
 	}
-	if !slices.Contains(c.operations, f.Operation) {
+	if !slices.Contains(c.Operations, f.Operation) {
 		return func() string {
-			return "operation: got " + quoteTruncated(f.Operation) + ", want " + strings.Join(c.operations, " or ")
+			return "operation: got " + quoteTruncated(f.Operation) + ", want " + strings.Join(c.Operations, " or ")
 		}
 	}
 	for _, matches := range []func(*matchContext) mismatchReason{
@@ -101,22 +100,22 @@ func (r *Rule) match(p *matchContext) mismatchReason {
 }
 
 func (c *conditions) matchLast(p *matchContext) mismatchReason {
-	if c.lastInput == "" || c.lastInput == p.request.lastInput {
+	if c.Last == "" || c.Last == p.request.lastInput {
 		return nil
 	}
 	return func() string {
 		if p.request.lastInput == "" {
-			return "last: the request has no input, want " + quoteTruncated(c.lastInput)
+			return "last: the request has no input, want " + quoteTruncated(c.Last)
 		}
-		return "last: got " + quoteTruncated(p.request.lastInput) + ", want " + quoteTruncated(c.lastInput)
+		return "last: got " + quoteTruncated(p.request.lastInput) + ", want " + quoteTruncated(c.Last)
 	}
 }
 
 func (c *conditions) matchTurn(p *matchContext) mismatchReason {
-	if c.turn == nil || p.request.turn >= c.turn.low && (c.turn.high == 0 || p.request.turn <= c.turn.high) {
+	if c.Turn == nil || p.request.turn >= c.Turn.low && (c.Turn.high == 0 || p.request.turn <= c.Turn.high) {
 		return nil
 	}
-	return func() string { return "turn: got " + strconv.Itoa(p.request.turn) + ", want " + c.turn.String() }
+	return func() string { return "turn: got " + strconv.Itoa(p.request.turn) + ", want " + c.Turn.String() }
 }
 
 func (s intRange) String() string {
@@ -130,28 +129,28 @@ func (s intRange) String() string {
 }
 
 func (c *conditions) matchText(p *matchContext) mismatchReason {
-	if c.text != nil {
-		if no := c.text.match(p, "text", p.request.userText, p.request.userText != ""); no != nil {
+	if c.Text != nil {
+		if no := c.Text.match(p, "text", p.request.userText, p.request.userText != ""); no != nil {
 			return no
 		}
 	}
-	if c.resume == nil {
+	if c.Resume == nil {
 		return nil
 	}
 	answer, ok := p.request.Parsed.Last(spec.InputResume)
-	return c.resume.match(p, "resume", answer.Text, ok)
+	return c.Resume.match(p, "resume", answer.Text, ok)
 }
 
 func (c *conditions) matchIDs(p *matchContext) mismatchReason {
-	if c.thread != nil {
-		if no := c.thread.match(p, "thread", p.request.Parsed.Thread, p.request.Parsed.Thread != ""); no != nil {
+	if c.Thread != nil {
+		if no := c.Thread.match(p, "thread", p.request.Parsed.Thread, p.request.Parsed.Thread != ""); no != nil {
 			return no
 		}
 	}
-	if c.run == nil {
+	if c.Run == nil {
 		return nil
 	}
-	return c.run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
+	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
 // matchToolResult applies the condition on tool results to the tool results after the user's last
@@ -163,12 +162,12 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	if len(results) > 0 {
 		p.toolResult = &results[len(results)-1]
 	}
-	if c.toolResult == nil {
+	if c.ToolResult == nil {
 		return nil
 	}
 	no = func() string { return "tool-result: missing" }
 	for i := range results {
-		if no = c.toolResult.match(p, &results[i]); no == nil {
+		if no = c.ToolResult.match(p, &results[i]); no == nil {
 			p.toolResult = &results[i]
 			return nil
 		}
@@ -206,7 +205,7 @@ func (p *matchContext) toolName(part *spec.Event) string {
 }
 
 func (c *conditions) matchOffers(p *matchContext) mismatchReason {
-	for _, want := range c.offers {
+	for _, want := range c.Offers {
 		offered := slices.ContainsFunc(p.request.Parsed.Parts, func(part spec.Event) bool {
 			return part.Kind == spec.InputTool && part.Name == want
 		})
@@ -218,7 +217,7 @@ func (c *conditions) matchOffers(p *matchContext) mismatchReason {
 }
 
 func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
-	for _, h := range c.headers {
+	for _, h := range c.Headers {
 		header := p.request.Request.Header
 		if no := h.matcher.match(p, "header "+h.name, header.Get(h.name), header.Has(h.name)); no != nil {
 			return no
@@ -228,7 +227,7 @@ func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
 }
 
 func (c *conditions) matchBody(p *matchContext) mismatchReason {
-	for _, want := range c.body {
+	for _, want := range c.Body {
 		v, ok := lookupPointer(p.request.bodyJSON(), want.pointer)
 		if want.matcher != nil {
 			if no := want.matcher.match(p, "body "+want.pointer, jsonToText(v), ok); no != nil {

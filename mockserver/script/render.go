@@ -31,39 +31,13 @@ type renderedCall struct {
 	hasResult               bool
 }
 
-// renderStatic renders the steps of a reply once for all requests. ok is false if a step cannot be
-// rendered, or if it contains a template, because templates must be rendered for each request.
+// renderStatic renders the steps of a reply, which have no templates, once for all requests. ok is
+// false if a step cannot be rendered.
 func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
-	for _, s := range a.steps {
-		if s.hasTemplates() {
-			return nil, false
-		}
-	}
 	v := newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()})
 	all, _, err := renderSteps(a.steps, v)
 	return all, err == nil
 }
-
-// hasTemplates reports whether a text of the step, of its tool calls or of its parts contains a
-// template.
-func (s *step) hasTemplates() bool {
-	if s.text.tmpl != nil || s.code.tmpl != nil || s.data.hasTemplates() {
-		return true
-	}
-	for _, c := range s.calls {
-		if c.name.tmpl != nil || c.arguments.hasTemplates() || c.result != nil && c.result.hasTemplates() {
-			return true
-		}
-	}
-	for i := range s.children {
-		if s.children[i].hasTemplates() {
-			return true
-		}
-	}
-	return false
-}
-
-func (v *valueTemplate) hasTemplates() bool { return v.templates != nil || v.text.tmpl != nil }
 
 // renderSteps executes the templates of the steps on v and returns the rendered steps. If a
 // template fails, all is nil and at is the step that contains that template.
@@ -88,7 +62,7 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	if b.code, err = s.code.render(v); err != nil {
 		return b, err
 	}
-	if s.data.node != nil {
+	if s.data != nil {
 		if b.text, err = s.data.renderJSON(v); err != nil {
 			return b, err
 		}
@@ -138,7 +112,7 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 			var at *step
 			var err error
 			if steps, at, err = renderSteps(a.steps, newTemplateData(p)); err != nil {
-				reply.Refusal = renderFailure(r, at.node, at.name, err)
+				reply.Refusal = renderFailure(r, at.line, at.name, err)
 				return reply
 			}
 		}
@@ -156,12 +130,12 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names the line of the template, which is that of the node in the second parameter,
-// and the step or member that contains the template, which is the third parameter.
-func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal {
+// The message names the line of the template, and the step or member that contains the template,
+// which is the third parameter.
+func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
-		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, at.line, r.displayName(), what, err),
+		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, line, r.displayName(), what, err),
 	}
 }
 
@@ -176,7 +150,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 			return &fault.Refusal{Status: s.code, Code: code, Message: text, RetryAfter: s.retryAfter}
 		}
 	}
-	return renderFailure(r, &yamlNode{line: r.Line}, "status", err)
+	return renderFailure(r, r.Line, "status", err)
 }
 
 // A player emits the events of one reply by calling yield. It stops when yield returns false or the

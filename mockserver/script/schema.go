@@ -1,266 +1,221 @@
 package script
 
 import (
-	"encoding/json"
+	"bytes"
+	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/streamassay/streamassay/internal/near"
 )
 
-// Schema returns the JSON Schema of scripts (draft 2020-12), for editors. It describes the shape of
-// a script; names, templates and the order of steps are checked by [Load] only. The file
-// schema.json holds the same text.
-func Schema() []byte {
-	data, err := json.MarshalIndent(scriptSchema(), "", "  ")
-	if err != nil { // cannot happen: the schema consists of maps, lists and strings
-		panic(fmt.Sprintf("cannot encode the schema of scripts: %v", err))
-	}
-	return append(data, '\n')
-}
+//go:embed schema.json
+var schemaText []byte
+
+// Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It describes
+// the shape of a script; names, templates and the order of steps are checked by [Load] only. The
+// keyword errorMessage, which editors know too, words what is wrong with a value that violates the
+// schema that contains the keyword.
+func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
 const SchemaID = "https://github.com/streamassay/streamassay/mockserver/script/schema.json"
 
-type schemaObject = map[string]any
+// A schemaNode is an object in the document of the schema.
+type schemaNode = map[string]any
 
-func scriptSchema() schemaObject {
-	return schemaObject{
-		"$schema": "https://json-schema.org/draft/2020-12/schema",
-		"$id":     SchemaID,
-		"title":   "A script of the mock server",
-		"type":    "object", "additionalProperties": false, "required": []string{"rules"},
-		"properties": schemaObject{
-			"dialects": describe("the dialects that the rules are for (default: all)", schemaRef("names")),
-			"defaults": describe("settings of rules that do not have their own", closedObject(schemaObject{
-				"pace": schemaRef("pace"), "faults": schemaRef("faults")})),
-			"rules": schemaObject{"type": "array", "maxItems": maxRules, "items": schemaRef("rule")},
-		},
-		"$defs": addSharedParams(schemaObject{
-			"name": schemaObject{"type": textTypes, "minLength": 1},
-			"names": schemaObject{"anyOf": []any{
-				schemaRef("name"), schemaObject{"type": "array", "minItems": 1, "items": schemaRef("name")}}},
-			"text": schemaObject{"type": textTypes},
-			"duration": schemaObject{"anyOf": []any{
-				schemaObject{"type": "string", "pattern": `^\+?(0|([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`},
-				schemaObject{"const": 0}}},
-			"texts": schemaObject{"anyOf": []any{schemaRef("text"), matcherSchema(schemaRef("text"))}},
-			"steps": schemaObject{"type": "object", "maxProperties": maxMembers, "additionalProperties": schemaRef("name")},
-			"call":  closedObject(schemaObject{"name": schemaRef("name"), "arguments": schemaObject{}}, "name"),
-			"answered": closedObject(schemaObject{"name": schemaRef("name"), "arguments": schemaObject{}, "result": schemaObject{}},
-				"name", "result"),
-			"rule": ruleSchema(),
-			"when": whenSchema(),
-			"step": stepSchema("text", "reasoning", "image", "message", "tool", "tools", "client-tool", "interrupt",
-				"error", "raw", "wait"),
-			"part":   stepSchema("text", "image", "wait", "error"),
-			"pace":   paceSchema(),
-			"faults": faultsSchema(),
-		}),
+// schemaDocument returns the schema as a decoded JSON value.
+var schemaDocument = sync.OnceValue(func() any {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaText))
+	if err != nil { // cannot happen: a test decodes the same text
+		panic(fmt.Sprintf("cannot decode the schema of scripts: %v", err))
 	}
-}
+	return doc
+})
 
-// textTypes are the JSON types of values that scripts accept as text.
-var textTypes = []string{"string", "number", "boolean"}
-
-func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/" + name} }
-
-// describe adds a description to a schema and returns the schema.
-func describe(what string, of schemaObject) schemaObject { of["description"] = what; return of }
-
-// closedObject returns the schema of an object that may have the given properties and no others.
-// required lists the properties that it must have.
-func closedObject(properties schemaObject, required ...string) schemaObject {
-	d := schemaObject{"type": "object", "additionalProperties": false, "properties": properties}
-	if len(required) > 0 {
-		d["required"] = required
+// compiledSchema returns the schema for validation.
+var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.RegisterFormat(&jsonschema.Format{Name: "go-duration", Validate: textFormat(checkDuration)})
+	c.RegisterFormat(&jsonschema.Format{Name: "re2", Validate: textFormat(func(text string) error {
+		_, err := regexp.Compile(text)
+		return err
+	})})
+	if err := c.AddResource(SchemaID, schemaDocument()); err != nil { // cannot happen, as above
+		panic(fmt.Sprintf("cannot read the schema of scripts: %v", err))
 	}
-	return d
-}
+	return c.MustCompile(SchemaID)
+})
 
-func intSchema(low, high int) schemaObject {
-	return schemaObject{"type": "integer", "minimum": low, "maximum": high}
-}
-
-func matcherSchema(equals schemaObject) schemaObject {
-	d := closedObject(schemaObject{
-		"equals": equals, "contains": schemaRef("text"), "exists": schemaObject{"type": "boolean"},
-		"matches": describe("a regular expression (RE2); its groups are .Match in templates", schemaObject{"type": textTypes}),
-	})
-	d["minProperties"] = 1
-	return d
-}
-
-func ruleSchema() schemaObject {
-	d := closedObject(schemaObject{
-		"name": describe("the name of the rule in the journal", schemaRef("name")),
-		"priority": describe("rules of higher priority are tried first, those of the same priority in order",
-			intSchema(-1_000_000, 1_000_000)),
-		"when": schemaRef("when"),
-		"reply": describe("the events of the reply, independent of the dialect", schemaObject{"anyOf": []any{
-			schemaObject{"type": textTypes}, schemaObject{"type": "array", "maxItems": maxSteps, "items": schemaRef("step")}}}),
-		"status": describe("an error response instead of a reply", schemaObject{"anyOf": []any{
-			intSchema(400, 599),
-			closedObject(schemaObject{
-				"code": intSchema(400, 599), "text": schemaRef("text"), "problem": schemaRef("text"),
-				"retry-after": schemaRef("duration")}, "code")}}),
-		"default": describe("the server's own agent replies", schemaObject{"const": true}),
-		"pace":    schemaRef("pace"),
-		"faults":  schemaRef("faults"),
-		"set":     describe("the steps that scenarios move to when the rule matches", schemaRef("steps")),
-		"times":   describe("the maximum number of matches", intSchema(1, 1_000_000_000)),
-		"quota": describe("the number of requests per time window; further ones are refused with 429", closedObject(
-			schemaObject{"requests": intSchema(1, 1_000_000_000), "per": schemaRef("duration")}, "requests", "per")),
-		"violates": describe("the raw frames of the rule violate the protocol on purpose", schemaObject{"const": true}),
-	})
-	var one []any
-	for _, name := range []string{"reply", "status", "default", "pace", "faults", "quota", "set"} {
-		one = append(one, schemaObject{"required": []string{name}})
-	}
-	d["anyOf"] = one
-	d["allOf"] = []any{
-		schemaObject{"not": schemaObject{"required": []string{"reply", "status"}}},
-		schemaObject{"not": schemaObject{"required": []string{"reply", "default"}}},
-		schemaObject{"not": schemaObject{"required": []string{"status", "default"}}},
-		// reply is for operation run only
-		schemaObject{"not": schemaObject{"required": []string{"reply", "when"}, "properties": schemaObject{
-			"when": schemaObject{
-				"required": []string{"operation"}, "properties": schemaObject{"operation": schemaObject{
-					"not": schemaObject{"enum": []any{runOperation, []string{runOperation}}}}}}}}},
-	}
-	return d
-}
-
-func whenSchema() schemaObject {
-	operation := schemaObject{"enum": operationNames()}
-	number := intSchema(1, 1<<31-1)
-	turn := schemaObject{"anyOf": []any{number, closedObject(schemaObject{"min": number, "max": number})}}
-	result := closedObject(schemaObject{
-		"name": schemaRef("texts"), "call": schemaRef("texts"), "text": schemaRef("texts")})
-	matched := matcherSchema(schemaObject{})
-	return closedObject(schemaObject{
-		"operation": describe("the operation that is requested (default: run)", schemaObject{"anyOf": []any{
-			operation, schemaObject{"type": "array", "minItems": 1, "items": operation}}}),
-		"text": describe("the text of the user's last message", schemaRef("texts")),
-		"turn": describe("the number of the user's last message, from 1", turn),
-		"last": describe("the kind of input that the request ends with", schemaObject{
-			"enum": []string{lastUser, lastTool, lastResume}}),
-		"resume":      describe("the answer to an interrupt", schemaRef("texts")),
-		"tool-result": describe("the result of a client tool", result),
-		"offers":      describe("the tools that the client offers", schemaRef("names")),
-		"thread":      schemaRef("texts"),
-		"run":         schemaRef("texts"),
-		"header": describe("header fields, by name", schemaObject{
-			"type": "object", "maxProperties": maxMembers, "additionalProperties": schemaRef("texts")}),
-		"body": describe("values in the body, by JSON pointer", schemaObject{"type": "object", "maxProperties": maxMembers,
-			"propertyNames":        schemaObject{"pattern": `^(/([^~]|~[01])*)?$`},
-			"additionalProperties": schemaObject{"anyOf": []any{schemaObject{"not": schemaObject{"type": "object"}}, matched}}}),
-		"state": describe("the current steps of scenarios, initially "+InitialStep, schemaRef("steps")),
-	})
-}
-
-// stepSchemas returns the JSON Schema of the value of each kind of step, keyed by the name of the
-// kind.
-func stepSchemas() schemaObject {
-	return schemaObject{
-		"text":      describe("a message of the assistant", schemaObject{"type": textTypes}),
-		"reasoning": describe("reasoning, which is not part of the answer", schemaObject{"type": textTypes}),
-		"image":     describe("a message with an image: its URL", schemaObject{"type": textTypes}),
-		"message": describe("text and images in one message; an error at its end leaves the message open",
-			schemaObject{"type": "array", "minItems": 1, "items": schemaRef("part")}),
-		"tool": describe("a call of a server tool, with its result", schemaRef("answered")),
-		"tools": describe("several calls of server tools, all open at once",
-			schemaObject{"type": "array", "minItems": 1, "maxItems": maxToolCalls, "items": schemaRef("answered")}),
-		"client-tool": describe("a call of a client tool; the next request brings its result", schemaRef("call")),
-		"interrupt":   describe("an interrupt with any value as its payload", schemaObject{}),
-		"error": describe("the run fails", schemaObject{"anyOf": []any{schemaObject{"type": textTypes},
-			closedObject(schemaObject{"text": schemaRef("text"), "code": schemaRef("text")})}}),
-		"raw":  describe("a frame sent as written: its lines, or an object that becomes its data", schemaObject{}),
-		"wait": describe("a pause in addition to the pace", schemaRef("duration")),
-	}
-}
-
-// stepSchema returns the schema of a step. The parameter words lists the kinds of step that the
-// schema permits.
-func stepSchema(words ...string) schemaObject {
-	all, known := schemaObject{}, stepSchemas()
-	for _, w := range words {
-		all[w] = known[w]
-	}
-	d := closedObject(all)
-	d["minProperties"], d["maxProperties"] = 1, 1
-	return d
-}
-
-func paceSchema() schemaObject {
-	jitter := closedObject(schemaObject{
-		"fixed": schemaRef("duration"), "uniform": schemaObject{"type": "number"}, "lognormal": schemaObject{"type": "number"}})
-	return describe("the speed of the reply (default: everything at once)", closedObject(schemaObject{
-		"first":  describe("the time from the start of the run to the first token", schemaRef("duration")),
-		"rate":   describe("tokens per second", schemaObject{"type": "number", "minimum": 0}),
-		"jitter": jitter,
-		"burst":  describe("the number of tokens that are sent together", schemaObject{"type": "integer", "minimum": 0}),
-		"chunk": describe("the unit that counts as a token", schemaObject{"anyOf": []any{
-			schemaObject{"enum": []string{"words", "characters", "whole"}}, schemaObject{"type": "integer", "minimum": 1}}}),
-		"speed": describe("the speed relative to recorded timing: 2 is twice as fast",
-			schemaObject{"type": "number", "exclusiveMinimum": 0}),
-	}))
-}
-
-func faultsSchema() schemaObject {
-	var names []string
-	all := schemaObject{}
-	for _, f := range fault.All {
-		names = append(names, f.Name)
-		settings := schemaObject{}
-		for _, p := range f.AllParams() {
-			settings[p.Name] = paramSchema(f, p)
+// textFormat returns a format that checks strings only.
+func textFormat(check func(text string) error) func(any) error {
+	return func(v any) error {
+		if text, ok := v.(string); ok {
+			return check(text)
 		}
-		all[f.Name] = describe(f.Doc, schemaObject{"anyOf": []any{closedObject(settings), schemaObject{"type": "null"}}})
+		return nil
 	}
-	slices.Sort(names)
-	use := closedObject(all)
-	use["minProperties"], use["maxProperties"] = 1, 1
-	items := schemaObject{"anyOf": []any{schemaObject{"enum": names}, use}}
-	return schemaObject{"type": "array", "maxItems": 32, "items": items}
 }
 
-// paramSchema returns the schema of parameter p of fault f. For a parameter that several faults
-// share, this is a reference to the common definition. The schema has no bounds, because numbers
-// may be written as strings; [Load] checks the bounds.
-func paramSchema(f *fault.Fault, p fault.Param) schemaObject {
-	if !hasOwnParam(f, p.Name) {
-		return schemaRef("fault-" + p.Name)
+// checkDuration returns an error if text is not a duration in Go's notation that a script may
+// contain.
+func checkDuration(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && (d < 0 || d > maxDuration) {
+		err = errors.New("out of range")
 	}
-	return paramValueSchema(p)
+	return err
 }
 
-// hasOwnParam reports whether fault f itself declares the parameter with the given name. If it does
-// not, the parameter is one that several faults share.
-func hasOwnParam(f *fault.Fault, name string) bool {
-	return slices.ContainsFunc(f.Params, func(p fault.Param) bool { return p.Name == name })
-}
-
-func paramValueSchema(p fault.Param) schemaObject {
-	d := describe(p.Doc, schemaObject{"type": []string{"string", "number", "boolean", "array"}})
-	if len(p.Enum) > 0 {
-		d = describe(p.Doc, schemaObject{"enum": p.Enum})
+// checkSchema records an error for each violation of the schema in a file, whose value is that of
+// the tree at root. It returns the locations of the errors.
+func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
+	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
+	if err == nil {
+		return nil
 	}
-	if p.Default != "" {
-		d["default"] = p.Default
-	}
-	return d
-}
-
-// addSharedParams adds a schema for each parameter that several faults share to defs, and returns
-// defs.
-func addSharedParams(defs schemaObject) schemaObject {
-	for _, f := range fault.All {
-		for _, p := range f.AllParams() {
-			if !hasOwnParam(f, p.Name) {
-				defs["fault-"+p.Name] = paramValueSchema(p)
-			}
+	seen := map[Problem]bool{}
+	for _, v := range appendViolations(nil, root, err) {
+		p := d.problem(v.node, Error, "%s", v.message)
+		if !seen[p] { // several keywords of one schema may have the same message
+			seen[p] = true
+			d.add(p)
 		}
+		locations = append(locations, v.location)
 	}
-	return defs
+	return locations
+}
+
+// A violation is a node that violates the schema.
+type violation struct {
+	location []string
+	node     ast.Node
+	message  string
+}
+
+// appendViolations appends the violations in e, the result of validating the tree at root, to all.
+// If a value must match one of several schemas, only the violations of the one for its type count.
+func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
+	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
+	text, _ := schema["errorMessage"].(string)
+	causes := e.Causes
+	add := func(n ast.Node, message string) {
+		all = append(all, violation{e.InstanceLocation, n, message})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		known := slices.Collect(maps.Keys(schema["properties"].(schemaNode)))
+		for _, key := range k.Properties {
+			add(member(node, key).Key, fmt.Sprintf("unknown key %s in %s%s", quoteTruncated(key), nameOf(node),
+				near.Suggest(key, known)))
+		}
+		return all
+	case *kind.PropertyNames:
+		add(member(node, k.Property).Key, quoteTruncated(k.Property)+" "+text)
+		return all
+	case *kind.AnyOf:
+		causes = slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
+			return len(c.InstanceLocation) == len(e.InstanceLocation) && !acceptsType(schemaAt(c.SchemaURL), node)
+		})
+	case *kind.Reference:
+		if text != "" {
+			causes = nil
+		}
+	case *kind.Schema, *kind.Group, *kind.AllOf:
+	default:
+		causes = nil
+	}
+	if len(causes) > 0 {
+		for _, cause := range causes {
+			all = appendViolations(all, root, cause)
+		}
+		return all
+	}
+	if text == "" {
+		text = defaultMessage(e.ErrorKind)
+	}
+	if strings.HasPrefix(text, "must be ") {
+		text += ", got " + describe(node)
+	}
+	add(node, nameOf(node)+" "+text)
+	return all
+}
+
+// schemaAt returns the schema to which a URL with a JSON pointer as its fragment refers.
+func schemaAt(schemaURL string) schemaNode {
+	u, err := url.Parse(schemaURL)
+	if err != nil {
+		return nil
+	}
+	v, _ := lookupPointer(schemaDocument(), u.Fragment)
+	schema, _ := v.(schemaNode)
+	return schema
+}
+
+// acceptsType reports whether a schema names the type of a node among those that it accepts.
+func acceptsType(s schemaNode, n ast.Node) bool {
+	if to, ok := s["$ref"].(string); ok {
+		s = schemaAt(to)
+	}
+	types := fmt.Sprint(s["type"])
+	if _, ok := s["enum"]; ok {
+		types = "string"
+	}
+	name := map[ast.NodeType]string{
+		ast.MappingType: "object", ast.SequenceType: "array", ast.StringType: "string", ast.LiteralType: "string",
+		ast.IntegerType: "integer", ast.FloatType: "number", ast.BoolType: "boolean", ast.NullType: "null",
+	}[n.Type()]
+	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
+}
+
+// defaultMessage returns what is wrong with a value that violates a schema without errorMessage in the
+// given way.
+func defaultMessage(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.Required:
+		return "needs " + joinNames(k.Missing)
+	case *kind.MaxItems:
+		return fmt.Sprintf("has %d items, at most %d are allowed", k.Got, k.Want)
+	case *kind.Enum:
+		known := make([]string, len(k.Want))
+		for i, v := range k.Want {
+			known[i] = fmt.Sprint(v)
+		}
+		got := fmt.Sprint(k.Got)
+		return "has the unknown value " + quoteTruncated(got) + near.Suggest(got, known)
+	}
+	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
+}
+
+// pathPrefix matches the beginning of the path of a node in a rule, and the indexes in a path.
+var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
+
+// nameOf returns the name of a node for messages: the keys that lead to it, such as
+// "when.text.matches" or "an item of reply".
+func nameOf(n ast.Node) string {
+	path := n.GetPath()
+	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {
+	case name != "" && strings.HasSuffix(path, "]"):
+		return "an item of " + name
+	case name != "":
+		return name
+	case path == "$":
+		return "a script"
+	default:
+		return "a rule"
+	}
 }

@@ -2,92 +2,95 @@ package script
 
 import (
 	"bytes"
+	first "cmp"
 	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// compiled returns the JSON Schema of scripts, compiled for validation.
-func compiled(t testing.TB) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
+// TestSchemaKnowsFaultsAndOperations checks that the schema lists all faults, with their parameters,
+// and all operations. With -update, it writes them to the schema.
+func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(SchemaID, doc); err != nil {
+	defs := schema["$defs"].(map[string]any)
+	defs["operation"] = map[string]any{"enum": operationNames()}
+	for name := range defs {
+		if strings.HasPrefix(name, "fault-") {
+			delete(defs, name)
+		}
+	}
+	var names []string
+	all := map[string]any{}
+	for _, f := range fault.All {
+		names = append(names, f.Name)
+		params := map[string]any{}
+		for _, p := range f.AllParams() {
+			isOwn := slices.ContainsFunc(f.Params, func(own fault.Param) bool { return own.Name == p.Name })
+			if params[p.Name] = paramSchema(p); !isOwn { // shared by several faults
+				defs["fault-"+p.Name] = paramSchema(p)
+				params[p.Name] = map[string]any{"$ref": "#/$defs/fault-" + p.Name}
+			}
+		}
+		all[f.Name] = map[string]any{
+			"description": f.Doc, "type": []string{"object", "null"}, "additionalProperties": false, "properties": params,
+		}
+	}
+	slices.Sort(names)
+	options := defs["faults"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
+	options[0].(map[string]any)["enum"] = names
+	options[1].(map[string]any)["properties"] = all
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(schema); err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Compile(SchemaID)
-	if err != nil {
-		t.Fatal(err)
+	golden(t, "schema.json", b.String())
+}
+
+// paramSchema returns the schema of a parameter of a fault. It has no bounds, because numbers may be
+// written as strings; Load checks the bounds.
+func paramSchema(p fault.Param) map[string]any {
+	s := map[string]any{"description": p.Doc}
+	if len(p.Enum) > 0 {
+		s["enum"] = p.Enum
+	} else {
+		s["type"] = []string{"string", "number", "boolean", "array"}
+	}
+	if p.Default != "" {
+		s["default"] = p.Default
 	}
 	return s
 }
 
-// instance returns a script as a decoded JSON value, which can be validated against the schema. ok
-// is false if the script is not valid YAML or is empty.
-func instance(t testing.TB, script string) (v any, ok bool) {
-	t.Helper()
-	root, err := parseYAML([]byte(script))
-	if err != nil || root == nil {
-		return nil, false
+// TestSchemaFitsTheDecoder checks that every member that the schema knows has a place in the decoded
+// rule, and that every kind of step has a kind of event.
+func TestSchemaFitsTheDecoder(t *testing.T) {
+	defs := schemaDocument().(schemaNode)["$defs"].(schemaNode)
+	steps := slices.Sorted(maps.Keys(defs["step"].(schemaNode)["properties"].(schemaNode)))
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(stepKinds)), steps); diff != "" {
+		t.Errorf("kinds of steps (-decoder +schema):\n%s", diff)
 	}
-	data, err := json.Marshal(root.decode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
-	return v, true
-}
-
-func TestSchemaIsPublished(t *testing.T) { golden(t, "schema.json", string(Schema())) }
-
-func TestExamplesFitTheSchema(t *testing.T) {
-	s := compiled(t)
-	for _, source := range examples(t) {
-		v, _ := instance(t, string(source.Data))
-		if err := s.Validate(v); err != nil {
-			t.Errorf("%s: %v", source.Name, err)
+	for def, of := range map[string]any{"rule": ruleDocument{}, "when": conditions{}} {
+		var fields []string
+		for field := range reflect.TypeOf(of).Fields() {
+			fields = append(fields, first.Or(field.Tag.Get("yaml"), strings.ToLower(field.Name)))
 		}
-	}
-}
-
-// beyond lists the names of the invalid scripts that the schema accepts, because it cannot express
-// what is wrong with them.
-var beyond = map[string]bool{
-	"expression": true, "after the error": true, "after the client's call": true, "after the interrupt": true,
-	"template": true, "template names": true, "raw": true, "dialect": true,
-}
-
-func TestSchemaRefusesBadShapes(t *testing.T) {
-	s := compiled(t)
-	tried := 0
-	for _, tt := range invalidScripts {
-		v, ok := instance(t, tt.script)
-		if !ok {
-			continue
-		}
-		tried++
-		if err := s.Validate(v); (err == nil) != beyond[tt.name] {
-			t.Errorf("%s: the schema says %v", tt.name, err)
-		}
-	}
-	if tried < 20 {
-		t.Errorf("only %d scripts were tried", tried)
-	}
-}
-
-func TestSchemaKnowsAllThatScriptsKnow(t *testing.T) {
-	data := string(Schema())
-	r := &scriptParser{}
-	for word := range r.stepDecoders() {
-		if !strings.Contains(data, `"`+word+`"`) {
-			t.Errorf("the schema does not know %s", word)
+		slices.Sort(fields)
+		known := slices.Sorted(maps.Keys(defs[def].(schemaNode)["properties"].(schemaNode)))
+		if diff := cmp.Diff(fields, known); diff != "" {
+			t.Errorf("members of %s (-decoder +schema):\n%s", def, diff)
 		}
 	}
 }

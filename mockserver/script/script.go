@@ -66,9 +66,10 @@ func (p Problem) String() string {
 
 // compare returns a negative number if p is reported before q, a positive number if p is reported
 // after q, and 0 if their order does not matter. Problems are sorted by position in the file; at
-// the same position, errors precede warnings.
+// the same position, errors precede warnings, and messages follow the alphabet.
 func (p Problem) compare(q Problem) int {
-	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity))
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
+		cmp.Compare(p.Message, q.Message))
 }
 
 // A RuleSet holds all rules that were loaded, in the order in which they are tried. It is immutable
@@ -97,12 +98,13 @@ type Rule struct {
 
 	counterKey  string   // key of its counters, which outlive a reload of the file
 	column      int      // position in the file
-	dialects    []string // names; empty for all
+	dialects    textList // empty for all
 	conditions  conditions
+	groups      map[string]bool // capture groups of its regular expressions, by number and name
 	action      ruleAction
 	maxMatches  int // 0 if unlimited
 	quota       requestQuota
-	transitions []scenarioStep
+	transitions scenarioSteps
 }
 
 // A requestQuota is the number of requests that a rule serves per time window; further requests are

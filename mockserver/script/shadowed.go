@@ -28,7 +28,7 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 				break
 			}
 		}
-		if r.maxMatches == 0 && len(r.conditions.scenarioSteps) == 0 {
+		if r.maxMatches == 0 && len(r.conditions.ScenarioSteps) == 0 {
 			shadowing = append(shadowing, r)
 		}
 	}
@@ -64,15 +64,15 @@ func (r *Rule) describe(from *Rule) string {
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {
-	case !isSubset(other.dialects, r.dialects), !isSubset(b.operations, a.operations):
+	case !isSubset(other.dialects, r.dialects), !isSubset(b.Operations, a.Operations):
 		return false
-	case a.lastInput != "" && a.lastInput != b.lastInput:
+	case a.Last != "" && a.Last != b.Last:
 		return false
-	case a.turn != nil && (b.turn == nil || !a.turn.covers(*b.turn)):
+	case a.Turn != nil && (b.Turn == nil || !a.Turn.covers(*b.Turn)):
 		return false
-	case !a.text.covers(b.text), !a.resume.covers(b.resume), !a.thread.covers(b.thread), !a.run.covers(b.run):
+	case !a.Text.covers(b.Text), !a.Resume.covers(b.Resume), !a.Thread.covers(b.Thread), !a.Run.covers(b.Run):
 		return false
-	case a.toolResult != nil && (b.toolResult == nil || !a.toolResult.covers(b.toolResult)):
+	case a.ToolResult != nil && (b.ToolResult == nil || !a.ToolResult.covers(b.ToolResult)):
 		return false
 	}
 	return a.coversRest(b)
@@ -82,18 +82,18 @@ func (r *Rule) shadows(other *Rule) bool {
 // conditions of c on offered tools, header fields and values in the body. If it returns false, such
 // a request may or may not meet them.
 func (c *conditions) coversRest(other *conditions) bool {
-	if len(c.offers) > 0 && (len(other.offers) == 0 || !isSubset(c.offers, other.offers)) {
+	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
 	}
-	for _, h := range c.headers {
-		if !slices.ContainsFunc(other.headers, func(o headerMatcher) bool {
+	for _, h := range c.Headers {
+		if !slices.ContainsFunc(other.Headers, func(o headerMatcher) bool {
 			return strings.EqualFold(h.name, o.name) && h.matcher.covers(o.matcher)
 		}) {
 			return false
 		}
 	}
-	for _, at := range c.body {
-		if !slices.ContainsFunc(other.body, func(o bodyMatcher) bool {
+	for _, at := range c.Body {
+		if !slices.ContainsFunc(other.Body, func(o bodyMatcher) bool {
 			return at.pointer == o.pointer && at.matcher.covers(o.matcher) &&
 				(at.value == nil || o.value != nil && reflect.DeepEqual(*at.value, *o.value))
 		}) {

@@ -98,7 +98,7 @@ func (s *State) currentStep(scenario string) string {
 // is 0. Check and update happen under one lock, so two requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
-		len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
+		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
 		return "", 0
 	}
 	s.mu.Lock()
@@ -247,7 +247,7 @@ func (s *State) blockedReason(r *Rule) string {
 
 // blockedReasonLocked is like blockedReason, but the caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
-	for _, want := range r.conditions.scenarioSteps {
+	for _, want := range r.conditions.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {
 			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", want " + quoteTruncated(want.step)
 		}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
 	"time"
+
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/reference"
@@ -29,7 +30,7 @@ const (
 
 // A textTemplate is a text of a script, compiled if it contains template actions.
 type textTemplate struct {
-	node *yamlNode
+	node ast.Node
 	text string
 	tmpl *template.Template // nil if the text has no template
 }
@@ -216,21 +217,15 @@ func compileTemplate(text string) (textTemplate, error) {
 		return textTemplate{}, fmt.Errorf("too many actions: %d, at most %d are allowed", n, maxTemplateActions)
 	}
 	functions := (&templateData{}).funcs()
+	known := slices.AppendSeq(slices.Clone(builtinFuncs), maps.Keys(functions))
 	t, err := template.New("").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
-		return textTemplate{}, simplifyTemplateError(err, slices.Concat(slices.Collect(maps.Keys(functions)), builtinFuncs))
+		return textTemplate{}, simplifyTemplateError(err, known)
 	}
 	for _, one := range t.Templates() {
 		if one != t {
 			return textTemplate{}, errors.New("define and block are not allowed in scripts")
 		}
-	}
-	known := map[string]bool{}
-	for _, name := range builtinFuncs {
-		known[name] = true
-	}
-	for name := range functions {
-		known[name] = true
 	}
 	if t.Tree != nil {
 		if err := checkNodes(t.Root, known); err != nil {
@@ -259,65 +254,62 @@ func simplifyTemplateError(err error, known []string) error {
 	return errors.New(text)
 }
 
-// checkNodes returns an error if the template tree at n contains the action range or template, or a
-// function that is not in known. Such a template could run for an unbounded time or produce
-// unbounded output. checkNodes returns nil if the tree contains none of them.
-func checkNodes(n parse.Node, known map[string]bool) error {
-	return walkNodes(reflect.ValueOf(n), func(n parse.Node) error {
+// checkNodes returns an error if the template tree at n contains an action other than if and with, or
+// a function that is not in known. Such a template, for example with the action range, could run for
+// an unbounded time or produce unbounded output.
+func checkNodes(n parse.Node, known []string) error {
+	return walkNodes(n, func(n parse.Node) error {
 		switch n := n.(type) {
+		case *parse.IdentifierNode:
+			if !slices.Contains(known, n.Ident) {
+				return fmt.Errorf("function %s is not allowed in scripts%s", n.Ident, near.Suggest(n.Ident, known))
+			}
 		case *parse.RangeNode:
 			return errors.New("range is not allowed in scripts: write the text out")
-		case *parse.TemplateNode:
-			return errors.New("template is not allowed in scripts")
-		case *parse.IdentifierNode:
-			if !known[n.Ident] {
-				suggestion := near.Suggest(n.Ident, slices.Collect(maps.Keys(known)))
-				return fmt.Errorf("function %s is not allowed in scripts%s", n.Ident, suggestion)
-			}
+		case *parse.ListNode, *parse.TextNode, *parse.CommentNode, *parse.ActionNode, *parse.IfNode, *parse.WithNode,
+			*parse.PipeNode, *parse.CommandNode, *parse.ChainNode, *parse.DotNode, *parse.FieldNode, *parse.VariableNode,
+			*parse.StringNode, *parse.NumberNode, *parse.BoolNode, *parse.NilNode:
+		default:
+			return fmt.Errorf("%s is not allowed in scripts", n)
 		}
 		return nil
 	})
 }
 
-// walkNodes calls f for v and for every template node below it. It stops at the first error from f
-// and returns that error.
-func walkNodes(v reflect.Value, f func(parse.Node) error) error {
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
+// walkNodes calls f for n and for every template node below it, except those below the actions that
+// scripts cannot use. It stops at the first error from f and returns that error.
+func walkNodes(n parse.Node, f func(parse.Node) error) error {
+	if err := f(n); err != nil {
+		return err
 	}
-	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return nil
+	var inner []parse.Node
+	branch := func(b *parse.BranchNode) {
+		inner = append(inner, b.Pipe, b.List)
+		if b.ElseList != nil {
+			inner = append(inner, b.ElseList)
+		}
 	}
-	if n, ok := v.Interface().(parse.Node); ok {
-		if err := f(n); err != nil {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		inner = n.Nodes
+	case *parse.ActionNode:
+		inner = []parse.Node{n.Pipe}
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.PipeNode:
+		for _, c := range n.Cmds {
+			inner = append(inner, c)
+		}
+	case *parse.CommandNode:
+		inner = n.Args
+	case *parse.ChainNode:
+		inner = []parse.Node{n.Node}
+	}
+	for _, one := range inner {
+		if err := walkNodes(one, f); err != nil {
 			return err
-		}
-	}
-	if v = v.Elem(); v.Kind() != reflect.Struct {
-		return nil
-	}
-	for i := range v.NumField() {
-		field, in := v.Type().Field(i), v.Field(i)
-		if !field.IsExported() && !field.Anonymous {
-			continue
-		}
-		switch in.Kind() {
-		case reflect.Slice:
-			for j := range in.Len() {
-				if err := walkNodes(in.Index(j), f); err != nil {
-					return err
-				}
-			}
-		case reflect.Struct: // the BranchNode embedded in IfNode and WithNode
-			if in.CanAddr() && in.Addr().CanInterface() {
-				if err := walkNodes(in.Addr(), f); err != nil {
-					return err
-				}
-			}
-		default:
-			if err := walkNodes(in, f); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func checkTokens(tokens token.Tokens) error {
 			before = tokens[i-1]
 		}
 		if why := s.check(tk, before); why != "" {
-			return &positionError{tk.Position.Line, tk.Position.Column, why}
+			return &positionError{filePosition{tk.Position.Line, tk.Position.Column}, why}
 		}
 	}
 	return nil

@@ -2,74 +2,121 @@ package script
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
 )
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It compiles the
+// text in the node as a template if it contains template actions.
+func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
+	d := decoderOf(ctx)
+	if *w, err = compileTemplate(scalarText(n)); err != nil {
+		d.errorf(n, "%s: invalid template: %v", nameOf(n), err)
+	}
+	if w.node = n; w.tmpl != nil {
+		d.templates = append(d.templates, *w)
+	}
+	return nil
+}
 
 // A valueTemplate is a value of a script, such as the arguments of a tool call, that is sent as
 // JSON and may contain templates. A value that is a string is sent without quotes: results are
 // often plain text, and arguments may already be encoded.
 type valueTemplate struct {
-	node      *yamlNode
-	text      textTemplate               // the text, if the value is a string
-	templates map[*yamlNode]textTemplate // the templates of an object or a list
-	static    string                     // the JSON of a value without templates
-	empty     bool                       // the script has no value
+	text  *textTemplate // the value, if it is a string
+	parts []valuePart   // the JSON of any other value
 }
 
-// parseValue returns the value of n, which may be of any kind, with its templates compiled. Errors
-// are added to the problems of the file.
-func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
-	v := valueTemplate{node: n}
-	if _, ok := n.value.(string); ok && n.kind == scalarNode {
-		v.text = r.parseTemplate(n, "text")
-		return v
-	}
-	r.compileTexts(n, &v)
-	if v.templates != nil {
+// A valuePart is JSON text, or a template whose result is a string in the JSON.
+type valuePart struct {
+	literal  string
+	template *textTemplate // nil for a literal
+}
+
+// compileValue returns the value of a node, which may be of any kind, with its templates compiled.
+// Errors are added to the problems of the file.
+func (d *decoder) compileValue(n ast.Node) *valueTemplate {
+	v := &valueTemplate{}
+	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
+		v.text = &textTemplate{}
+		d.decode(n, v.text)
 		return v
 	}
 	var b bytes.Buffer
-	if err := v.writeJSON(&b, n, nil); err != nil {
-		r.errorf(n, "invalid value: %v", err)
-	}
-	v.static = b.String()
+	d.writeJSON(&b, n, v)
+	v.parts = append(v.parts, valuePart{literal: b.String()})
 	return v
 }
 
-// compileTexts compiles the templates in the strings of n and of all nodes below it, and stores
-// them in v.
-func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
-	for _, item := range n.items {
-		r.compileTexts(item, v)
-	}
-	for _, m := range n.members {
-		r.compileTexts(m.value, v)
-	}
-	if text, ok := n.value.(string); ok && strings.Contains(text, "{{") {
-		if v.templates == nil {
-			v.templates = map[*yamlNode]textTemplate{}
+// writeJSON appends a node to b as compact JSON, with members in source order. At a template, it
+// moves the content of b and the template to the parts of v.
+func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range n.Values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			d.writeJSON(b, item, v)
 		}
-		v.templates[n] = r.parseTemplate(n, "text")
+		b.WriteByte(']')
+		return
+	case *ast.MappingNode:
+		b.WriteByte('{')
+		for i, m := range n.Values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			key, _ := encodeJSON(scalarText(m.Key)) // encoding a string cannot fail
+			b.WriteString(key + ":")
+			d.writeJSON(b, m.Value, v)
+		}
+		b.WriteByte('}')
+		return
 	}
+	value, _ := scalarValue(n) // parseYAML has refused unsupported values
+	if text, ok := value.(string); ok && strings.Contains(text, "{{") {
+		var w textTemplate
+		d.decode(n, &w)
+		v.parts = append(v.parts, valuePart{literal: b.String()}, valuePart{template: &w})
+		b.Reset()
+		return
+	}
+	text, err := encodeJSON(value)
+	if err != nil {
+		d.errorf(n, "%s: invalid value: %v", nameOf(n), err)
+	}
+	b.WriteString(text)
 }
 
 // render executes the templates of the value on the data in the parameter to. It returns a string
-// without quotes, any other value as compact JSON, and {} for a value that the script leaves out.
-// It returns an error if a template fails or the result is too long.
+// without quotes, any other value as compact JSON, and {} for a nil value, which the script leaves
+// out. It returns an error if a template fails or the result is too long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
-	case v.empty:
+	case v == nil:
 		return "{}", nil
-	case v.node.kind == scalarNode && v.static == "":
+	case v.text != nil:
 		return v.text.render(to)
-	case v.templates == nil:
-		return v.static, nil
+	case len(v.parts) == 1:
+		return v.parts[0].literal, nil
 	}
-	var b bytes.Buffer
-	if err := v.writeJSON(&b, v.node, to); err != nil {
-		return "", err
+	var b strings.Builder
+	for _, part := range v.parts {
+		text := part.literal
+		if part.template != nil {
+			rendered, err := part.template.render(to)
+			if err != nil {
+				return "", err
+			}
+			text, _ = encodeJSON(rendered) // encoding a string cannot fail
+		}
+		b.WriteString(text)
 	}
 	if to.remaining -= b.Len(); b.Len() > maxTextSize || to.remaining < 0 {
 		return "", errTooLong
@@ -81,55 +128,10 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 // is itself valid JSON.
 func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	text, err := v.render(to)
-	if err != nil || v.node.kind != scalarNode || v.static != "" || json.Valid([]byte(text)) {
+	if err != nil || v.text == nil || json.Valid([]byte(text)) {
 		return text, err
 	}
 	return encodeJSON(text)
-}
-
-// writeJSON appends node n to b as compact JSON, with members in source order. It executes the
-// templates of the node on the data in the parameter to; if that is nil, it writes the templates
-// unchanged. It returns an error if a template fails or a value cannot be encoded.
-func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData) error {
-	switch n.kind {
-	case listNode:
-		b.WriteByte('[')
-		for i, item := range n.items {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := v.writeJSON(b, item, to); err != nil {
-				return err
-			}
-		}
-		b.WriteByte(']')
-		return nil
-	case objectNode:
-		b.WriteByte('{')
-		for i, m := range n.members {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			name, _ := encodeJSON(m.key) // encoding a string cannot fail
-			b.WriteString(name + ":")
-			if err := v.writeJSON(b, m.value, to); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
-		return nil
-	}
-	of := n.value
-	if w, ok := v.templates[n]; ok && to != nil {
-		text, err := w.render(to)
-		if err != nil {
-			return err
-		}
-		of = text
-	}
-	text, err := encodeJSON(of)
-	b.WriteString(text)
-	return err
 }
 
 // encodeJSON returns a value as compact JSON, without escaping the characters <, > and &. It

@@ -1,0 +1,114 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// maxProblems is the maximum number of problems reported for one file; further ones are dropped.
+const maxProblems = 100
+
+// A decoder decodes one script file. The UnmarshalYAML methods of this package get it from their
+// context. They are called for nodes that satisfy the schema only, and record what is wrong beyond
+// that as problems of the decoder; they never return an error.
+type decoder struct {
+	file     string
+	dialects []*dialect.Dialect // those that are served
+	problems []Problem
+
+	// These belong to the rule that is being decoded.
+	templates []textTemplate
+	groups    map[string]bool // the capture groups of its regular expressions, by number and name
+}
+
+// decoderKey is the key of the decoder in a context.
+type decoderKey struct{}
+
+// decoderOf returns the decoder that calls an UnmarshalYAML method with the given context.
+func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
+
+// decode stores the value of a node in the variable to which the second parameter points. Keys that
+// the variable has no field for are recorded as errors.
+func (d *decoder) decode(n ast.Node, to any) {
+	ctx := context.WithValue(context.Background(), decoderKey{}, d)
+	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, to)
+	if err != nil {
+		d.errorf(n, "%v", yamlError(err))
+	}
+}
+
+// problem returns a problem at the position of a node.
+func (d *decoder) problem(n ast.Node, level Severity, format string, args ...any) Problem {
+	at := positionOf(n)
+	return Problem{d.file, at.line, at.column, level, fmt.Sprintf(format, args...)}
+}
+
+// errorf adds an error at the position of a node to the problems of the file.
+func (d *decoder) errorf(n ast.Node, format string, args ...any) {
+	d.add(d.problem(n, Error, format, args...))
+}
+
+// warnf adds a warning at the position of a node to the problems of the file.
+func (d *decoder) warnf(n ast.Node, format string, args ...any) {
+	d.add(d.problem(n, Warning, format, args...))
+}
+
+// add adds a problem to those of the file. It does nothing if the file already has maxProblems of
+// them.
+func (d *decoder) add(p Problem) {
+	if len(d.problems) < maxProblems {
+		d.problems = append(d.problems, p)
+	}
+}
+
+// A textValue is a text in a script. The text of a number or boolean is the one in the file.
+type textValue string
+
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+func (t *textValue) UnmarshalYAML(n ast.Node) error {
+	*t = textValue(scalarText(n))
+	return nil
+}
+
+// A textList is a name or a list of names in a script.
+type textList []string
+
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+func (l *textList) UnmarshalYAML(n ast.Node) error {
+	*l = nil
+	for _, item := range itemsOf(n) {
+		*l = append(*l, scalarText(item))
+	}
+	return nil
+}
+
+// itemsOf returns the items of a list; any other node is returned as the only item.
+func itemsOf(n ast.Node) []ast.Node {
+	if list, ok := n.(*ast.SequenceNode); ok {
+		return list.Values
+	}
+	return []ast.Node{n}
+}
+
+// maxDuration is the longest duration that a script may contain.
+const maxDuration = 24 * time.Hour
+
+// A durationValue is a duration in a script: in Go's notation, such as 1.5s, or the number 0.
+type durationValue time.Duration
+
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+func (v *durationValue) UnmarshalYAML(n ast.Node) error {
+	if n.Type() == ast.StringType {
+		d, err := time.ParseDuration(scalarText(n))
+		*v = durationValue(d)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package script
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/streamassay/streamassay/reference"
+)
+
+// runOperation is the operation that starts a run. A rule that names no operation applies to it.
+const runOperation = "run"
+
+// operationNames returns the names of all operations to which a rule can apply.
+func operationNames() (all []string) {
+	for _, operation := range reference.OperationKinds {
+		if operation != "" {
+			all = append(all, operation)
+		}
+	}
+	return all
+}
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
+// integer, or an object with min (default 1) and max (default: no upper end).
+func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	d := decoderOf(ctx)
+	if n.Type() != ast.MappingType {
+		d.decode(n, &s.low)
+		s.high = s.low
+		return nil
+	}
+	limits := struct{ Min, Max int }{Min: 1}
+	d.decode(n, &limits)
+	if limits.Max > 0 && limits.Max < limits.Min {
+		d.errorf(n, "%s: min %d is greater than max %d", nameOf(n), limits.Min, limits.Max)
+	}
+	*s = intRange{limits.Min, limits.Max}
+	return nil
+}
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is the
+// expected text, or an object of conditions.
+func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	if n.Type() != ast.MappingType {
+		text := scalarText(n)
+		t.equals = &text
+		return nil
+	}
+	d := decoderOf(ctx)
+	var c struct {
+		Equals, Contains, Matches *textValue
+		Exists                    *bool
+	}
+	d.decode(n, &c)
+	t.equals, t.contains, t.exists = (*string)(c.Equals), (*string)(c.Contains), c.Exists
+	if c.Matches == nil {
+		return nil
+	}
+	re, err := regexp.Compile(string(*c.Matches))
+	if err != nil {
+		return err
+	}
+	for i, name := range re.SubexpNames() {
+		if d.groups[strconv.Itoa(i)] = true; name != "" {
+			d.groups[name] = true
+		}
+	}
+	t.matches = re
+	return nil
+}
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (r *toolResultMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	var c struct{ Name, Call, Text *textMatcher }
+	decoderOf(ctx).decode(n, &c)
+	*r = toolResultMatcher{c.Name, c.Call, c.Text}
+	return nil
+}
+
+// A headerMatchers value is an object of header names and conditions.
+type headerMatchers []headerMatcher
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	for _, m := range members(n) {
+		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
+		decoderOf(ctx).decode(m.Value, h.matcher)
+		*all = append(*all, h)
+	}
+	return nil
+}
+
+// A bodyMatchers value is an object of JSON pointers and expected values. If an expected value is
+// an object, it is a condition, whose member equals may have any value.
+type bodyMatchers []bodyMatcher
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	d := decoderOf(ctx)
+	for _, m := range members(n) {
+		want := bodyMatcher{pointer: scalarText(m.Key)}
+		equals := m.Value
+		if m.Value.Type() == ast.MappingType {
+			rest := &textMatcher{}
+			d.decode(m.Value, rest)
+			rest.equals = nil
+			if *rest != (textMatcher{}) {
+				want.matcher = rest
+			}
+			equals = nil
+			if e := member(m.Value, "equals"); e != nil {
+				equals = e.Value
+			}
+		}
+		if equals != nil {
+			var v any
+			d.decode(equals, &v)
+			text, _ := encodeJSON(v) // cannot fail: the node has only values that JSON can represent
+			v = decodeJSON([]byte(text))
+			want.value = &v
+		}
+		*all = append(*all, want)
+	}
+	return nil
+}
+
+// A scenarioSteps value is an object of scenarios and their steps.
+type scenarioSteps []scenarioStep
+
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
+	for _, m := range members(n) {
+		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
+	}
+	return nil
+}

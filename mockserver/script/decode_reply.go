@@ -1,0 +1,136 @@
+package script
+
+import (
+	"context"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A step is one element of a scripted reply, such as a text, a tool call or a pause.
+type step struct {
+	filePosition
+	name         string         // the kind of step, as the script names it
+	kind         spec.Kind      // the kind of event that a dialect must support; "" if none
+	text         textTemplate   // the text; for an image, its URL
+	code         textTemplate   // the code of an error
+	calls        []call         // tool calls, all open at once
+	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
+	children     stepList       // the parts of a message
+	wait         time.Duration
+	hasTemplates bool // one of its texts, also of its calls or parts, contains a template
+}
+
+// problem returns a problem of the step, which is in the given file.
+func (s *step) problem(file string, level Severity, text string) Problem {
+	return Problem{file, s.line, s.column, level, text}
+}
+
+// A call is a tool call in a scripted reply. If result is nil, the client runs the tool and sends
+// the result in its next request.
+type call struct {
+	name      textTemplate
+	arguments *valueTemplate
+	result    *valueTemplate
+}
+
+// stepKinds maps the names of steps to the kinds of event that a dialect must support.
+var stepKinds = map[string]spec.Kind{
+	"text": spec.MessageDelta, "reasoning": spec.ReasoningStart, "image": spec.ContentEnd, "message": spec.MessageDelta,
+	"tool": spec.ToolStart, "tools": spec.ToolStart, "client-tool": spec.ToolStart,
+	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
+}
+
+// A stepList is a list of steps; a text in a script stands for a single text step.
+type stepList []step
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	d := decoderOf(ctx)
+	*all = stepList{}
+	for _, item := range itemsOf(n) {
+		*all = append(*all, d.decodeStep(item))
+	}
+	d.checkStepOrder(*all)
+	return nil
+}
+
+// decodeStep returns the step in a node, which is a text, or an object whose only key names the kind
+// of step.
+func (d *decoder) decodeStep(n ast.Node) (s step) {
+	key, value := "text", n
+	s.filePosition = positionOf(n)
+	if all := members(n); all != nil {
+		key, value = scalarText(all[0].Key), all[0].Value
+	}
+	s.name, s.kind = key, stepKinds[key]
+	before := len(d.templates)
+	isObject, isList := value.Type() == ast.MappingType, value.Type() == ast.SequenceType
+	switch {
+	case key == "wait":
+		d.decode(value, (*durationValue)(&s.wait))
+	case key == "message":
+		d.decode(value, &s.children)
+	case key == "tools":
+		for _, item := range itemsOf(value) {
+			s.calls = append(s.calls, d.decodeCall(item))
+		}
+	case key == "tool", key == "client-tool":
+		s.calls = []call{d.decodeCall(value)}
+	case key == "interrupt", key == "raw" && (isObject || isList):
+		s.data = d.compileValue(value)
+	case key == "error" && isObject:
+		e := struct{ Text, Code textTemplate }{}
+		d.decode(value, &e)
+		s.text, s.code = e.Text, e.Code
+	default:
+		d.decode(value, &s.text)
+	}
+	s.hasTemplates = len(d.templates) > before
+	return s
+}
+
+// decodeCall returns the tool call in a node.
+func (d *decoder) decodeCall(n ast.Node) (c call) {
+	for _, m := range members(n) {
+		switch scalarText(m.Key) {
+		case "name":
+			d.decode(m.Value, &c.name)
+		case "arguments":
+			c.arguments = d.compileValue(m.Value)
+		case "result":
+			c.result = d.compileValue(m.Value)
+		}
+	}
+	return c
+}
+
+// checkStepOrder records an error for the first step that cannot follow the steps before it, such
+// as a text after an error, which ends the run.
+func (d *decoder) checkStepOrder(all []step) {
+	after := ""
+	for _, s := range all {
+		why := ""
+		switch {
+		case after == "error":
+			why = "which ends the run: move it before the error or remove it"
+		case s.name == "raw" || s.name == "wait":
+		case after == "interrupt":
+			why = "which ends the run until the client resumes it: reply to that in another rule with resume"
+		case after == "client-tool" && s.name != "client-tool":
+			why = "which ends the run until the client sends the result: reply to that in another rule with tool-result"
+		}
+		if why != "" {
+			d.add(s.problem(d.file, Error, s.name+" cannot follow "+after+", "+why))
+			return
+		}
+		if n := len(s.children); n > 0 && s.children[n-1].name == "error" {
+			after = "error"
+		}
+		if s.name == "error" || s.name == "interrupt" || s.name == "client-tool" {
+			after = s.name
+		}
+	}
+}

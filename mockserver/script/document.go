@@ -1,0 +1,340 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// The limits of a script file, which bound the time and the memory to parse it.
+const (
+	maxFileSize = 1 << 20 // bytes
+	maxDepth    = 32      // levels of nesting
+	maxMembers  = 1000    // members of one object
+	maxNodes    = 300_000 // values, counting each expansion of an alias
+)
+
+// A filePosition is a line and a column of a file, both starting at 1. The zero value is unknown.
+type filePosition struct{ line, column int }
+
+// positionOf returns the position of a node. That of a block object is the position of its first
+// key.
+func positionOf(n ast.Node) filePosition {
+	for range maxDepth {
+		m, ok := n.(*ast.MappingNode)
+		if !ok || m.IsFlowStyle || len(m.Values) == 0 {
+			break
+		}
+		n = m.Values[0].Key
+	}
+	if tk := n.GetToken(); tk != nil && tk.Position != nil {
+		return filePosition{tk.Position.Line, tk.Position.Column}
+	}
+	return filePosition{}
+}
+
+// A positionError is an error at a position in a file.
+type positionError struct {
+	filePosition
+	text string
+}
+
+// Error returns the message without the position.
+func (e *positionError) Error() string { return e.text }
+
+// errorAt returns a *positionError at the position of a node.
+func errorAt(n ast.Node, format string, args ...any) error {
+	return &positionError{positionOf(n), fmt.Sprintf(format, args...)}
+}
+
+// parseYAML returns the content of a file: the root node, and its value as encoding/json decodes
+// it, except that integers are of type int64. The tree has no anchors and aliases: each alias is
+// replaced by the node to which it refers, which then occurs in several places. If the file has no
+// content, root is nil. All errors are of type *positionError.
+func parseYAML(data []byte) (root ast.Node, value any, err error) {
+	if len(data) > maxFileSize {
+		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
+		return nil, nil, &positionError{text: message}
+	}
+	if !utf8.Valid(data) {
+		return nil, nil, &positionError{invalidUTF8Position(data), "invalid UTF-8"}
+	}
+	defer func() { // the YAML parser panics on some invalid files
+		if r := recover(); r != nil {
+			root, value, err = nil, nil, &positionError{text: "invalid YAML"}
+		}
+	}()
+	tokens := lexer.Tokenize(string(data))
+	if err := checkTokens(tokens); err != nil {
+		return nil, nil, err
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, nil, yamlError(err)
+	}
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case root != nil:
+			return nil, nil, errorAt(doc.Body,
+				"more than one YAML document: put the rules into one list, or into separate files")
+		default:
+			root = doc.Body
+		}
+	}
+	if root == nil {
+		return nil, nil, nil
+	}
+	r := aliasResolver{anchors: map[string]*resolvedNode{}}
+	n, err := r.resolve(root, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n.node, n.value, nil
+}
+
+// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8.
+func invalidUTF8Position(data []byte) filePosition {
+	before := string(data)
+	for i, r := range before {
+		if r == utf8.RuneError && !strings.HasPrefix(before[i:], string(utf8.RuneError)) {
+			before = before[:i]
+			break
+		}
+	}
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
+}
+
+// yamlError converts an error of the YAML parser to a *positionError. The result has a position if
+// the parser reports one.
+func yamlError(err error) error {
+	var where yaml.Error
+	if errors.As(err, &where) {
+		e := &positionError{text: "invalid YAML: " + truncate(where.GetMessage(), 200)}
+		if tk := where.GetToken(); tk != nil && tk.Position != nil {
+			e.filePosition = filePosition{tk.Position.Line, tk.Position.Column}
+		}
+		return e
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return &positionError{text: "invalid YAML: " + truncate(first, 200)}
+}
+
+// A resolvedNode is a node without aliases.
+type resolvedNode struct {
+	node  ast.Node
+	value any // as encoding/json decodes it
+	size  int // number of values it contains; long texts count more than once
+}
+
+// An aliasResolver replaces the aliases of a file by the nodes to which they refer.
+type aliasResolver struct {
+	anchors map[string]*resolvedNode // nil for an anchor whose value is being resolved
+}
+
+// resolve resolves the aliases in a node that is depth levels below the root, which it modifies. It
+// returns an error if the node exceeds a limit or uses a feature that scripts do not support.
+func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
+	if depth > maxDepth {
+		return nil, errorAt(n, "nested deeper than %d levels", maxDepth)
+	}
+	out := &resolvedNode{node: n, size: 1}
+	var err error
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		err = r.resolveMembers(n, out, depth)
+	case *ast.SequenceNode:
+		list := make([]any, len(n.Values))
+		for i, v := range n.Values {
+			item, err := r.resolve(v, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.Values[i], list[i] = item.node, item.value
+			out.size += item.size
+		}
+		out.value = list
+	case *ast.AnchorNode:
+		name := n.Name.GetToken().Value
+		r.anchors[name] = nil
+		if out, err = r.resolve(n.Value, depth+1); err != nil {
+			return nil, err
+		}
+		r.anchors[name] = out
+	case *ast.AliasNode:
+		name := n.Value.GetToken().Value
+		if out = r.anchors[name]; out == nil {
+			return nil, errorAt(n, "alias without a preceding anchor &%s", truncate(name, 40))
+		}
+	case *ast.TagNode:
+		err = errorAt(n, "tags are not supported: remove %s", n.GetToken().Value)
+	default:
+		out.value, err = scalarValue(n)
+		out.size += len(scalarText(n)) / 32
+	}
+	if err == nil && out.size > maxNodes {
+		err = errorAt(n, "the script is too large: at most %d values are allowed, counting each use of an alias", maxNodes)
+	}
+	return out, err
+}
+
+// resolveMembers resolves the aliases in the members of an object that is depth levels below the
+// root, and sets the value and the size of out. It returns an error if a member cannot be resolved,
+// its key is a duplicate, or the object has too many members.
+func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, depth int) error {
+	object := map[string]any{}
+	for _, m := range n.Values {
+		if m.Key.IsMergeKey() {
+			return errorAt(m.Key, "merge keys (<<) are not supported: repeat the members")
+		}
+		if _, err := scalarValue(m.Key); err != nil {
+			return err
+		}
+		key := scalarText(m.Key)
+		if _, duplicate := object[key]; duplicate {
+			return errorAt(m.Key, "duplicate key %s", key)
+		}
+		if len(object) == maxMembers {
+			return errorAt(m.Key, "an object has at most %d members", maxMembers)
+		}
+		value, err := r.resolve(m.Value, depth+1)
+		if err != nil {
+			return err
+		}
+		m.Value, object[key] = value.node, value.value
+		out.size += value.size + 1
+	}
+	out.value = object
+	return nil
+}
+
+// scalarValue returns the value of a scalar: nil, a bool, an int64, a float64 or a string. It
+// returns an error if scripts do not support the node.
+func scalarValue(n ast.Node) (any, error) {
+	switch n := n.(type) {
+	case *ast.NullNode:
+		return nil, nil
+	case *ast.BoolNode:
+		return n.Value, nil
+	case *ast.FloatNode:
+		return n.Value, nil
+	case *ast.StringNode, *ast.LiteralNode:
+		return scalarText(n), nil
+	case *ast.IntegerNode:
+		switch v := n.Value.(type) {
+		case int64:
+			return v, nil
+		case uint64:
+			if v <= math.MaxInt64 {
+				return int64(v), nil
+			}
+		}
+		return nil, errorAt(n, "number %s is too large: put it in quotes", truncate(n.GetToken().Value, 40))
+	}
+	return nil, errorAt(n, "unsupported value %s", truncate(strconv.Quote(n.GetToken().Value), 40))
+}
+
+// scalarText returns the text of a string, or any other scalar as the file has it.
+func scalarText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return n.GetToken().Value
+}
+
+// members returns the members of an object, or nil if the node is not an object.
+func members(n ast.Node) []*ast.MappingValueNode {
+	if m, ok := n.(*ast.MappingNode); ok {
+		return m.Values
+	}
+	return nil
+}
+
+// member returns the member of an object with the given key, or nil if there is none.
+func member(n ast.Node, key string) *ast.MappingValueNode {
+	for _, m := range members(n) {
+		if scalarText(m.Key) == key {
+			return m
+		}
+	}
+	return nil
+}
+
+// lookup returns the node at a location below n, which consists of the keys of members and the
+// indexes of items. If there is no such node, it returns the innermost one that exists.
+func lookup(n ast.Node, location ...string) ast.Node {
+	for _, step := range location {
+		if list, ok := n.(*ast.SequenceNode); ok {
+			if i, err := strconv.Atoi(step); err == nil && i < len(list.Values) {
+				n = list.Values[i]
+			}
+		} else if m := member(n, step); m != nil {
+			n = m.Value
+		}
+	}
+	return n
+}
+
+// describe returns a short description of a node for messages: "a list", "an object with text and
+// wait", "null" or the scalar itself.
+func describe(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		if len(n.Values) == 0 {
+			return "an empty list"
+		}
+		return "a list"
+	case *ast.MappingNode:
+		if len(n.Values) == 0 {
+			return "an empty object"
+		}
+		var names []string
+		for _, m := range n.Values[:min(len(n.Values), 5)] {
+			names = append(names, truncate(scalarText(m.Key), 20))
+		}
+		return "an object with " + joinNames(names)
+	case *ast.NullNode:
+		return "null"
+	case *ast.StringNode, *ast.LiteralNode:
+		return quoteTruncated(scalarText(n))
+	}
+	return truncate(scalarText(n), 40)
+}
+
+// quoteTruncated returns a text in quotes. If the text is longer than 60 bytes, only the beginning
+// is shown, followed by an ellipsis.
+func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
+
+// truncate returns text if it has at most maxLen bytes. Otherwise it returns at most the first
+// maxLen bytes, which end with a complete code point, followed by an ellipsis.
+func truncate(text string, maxLen int) string {
+	if len(text) <= maxLen {
+		return text
+	}
+	for maxLen > 0 && !utf8.RuneStart(text[maxLen]) {
+		maxLen--
+	}
+	return text[:maxLen] + "…"
+}
+
+// joinNames joins names with commas and a final "and", as in "a, b and c". It returns "" if there
+// are no names.
+func joinNames(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
