@@ -33,22 +33,36 @@ func (w *discardResponse) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// stores has one store of each kind.
+var stores = []struct {
+	name string
+	open func(testing.TB) state.Store
+}{
+	{"memory", func(testing.TB) state.Store { return state.NewMemory(state.Config{}) }},
+	{"sqlite", func(t testing.TB) state.Store {
+		return opened(t)(durable.OpenSQLite(filepath.Join(t.TempDir(), "state.db"), state.Config{}))
+	}},
+	{"redis", func(t testing.TB) state.Store {
+		return opened(t)(durable.OpenRedis(t.Context(), redisServer(t), state.Config{}))
+	}},
+}
+
+// opened returns a function that returns its first argument, or ends the test if err is not nil.
+func opened(t testing.TB) func(state.Store, error) state.Store {
+	return func(store state.Store, err error) state.Store {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+}
+
 // BenchmarkRuns measures starting a run of 12 events and reading its stream to the end, for 64 runs
 // at a time.
 func BenchmarkRuns(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		open func(b testing.TB) string
-	}{
-		{"memory", func(testing.TB) string { return "memory" }},
-		{"sqlite", func(b testing.TB) string { return "sqlite:" + filepath.Join(b.TempDir(), "state.db") }},
-		{"redis", redisServer},
-	} {
+	for _, c := range stores {
 		b.Run(c.name, func(b *testing.B) {
-			store, err := durable.Open(b.Context(), c.open(b), state.Config{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			store := c.open(b)
 			d, err := dialect.Open("runs")
 			if err != nil {
 				b.Fatal(err)

@@ -10,13 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/streamassay/streamassay/reference/state"
-	"github.com/streamassay/streamassay/reference/state/durable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -30,19 +28,9 @@ const (
 // TestReadersThatDoNotRead checks that a large event is in memory once, not once for each client
 // that does not read it. This holds while the run is executed and when it is read from a store.
 func TestReadersThatDoNotRead(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		open func(t testing.TB) string
-	}{
-		{"memory", func(testing.TB) string { return "memory" }},
-		{"sqlite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "state.db") }},
-		{"redis", redisServer},
-	} {
+	for _, c := range stores {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := durable.Open(t.Context(), c.open(t), state.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store := c.open(t)
 			defer store.Close()
 			for _, live := range []bool{true, false} {
 				t.Run(fmt.Sprint("live ", live), func(t *testing.T) { testSlowClients(t, store, live) })

@@ -37,11 +37,7 @@ func checkBase(name, text string) error {
 	if err == nil {
 		return nil
 	}
-	shown := withoutSecrets(text)
-	if shown == text {
-		shown = text[strings.LastIndexByte(text, '@')+1:]
-	}
-	return usageError("%s %q %v", name, shown, err)
+	return usageError("%s %q %v", name, withoutSecrets(text), err)
 }
 
 // parseBase parses a base URL. Its errors are worded as predicates, such as "has no scheme", so

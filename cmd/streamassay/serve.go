@@ -38,8 +38,7 @@ type serveOptions struct {
 // serveCommand returns the command serve, which runs the reference server.
 func serveCommand(sh stdio) *cobra.Command {
 	s := serveOptions{
-		endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(),
-		poll: reference.DefaultPollInterval,
+		endpoint: listenFlags{authHint: "without --user or --jwks "}, poll: reference.DefaultPollInterval,
 	}
 	var names []string
 	cmd := &cobra.Command{
@@ -84,7 +83,10 @@ server listens on loopback addresses only.`,
 					"reconnect after "+
 					"the end of the stream")
 		}},
-		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); addRetentionFlags(f, &s.retention) }},
+		{"Limits", func(f *pflag.FlagSet) {
+			s.limits.addFlags(f)
+			addRetentionFlags(f, &s.retention, s.backends.state.keeps())
+		}},
 		{"Log", s.log.addFlags},
 	})
 	return cmd

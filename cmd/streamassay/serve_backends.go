@@ -9,14 +9,7 @@ import (
 	"time"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/files/blob"
-	"github.com/streamassay/streamassay/reference/files/s3"
 	"github.com/streamassay/streamassay/reference/metrics"
-	"github.com/streamassay/streamassay/reference/model"
-	"github.com/streamassay/streamassay/reference/speech"
-	"github.com/streamassay/streamassay/reference/state"
-	"github.com/streamassay/streamassay/reference/state/durable"
 )
 
 // An openedBackends holds the agent and the stores of a server. The stores must be closed only
@@ -33,8 +26,12 @@ type openedBackends struct {
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
-	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
-		Inline:    s.backends.agent.kind != "openai", // the scripted agent announces when it waits
+	key := sh.env("OPENAI_API_KEY")
+	settings := backendSettings{
+		retention: s.retention, apiKey: key, model: s.backends.model, speechModel: s.backends.speechModel,
+	}
+	b = &openedBackends{cfg: reference.Config{
+		Inline:    s.backends.agent.text == "scripted", // the scripted agent announces when it waits
 		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll, Log: log, Metrics: m,
 		Limits: s.limits.Limits,
 	}}
@@ -43,71 +40,25 @@ func (s *serveOptions) openBackends(
 			err = errors.Join(err, b.closeAll())
 		}
 	}()
-	key := sh.env("OPENAI_API_KEY")
-	if s.backends.agent.kind == "openai" {
-		b.agent, err = model.New(model.Config{
-			BaseURL: s.backends.agent.location, APIKey: key, Model: s.backends.model, Tools: model.BuiltinTools(),
-		})
-		if err != nil {
-			return b, s.backends.agent.openError(err)
-		}
+	if b.agent, err = s.backends.agent.open(ctx, settings); err != nil {
+		return b, err
 	}
-	b.cfg.Transcriber, err = speech.Open(s.backends.speech.text, speech.Config{APIKey: key, Model: s.backends.speechModel})
-	if err != nil {
-		return b, s.backends.speech.openError(err)
+	if b.cfg.Transcriber, err = s.backends.speech.open(ctx, settings); err != nil {
+		return b, err
 	}
 	if b.cfg.Authenticator, err = s.auth.openAuthenticator(ctx, log); err != nil {
 		return b, err
 	}
-	return b, s.openStores(ctx, b)
-}
-
-// openStores opens the stores of threads and of attachments, and adds them to the configuration and
-// the closers of b.
-func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err error) {
-	if b.cfg.Store, err = s.openStateStore(ctx); err != nil {
-		return s.backends.state.openError(err)
+	if b.cfg.Store, err = s.backends.state.open(ctx, settings); err != nil {
+		return b, err
 	}
 	b.closers = append(b.closers, b.cfg.Store.Close)
-	secret, err := b.cfg.Store.Secret(ctx) // stored, so that links stay valid after a restart
+	settings.signingKey, err = b.cfg.Store.Secret(ctx) // stored, so that links stay valid after a restart
 	if err != nil {
-		return s.backends.state.openError(err)
+		return b, s.backends.state.usageError(err)
 	}
-	if b.cfg.Files, err = s.openFileStore(secret); err != nil {
-		return s.backends.files.openError(err)
-	}
-	return nil
-}
-
-// openFileStore opens the store of attachments that the flags select, which signs its links with a
-// secret.
-func (s *serveOptions) openFileStore(secret []byte) (*files.Store, error) {
-	cfg := files.Config{SigningKey: secret}
-	var storage blob.Storage
-	var err error
-	switch p := s.backends.files; p.kind {
-	case "memory":
-		return files.NewMemory(cfg), nil
-	case "dir":
-		storage, err = blob.OpenDir(p.location)
-	default:
-		storage, err = s3.Open(p.location)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return files.New(storage, cfg)
-}
-
-// openStateStore opens the store of threads and runs that the flags select.
-func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
-	return durable.Open(ctx, s.backends.state.text, s.retention)
-}
-
-// openError returns a usage error for err, the reason why the backend cannot be opened. The URL of
-// the backend is shown without secrets.
-func (p *backendFlag) openError(err error) error {
-	return usageError("--%s %s: %v", p.flag, withoutSecrets(p.text), err)
+	b.cfg.Files, err = s.backends.files.open(ctx, settings)
+	return b, err
 }
 
 // closeAll closes the stores in the reverse order of opening. If that takes more than one second,

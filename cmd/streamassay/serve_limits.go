@@ -30,10 +30,10 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 // addRetentionFlags adds to flags --max-runs and --max-bytes, which limit how many finished runs the
-// store that c configures keeps. Without them, the limits are those of the store.
-func addRetentionFlags(flags *pflag.FlagSet, c *state.Config) {
-	flags.Var(countValue(&c.MaxRuns), "max-runs",
-		"maximum number of finished runs to keep (default: 1000 in memory, 100000 in Redis, 1000000 in SQLite)")
+// store that c configures keeps. Without them, the limits are those of the store: defaults describes
+// the numbers of runs.
+func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
+	flags.Var(countValue(&c.MaxRuns), "max-runs", "maximum number of finished runs to keep (default: "+defaults+")")
 	flags.Var(sizeValue(&c.MaxBytes), "max-bytes",
 		"maximum size of the events of finished runs to keep (default: 256MiB in memory, no limit elsewhere)")
 }

@@ -29,22 +29,23 @@ const (
 	ratePlaceholder = "{rate}"
 )
 
-// newCommand returns a transcriber that runs a program for each recording and returns the output of
+// NewCommand returns a transcriber that runs a program for each recording and returns the output of
 // the program. line is the command line. Its placeholder {} stands for the path of the WAV file,
 // which is in a temporary directory; without {} the program reads the file from its standard input.
 // {rate} stands for the number of frames per second. No shell is involved.
-func newCommand(line string) (Transcriber, error) {
+func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
-		return nil, fmt.Errorf("exec: %w", err)
+		return nil, fmt.Errorf("speech: exec: %w", err)
 	}
 	if len(words) == 0 {
-		return nil, errors.New("exec: missing command (exec:COMMAND ARGS)")
+		return nil, errors.New("speech: exec: missing command (exec:COMMAND ARGS)")
 	}
 	if words[0], err = exec.LookPath(words[0]); err != nil {
-		return nil, fmt.Errorf("exec: %w", err)
+		return nil, fmt.Errorf("speech: exec: %w", err)
 	}
-	return func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }, nil
+	run := func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }
+	return requireWAV(withLimits(run, cfg.withDefaults())), nil
 }
 
 // splitCommand splits a command line into words at white space, except within '...' or "...".

@@ -30,23 +30,25 @@ type openAIService struct {
 	client *http.Client
 }
 
-// newOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
+// NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
 // below which the server provides that API. The transcriber's errors do not quote responses, which
 // may repeat the API key.
-func newOpenAI(base string, cfg Config) (Transcriber, error) {
+func NewOpenAI(base string, cfg Config) (Transcriber, error) {
+	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("openai: invalid URL, want openai:https://HOST/v1")
+		return nil, errors.New("speech: openai: invalid URL, want openai:https://HOST/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("openai: invalid URL, want no user, query or fragment (the key is configured separately)")
+		return nil, errors.New("speech: openai: invalid URL, want no user, query or fragment " +
+			"(the key is configured separately)")
 	}
 	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s := &openAIService{cfg, u.JoinPath("audio/transcriptions").String(), &http.Client{CheckRedirect: noRedirects}}
-	return s.transcribe, nil
+	return requireWAV(withLimits(s.transcribe, cfg)), nil
 }
 
-// transcribe is the transcriber that newOpenAI returns. It repeats a request once if that fails in
+// transcribe sends a recording to the service. It repeats a request once if that fails in
 // a way that may not last. Its errors wrap ErrUnavailable.
 func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, error) {
 	form, contentType := s.encodeForm(wav)

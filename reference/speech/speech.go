@@ -2,11 +2,11 @@
 package speech
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"time"
 )
 
@@ -23,55 +23,30 @@ var (
 )
 
 // A Transcriber returns the text of a WAV file. Its error wraps ErrUnavailable if
-// recognition failed. Transcribers that Open returns check the file with ParseWAV
+// recognition failed. Transcribers of this package check the file with ParseWAV
 // first, and are safe for concurrent use.
 type Transcriber func(ctx context.Context, wav []byte) (string, error)
 
 // A Config configures speech recognizers. The zero value of each field is a usable
 // default.
 type Config struct {
-	APIKey        string        // of the service, for "openai:"
+	APIKey        string        // of the service, for NewOpenAI
 	Model         string        // of the service; "" means whisper-1
 	Timeout       time.Duration // for one recording, waiting included; 0 means a minute
 	MaxConcurrent int           // recordings processed at a time; 0 means one per processor
 }
 
-// Backends describes the backends that Open accepts, for help and error messages.
-const Backends = "scripted, exec:COMMAND ARGS, openai:BASE_URL or none"
+// withDefaults returns a copy of c with defaults in place of zero fields.
+func (c Config) withDefaults() Config {
+	c.Model = cmp.Or(c.Model, "whisper-1")
+	c.Timeout = cmp.Or(max(c.Timeout, 0), time.Minute)
+	c.MaxConcurrent = cmp.Or(max(c.MaxConcurrent, 0), runtime.NumCPU())
+	return c
+}
 
-// Open returns the transcriber that spec names, in the form described by [Backends]; "" means
-// scripted. It returns an error if spec is invalid or names a program that does not exist. It does
-// not contact services.
-func Open(spec string, cfg Config) (Transcriber, error) {
-	if cfg.Model == "" {
-		cfg.Model = "whisper-1"
-	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = time.Minute
-	}
-	if cfg.MaxConcurrent <= 0 {
-		cfg.MaxConcurrent = runtime.NumCPU()
-	}
-	kind, rest, _ := strings.Cut(spec, ":")
-	switch {
-	case spec == "" || spec == "scripted":
-		return Scripted, nil
-	case spec == "none":
-		return requireWAV(func(context.Context, []byte) (string, error) { return "", ErrUnavailable }), nil
-	case kind == "exec":
-		backend, err := newCommand(rest)
-		if err != nil {
-			return nil, fmt.Errorf("speech: %w", err)
-		}
-		return requireWAV(withLimits(backend, cfg)), nil
-	case kind == "openai":
-		backend, err := newOpenAI(rest, cfg)
-		if err != nil {
-			return nil, fmt.Errorf("speech: %w", err)
-		}
-		return requireWAV(withLimits(backend, cfg)), nil
-	}
-	return nil, fmt.Errorf("speech: unknown backend %q, want %s", kind, Backends)
+// None returns a transcriber without a speech recognizer: recognition is never available.
+func None() Transcriber {
+	return requireWAV(func(context.Context, []byte) (string, error) { return "", ErrUnavailable })
 }
 
 // Scripted is a [Transcriber] for tests. It returns the comment of the file (the chunk

@@ -52,12 +52,15 @@ type memRun struct {
 	next            *memRun // the run that ended after this one
 }
 
+// MemoryMaxRuns is the default of Config.MaxRuns of a store in memory.
+const MemoryMaxRuns = 1000
+
 // NewMemory returns a store that keeps everything in memory. The store retains the slices of events
 // that it receives, and returns the same slices. Callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
 		Notifier:      NewNotifier(),
-		maxRuns:       int64(cmp.Or(cfg.MaxRuns, 1000)),
+		maxRuns:       int64(cmp.Or(cfg.MaxRuns, MemoryMaxRuns)),
 		maxBytes:      cmp.Or(cfg.MaxBytes, 256<<20),
 		lastTag:       RandomTag(),
 		threadTag:     cfg.ThreadTag,

@@ -187,7 +187,7 @@ type Store interface {
 type Config struct {
 	// MaxRuns is how many ended runs are kept at most, of all threads together. Beyond
 	// that the oldest are dropped, and a thread is dropped with its messages when none of
-	// its runs is left. 0 means 1000 in memory, 100,000 in Redis and a million in SQLite.
+	// its runs is left. 0 means the default of the kind of store.
 	MaxRuns int
 	// MaxBytes bounds the stored events of ended runs, in bytes; beyond it the oldest runs
 	// are dropped as well. 0 means 256 MiB in memory, and no bound elsewhere.

@@ -45,6 +45,9 @@ type redisStore struct {
 	closeErr   error
 }
 
+// RedisMaxRuns is the default of Config.MaxRuns of a store in Redis.
+const RedisMaxRuns = 100_000
+
 // OpenRedis opens the store in a Redis (7.0 or later) or Valkey server with the given
 // URL:
 //
@@ -63,7 +66,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	heartbeatOptions := *options
 	heartbeatOptions.PoolSize = 1000 // after PoolSize failed dials, go-redis tries only once per second
 	logging.Disable()                // go-redis logs errors that it returns as well
-	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, 100_000)
+	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
 	s := &redisStore{
 		client:  redis.NewClient(options),

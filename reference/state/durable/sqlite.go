@@ -1,3 +1,5 @@
+// Package durable provides stores of state that outlive the process: in a file of SQLite, or in a
+// Redis server that several processes share.
 package durable
 
 import (
@@ -42,6 +44,9 @@ type sqliteStore struct {
 	orphansMu  sync.Mutex
 	lastOldRun int64 // greatest id of a run of earlier processes; 0 once ClaimOrphans has returned them
 }
+
+// SQLiteMaxRuns is the default of Config.MaxRuns of a store in SQLite.
+const SQLiteMaxRuns = 1_000_000
 
 // OpenSQLite opens the store in a file, which is created if it does not exist. The
 // files PATH-wal and PATH-shm beside it belong to it, and PATH.lock ensures that only

@@ -69,7 +69,7 @@ var writeContext = context.Background()
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*writer, error) {
 	d := &writer{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
-		maxRuns: int64(cmp.Or(cfg.MaxRuns, 1_000_000)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
+		maxRuns: int64(cmp.Or(cfg.MaxRuns, SQLiteMaxRuns)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
 	}
 	d.clear()
 	var err error

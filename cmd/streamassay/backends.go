@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/files"
+	"github.com/streamassay/streamassay/reference/files/blob"
+	"github.com/streamassay/streamassay/reference/files/s3"
+	"github.com/streamassay/streamassay/reference/model"
+	"github.com/streamassay/streamassay/reference/speech"
+	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/reference/state/durable"
+)
+
+// A backendKind is one kind of backend of the server, such as the SQLite store. T is the type of an
+// opened backend.
+type backendKind[T any] struct {
+	// syntax is how a flag selects the kind: NAME, NAME:TEXT, NAME:BASE_URL, or a URL with the
+	// scheme NAME. The flag has any text that is not empty instead of TEXT.
+	syntax string
+	hidden bool   // not shown in help and errors
+	keeps  string // what a store keeps unless the flags say otherwise, for help: "1000 in memory"
+	// open opens the backend at a location: what the flag has instead of TEXT or BASE_URL, or the
+	// complete URL.
+	open func(ctx context.Context, location string, s backendSettings) (T, error)
+}
+
+// A backendSettings holds the settings of backends besides their locations.
+type backendSettings struct {
+	retention          state.Config
+	signingKey         []byte // of links to attachments
+	apiKey             string // of the services of models
+	model, speechModel string // "" means none and the default
+}
+
+// openAISyntax selects a service with the API of OpenAI.
+const openAISyntax = "openai:BASE_URL"
+
+// The kinds of backends that serve can use. A new kind needs an entry here.
+var (
+	agentKinds = []backendKind[reference.Agent]{
+		{syntax: "scripted", open: always(reference.Agent(reference.Scripted))},
+		{syntax: openAISyntax, open: func(_ context.Context, base string, s backendSettings) (reference.Agent, error) {
+			return model.New(model.Config{BaseURL: base, APIKey: s.apiKey, Model: s.model, Tools: model.BuiltinTools()})
+		}},
+	}
+	stateKinds = []backendKind[state.Store]{
+		{syntax: "memory", keeps: fmt.Sprint(state.MemoryMaxRuns, " in memory"), open: func(
+			_ context.Context, _ string, s backendSettings,
+		) (state.Store, error) {
+			return state.NewMemory(s.retention), nil
+		}},
+		{syntax: "sqlite:PATH", keeps: fmt.Sprint(durable.SQLiteMaxRuns, " in SQLite"), open: func(
+			_ context.Context, path string, s backendSettings,
+		) (state.Store, error) {
+			return durable.OpenSQLite(path, s.retention)
+		}},
+		{syntax: "redis://HOST:PORT", keeps: fmt.Sprint(durable.RedisMaxRuns, " in Redis"), open: openRedis},
+		{syntax: "rediss://HOST:PORT", open: openRedis, hidden: true},
+		{syntax: "unix://PATH (a Redis socket)", open: openRedis},
+	}
+	fileKinds = []backendKind[*files.Store]{
+		{syntax: "memory", open: func(_ context.Context, _ string, s backendSettings) (*files.Store, error) {
+			return files.NewMemory(files.Config{SigningKey: s.signingKey}), nil
+		}},
+		{syntax: "dir:PATH", open: filesIn(blob.OpenDir)},
+		{syntax: "s3://BUCKET", open: filesIn(s3.Open)},
+	}
+	speechKinds = []backendKind[speech.Transcriber]{
+		{syntax: "scripted", open: always(speech.Transcriber(speech.Scripted))},
+		{syntax: "exec:COMMAND", open: func(_ context.Context, line string, _ backendSettings) (speech.Transcriber, error) {
+			return speech.NewCommand(line, speech.Config{})
+		}},
+		{syntax: openAISyntax, open: func(_ context.Context, base string, s backendSettings) (speech.Transcriber, error) {
+			return speech.NewOpenAI(base, speech.Config{APIKey: s.apiKey, Model: s.speechModel})
+		}},
+		{syntax: "none", open: always(speech.None())},
+	}
+)
+
+// openRedis opens the store of a Redis server.
+func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
+	return durable.OpenRedis(ctx, location, s.retention)
+}
+
+// always returns an open function that returns the same backend for every location.
+func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
+	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
+}
+
+// filesIn returns an open function for a store of attachments in the storage that open returns.
+func filesIn(
+	open func(location string) (blob.Storage, error),
+) func(context.Context, string, backendSettings) (*files.Store, error) {
+	return func(_ context.Context, location string, s backendSettings) (*files.Store, error) {
+		storage, err := open(location)
+		if err != nil {
+			return nil, err
+		}
+		return files.New(storage, files.Config{SigningKey: s.signingKey})
+	}
+}
+
+// A backendFlag is the flag that selects a backend of one of several kinds.
+type backendFlag[T any] struct {
+	name  string // of the flag
+	text  string // as it was given
+	kinds []backendKind[T]
+}
+
+// syntax describes the valid values of the flag, for help and errors.
+func (f *backendFlag[T]) syntax() string {
+	var all []string
+	for _, k := range f.kinds {
+		if !k.hidden {
+			all = append(all, k.syntax)
+		}
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
+// keeps describes what each kind of store keeps unless the flags say otherwise, for help.
+func (f *backendFlag[T]) keeps() string {
+	var all []string
+	for _, k := range f.kinds {
+		if k.keeps != "" {
+			all = append(all, k.keeps)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// find returns the kind that the flag selects, and the location of the backend. An error is a usage
+// error that describes the valid values.
+func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
+	name, rest, _ := strings.Cut(f.text, ":")
+	for _, k := range f.kinds {
+		kindName, form, _ := strings.Cut(k.syntax, ":")
+		if kindName != name {
+			continue
+		}
+		valid := false
+		switch u, err := url.Parse(f.text); {
+		case form == "":
+			valid = f.text == name
+		case strings.HasPrefix(form, "//"):
+			location, valid = f.text, err == nil && (u.Host != "" || strings.HasPrefix(form, "//PATH") && u.Path != "")
+		case k.syntax == openAISyntax:
+			base, err := url.Parse(rest)
+			location, valid = rest, err == nil && (base.Scheme == "http" || base.Scheme == "https") && base.Host != ""
+		case strings.TrimSpace(rest) == "":
+			return k, "", f.usageError(fmt.Errorf("nothing after %s:, want %s", name, f.syntax()))
+		default:
+			location, valid = rest, true
+		}
+		if valid {
+			return k, location, nil
+		}
+	}
+	return kind, "", f.usageError(errors.New("must be " + f.syntax()))
+}
+
+// open opens the backend that the flag selects. An error is a usage error.
+func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T, err error) {
+	kind, location, err := f.find()
+	if err != nil {
+		return backend, err
+	}
+	if backend, err = kind.open(ctx, location, s); err != nil {
+		return backend, f.usageError(err)
+	}
+	return backend, nil
+}
+
+// usageError returns a usage error for err, the reason why the backend cannot be used. Its URL is
+// shown without secrets.
+func (f *backendFlag[T]) usageError(err error) error {
+	return usageError("--%s %s: %v", f.name, withoutSecrets(f.text), err)
+}
+
+// A backendFlags holds the flags that select the backends of the server.
+type backendFlags struct {
+	agent              backendFlag[reference.Agent]
+	state              backendFlag[state.Store]
+	files              backendFlag[*files.Store]
+	speech             backendFlag[speech.Transcriber]
+	model, speechModel string
+}
+
+// addFlags adds --agent, --state and the other flags about backends and models to flags.
+func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
+	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
+	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
+	p.files = backendFlag[*files.Store]{"files", "memory", fileKinds}
+	p.speech = backendFlag[speech.Transcriber]{"speech", "scripted", speechKinds}
+	flags.StringVar(&p.agent.text, "agent", p.agent.text,
+		"`AGENT` agent: "+p.agent.syntax()+" of a chat completions API, with the key in OPENAI_API_KEY; docs/prompts.md "+
+			"describes the scripted agent")
+	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent "+openAISyntax)
+	flags.StringVar(&p.state.text, "state", p.state.text,
+		"`STORE` store of threads and runs: "+p.state.syntax()+"; several servers can share a Redis store")
+	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` store of attachments: "+p.files.syntax())
+	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax())
+	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
+}
+
+// check returns a usage error if a flag is invalid, or if a model is named for a backend that has
+// no model.
+func (p *backendFlags) check() error {
+	agent, _, err := p.agent.find()
+	if err != nil {
+		return err
+	}
+	if _, _, err := p.state.find(); err != nil {
+		return err
+	}
+	if _, _, err := p.files.find(); err != nil {
+		return err
+	}
+	speech, _, err := p.speech.find()
+	switch {
+	case err != nil:
+		return err
+	case agent.syntax == openAISyntax && p.model == "":
+		return p.agent.usageError(errors.New("needs --model NAME"))
+	case agent.syntax != openAISyntax && p.model != "":
+		return usageError("--model %s: needs --agent %s", p.model, openAISyntax)
+	case speech.syntax != openAISyntax && p.speechModel != "":
+		return usageError("--speech-model %s: needs --speech %s", p.speechModel, openAISyntax)
+	}
+	return nil
+}
+
+// withoutSecrets returns text, which may be a URL, without user name, password and query. A text that
+// is malformed as a URL is returned without what may be a password.
+func withoutSecrets(text string) string {
+	before, after, found := strings.Cut(text, "://")
+	if !found {
+		if strings.ContainsAny(text, " \t") {
+			return text // a command
+		}
+		return text[strings.LastIndexByte(text, '@')+1:]
+	}
+	if at := strings.LastIndexByte(after, '@'); at >= 0 {
+		after = after[at+1:]
+	}
+	after, _, _ = strings.Cut(after, "?")
+	return before + "://" + after
+}
