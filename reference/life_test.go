@@ -118,7 +118,7 @@ func TestAgents(t *testing.T) {
 		"forgets to begin":     {say(append(message[1:], spec.Event{Kind: spec.RunEnd})...), "run.start run.progress message.start message.delta content.end message.end run.end"},
 		"goes on after an end": {say(append([]spec.Event{{Kind: spec.RunError, Text: "x"}}, message...)...), "run.start run.progress run.error"},
 		"starts twice":         {say(spec.Event{Kind: spec.RunStart}, spec.Event{Kind: spec.RunStart}), "run.start run.progress run.end"},
-		"says what it may not": {say(spec.Event{Kind: spec.Health}, spec.Event{Kind: "made.up"}), "run.start run.progress run.end"},
+		"says what it may not": {say(spec.Event{Kind: spec.Health}, spec.Event{Kind: "made.up"}), "run.start run.progress run.error"},
 		"talks of steps":       {say(spec.Event{Kind: spec.StepStart, Name: "x"}), "run.start run.progress run.end"},
 		"panics": {func(context.Context, Turn) iter.Seq[spec.Event] {
 			return func(yield func(spec.Event) bool) {

@@ -65,6 +65,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 		e.Kind = spec.Kind("message." + e.Kind.Phase())
 	}
 	switch e.Kind {
+	case spec.RunStart: // the first event of the agent has started the run, whatever its kind
 	case spec.MessageStart, spec.ReasoningStart:
 		t.messageFor(e.Kind, e.Message, e.Role, e.Type)
 	case spec.MessageDelta, spec.ReasoningDelta:
