@@ -21,43 +21,23 @@ type playFunc func(context.Context, reference.Turn) iter.Seq[script.TimedEvent]
 func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
-			began := time.Now()
-			clock := p.NewClock(r)
+			began, clock := time.Now(), p.NewClock(r)
+			player := reference.NewPlayer(ctx, t.Run, yield)
 			for timed := range play(ctx, t) {
 				due := clock.NextEvent
 				if timed.Event.Kind.Phase() == "delta" {
 					due = clock.NextToken
 				}
 				clock.Delay(timed.Delay)
-				if at := due(); at > 0 && !waitUntil(ctx, began.Add(at), yield) {
-					return
+				player.WaitUntil(began.Add(due()))
+				if timed.Event.Kind != "" {
+					player.Emit(timed.Event)
 				}
-				if timed.Event.Kind != "" && !yield(timed.Event) {
+				if player.Stopped() {
 					return
 				}
 			}
 		}
-	}
-}
-
-// waitUntil waits until the given time and reports true. If it has to wait, it first yields a zero
-// Event, which makes the server flush the preceding events. It reports false if the run must stop,
-// because yield returned false or ctx is done.
-func waitUntil(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool {
-	d := time.Until(at)
-	if d <= 0 {
-		return true
-	}
-	if !yield(spec.Event{}) {
-		return false
-	}
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -27,30 +28,15 @@ const ImageURL = "https://example.com/image.png"
 // answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
-		a := &promptPlayer{ctx: ctx, turn: t, yield: yield}
-		a.emitPart(spec.RunStart, "", "")
-		a.play()
-		if !a.failed {
-			a.emitPart(spec.RunEnd, "", "")
-		}
+		a := &promptPlayer{Player: NewPlayer(ctx, t.Run, yield), turn: t}
+		a.Run(a.play)
 	}
 }
 
-// A promptPlayer emits the scripted agent's answer to one turn. When the consumer of its events
-// stops, or the context is done, it emits nothing more.
+// A promptPlayer plays the scripted agent's answer to one turn.
 type promptPlayer struct {
-	ctx          context.Context
-	turn         Turn
-	yield        func(spec.Event) bool
-	stopped      bool
-	failed       bool
-	messageCount int
-}
-
-func (a *promptPlayer) emit(e spec.Event) {
-	if a.stopped = a.stopped || a.ctx.Err() != nil; !a.stopped {
-		a.stopped = !a.yield(e)
-	}
+	*Player
+	turn Turn
 }
 
 const promptPrefix = "conformance:"
@@ -124,31 +110,19 @@ func asJSON(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// newID returns the id of object number n of the kind that prefix names, such as "c" for tool
-// calls. It begins with the id of the run, which makes it unique within the conversation.
-func (a *promptPlayer) newID(prefix string, n int) string {
-	return a.turn.Run + "-" + prefix + strconv.Itoa(n)
-}
-
-// newMessageID returns an id for the next message, unique within the conversation.
-func (a *promptPlayer) newMessageID() string {
-	a.messageCount++
-	return a.newID("m", a.messageCount)
-}
-
 // sendText emits a message with the given text in up to three deltas. It always returns true, so
 // that handlers of prompts can return its result.
 func (a *promptPlayer) sendText(text string) bool {
-	id := a.newMessageID()
-	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	id := a.NewMessageID()
+	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
 	a.sendDeltas(spec.MessageDelta, id, text)
-	a.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 	return true
 }
 
 func (a *promptPlayer) sendDeltas(k spec.Kind, id, text string) {
 	for _, piece := range splitText(text) {
-		a.emit(spec.Event{Kind: k, Message: id, Text: piece})
+		a.Emit(spec.Event{Kind: k, Message: id, Text: piece})
 	}
 }
 
@@ -164,19 +138,19 @@ func splitText(text string) (pieces []string) {
 }
 
 func (a *promptPlayer) sendContents(string) bool {
-	id := a.newMessageID()
-	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	id := a.NewMessageID()
+	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
 	a.sendDeltas(spec.MessageDelta, id, "see")
-	a.emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: ImageURL})
-	a.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	a.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: ImageURL})
+	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 	return true
 }
 
 func (a *promptPlayer) sendReasoning(text string) bool {
-	id := a.newMessageID()
-	a.emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
+	id := a.NewMessageID()
+	a.Emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
 	a.sendDeltas(spec.ReasoningDelta, id, "thinking")
-	a.emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+	a.Emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
 	return a.sendText(text)
 }
 
@@ -192,19 +166,15 @@ func (a *promptPlayer) sendPreviousText(string) bool {
 }
 
 func (a *promptPlayer) fail(message string) bool {
-	a.failed = true
-	if message == "" {
-		message = "the run failed"
-	}
-	a.emit(spec.Event{Kind: spec.RunError, Text: message})
+	a.Fail(cmp.Or(message, "the run failed"), "")
 	return true
 }
 
 func (a *promptPlayer) failMidway(message string) bool {
-	id := a.newMessageID()
-	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "This is "})
-	a.emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "as far as "})
+	id := a.NewMessageID()
+	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "This is "})
+	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "as far as "})
 	return a.fail(message)
 }
 
@@ -216,15 +186,12 @@ const (
 )
 
 func (a *promptPlayer) callTool(arguments string) bool {
-	a.sendCalls(toolName, argumentsOrEmpty(arguments))
-	a.sendResult(1)
+	a.sendResults(a.sendCalls(toolName, argumentsOrEmpty(arguments)))
 	return a.sendText("I have looked it up.")
 }
 
 func (a *promptPlayer) callTools(string) bool {
-	a.sendCalls(toolName, `{"n":1}`, `{"n":2}`)
-	a.sendResult(1)
-	a.sendResult(2)
+	a.sendResults(a.sendCalls(toolName, `{"n":1}`, `{"n":2}`))
 	return a.sendText("I have looked both up.")
 }
 
@@ -236,34 +203,36 @@ func argumentsOrEmpty(arguments string) string {
 	return arguments
 }
 
-// sendCalls emits one call of the named tool for each element of arguments. All calls are open at
-// the same time, and their deltas alternate.
-func (a *promptPlayer) sendCalls(tool string, arguments ...string) {
-	for i := range arguments {
-		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: a.newID("c", i+1), Name: tool})
-	}
+// sendCalls emits one call of the named tool for each element of arguments, and returns their ids.
+// All calls are open at the same time, and their deltas alternate.
+func (a *promptPlayer) sendCalls(tool string, arguments ...string) (ids []string) {
 	parts := make([][]string, len(arguments))
 	longest := 0
 	for i, text := range arguments {
-		parts[i] = splitText(text)
+		ids, parts[i] = append(ids, a.NewCallID()), splitText(text)
 		longest = max(longest, len(parts[i]))
+		a.Emit(spec.Event{Kind: spec.ToolStart, Message: a.NewMessageID(), Call: ids[i], Name: tool})
 	}
 	for n := range longest {
-		for i := range arguments {
+		for i, id := range ids {
 			if n < len(parts[i]) {
-				a.emit(spec.Event{Kind: spec.ToolDelta, Call: a.newID("c", i+1), Text: parts[i][n]})
+				a.Emit(spec.Event{Kind: spec.ToolDelta, Call: id, Text: parts[i][n]})
 			}
 		}
 	}
-	for i := range arguments {
-		a.emit(spec.Event{Kind: spec.ToolEnd, Call: a.newID("c", i+1)})
+	for _, id := range ids {
+		a.Emit(spec.Event{Kind: spec.ToolEnd, Call: id})
 	}
+	return ids
 }
 
-func (a *promptPlayer) sendResult(call int) {
-	a.emit(spec.Event{
-		Kind: spec.ToolResult, Message: a.newMessageID(), Call: a.newID("c", call), Name: toolName, Text: toolResult,
-	})
+// sendResults emits the results of the tool calls with the given ids.
+func (a *promptPlayer) sendResults(calls []string) {
+	for _, id := range calls {
+		a.Emit(spec.Event{
+			Kind: spec.ToolResult, Message: a.NewMessageID(), Call: id, Name: toolName, Text: toolResult,
+		})
+	}
 }
 
 // callClientTool calls the first tool that the client declares and ends the run. If the
@@ -277,7 +246,7 @@ func (a *promptPlayer) callClientTool(arguments string) bool {
 }
 
 func (a *promptPlayer) interrupt(payload string) bool {
-	a.emit(spec.Event{Kind: spec.Interrupt, ID: a.newID("i", 1), Text: asJSON(argumentsOrEmpty(payload))})
+	a.Emit(spec.Event{Kind: spec.Interrupt, ID: a.NewInterruptID(), Text: asJSON(argumentsOrEmpty(payload))})
 	return true
 }
 
@@ -311,14 +280,12 @@ func (a *promptPlayer) sendMany(arguments string) bool {
 // is sent i-1 intervals after the first one, so that delays do not accumulate. It always returns
 // true.
 func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
-	id := a.newMessageID()
+	id := a.NewMessageID()
 	a.emitPart(spec.MessageStart, id, "")
 	start := time.Now()
 	for i := range n {
-		if interval > 0 {
-			a.wait(time.Until(start.Add(time.Duration(i) * interval)))
-		}
-		if a.stopped {
+		a.WaitUntil(start.Add(time.Duration(i) * interval))
+		if a.Stopped() {
 			return true
 		}
 		a.emitPart(spec.MessageDelta, id, strconv.Itoa(i+1)+" ")
@@ -333,23 +300,7 @@ func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 //
 //go:noinline
 func (a *promptPlayer) emitPart(k spec.Kind, id, text string) {
-	a.emit(spec.Event{Kind: k, Message: id, Text: text})
-}
-
-// wait flushes what was emitted and then waits for the duration d. If the context is done before
-// the end of the wait, it stops the player.
-func (a *promptPlayer) wait(d time.Duration) {
-	if d <= 0 || a.stopped {
-		return
-	}
-	a.emitPart("", "", "") // an event without a kind flushes the stream
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-a.ctx.Done():
-		a.stopped = true
-	}
+	a.Emit(spec.Event{Kind: k, Message: id, Text: text})
 }
 
 func (a *promptPlayer) sendLarge(arguments string) bool {
@@ -358,17 +309,17 @@ func (a *promptPlayer) sendLarge(arguments string) bool {
 		return false
 	}
 	const line = "0123456789abcdef"
-	id := a.newMessageID()
-	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: strings.Repeat(line, n[0]/len(line)+1)[:n[0]]})
-	a.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	id := a.NewMessageID()
+	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: strings.Repeat(line, n[0]/len(line)+1)[:n[0]]})
+	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 	return true
 }
 
 func (a *promptPlayer) waitIdle(arguments string) bool {
 	n, ok := parseNumbers(arguments, maxPauseMillis)
 	if ok {
-		a.wait(time.Duration(n[0]) * time.Millisecond)
+		a.WaitUntil(time.Now().Add(time.Duration(n[0]) * time.Millisecond))
 		a.sendText("done")
 	}
 	return ok

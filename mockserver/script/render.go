@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +119,13 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 		reply.newPlay = func(chunk pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent] {
 			return func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent] {
 				return func(yield func(TimedEvent) bool) {
-					playSteps(steps, &player{ctx: ctx, run: t.Run, chunk: chunk, state: st, yield: yield})
+					p := &player{chunk: chunk, state: st}
+					p.Player = reference.NewPlayer(ctx, t.Run, func(e spec.Event) bool {
+						delay := p.wait
+						p.wait = 0
+						return yield(TimedEvent{Event: e, Delay: delay})
+					})
+					p.Run(func() { p.playSteps(steps) })
 				}
 			}
 		}
@@ -153,47 +158,21 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, r.Line, "status", err)
 }
 
-// A player emits the events of one reply by calling yield. It stops when yield returns false or the
-// context is done.
+// A player plays one reply.
 type player struct {
-	ctx   context.Context
-	run   string
+	*reference.Player
 	chunk pace.Chunk
 	state *State
-	yield func(TimedEvent) bool
-
-	done                        bool
-	wait                        time.Duration
-	messages, calls, interrupts int
+	wait  time.Duration // total of the wait steps since the previous event
 }
 
-// emit yields an event with the total delay of the wait steps since the previous event. It does
-// nothing once the player has stopped.
-func (p *player) emit(e spec.Event) {
-	if p.done = p.done || p.ctx.Err() != nil; p.done {
-		return
-	}
-	p.done = !p.yield(TimedEvent{Event: e, Delay: p.wait})
-	p.wait = 0
-}
-
-// newID increments *n and returns an id made of the id of the run, the given word (thing) and the
-// new value of *n. The id is unique in the thread, because each run has a different id.
-func (p *player) newID(thing string, n *int) string {
-	*n++
-	return p.run + "-" + thing + strconv.Itoa(*n)
-}
-
-// playSteps emits the events of a complete run: its start, the events of the steps and its end.
-func playSteps(steps []renderedStep, p *player) {
-	p.emit(spec.Event{Kind: spec.RunStart})
+func (p *player) playSteps(steps []renderedStep) {
 	for i := range steps {
-		if p.done {
+		if p.Stopped() {
 			return
 		}
 		p.playStep(&steps[i])
 	}
-	p.emit(spec.Event{Kind: spec.RunEnd})
 }
 
 func (p *player) playStep(b *renderedStep) {
@@ -201,30 +180,24 @@ func (p *player) playStep(b *renderedStep) {
 	case "wait":
 		p.wait += b.wait
 	case "error":
-		p.emitError(b)
+		p.Fail(b.text, b.code)
 	case "text", "image":
 		p.playMessage([]renderedStep{*b})
 	case "message":
 		p.playMessage(b.children)
 	case "reasoning":
-		id := p.newID("m", &p.messages)
-		p.emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
+		id := p.NewMessageID()
+		p.Emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
 		p.emitDeltas(spec.ReasoningDelta, id, b.text)
-		p.emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+		p.Emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
 	case "tool", "tools", "client-tool":
 		p.playToolCalls(b.calls)
 	case "interrupt":
-		id := p.newID("i", &p.interrupts)
-		p.emit(spec.Event{Kind: spec.Interrupt, ID: id, Text: compactJSON(b.text)})
+		id := p.NewInterruptID()
+		p.Emit(spec.Event{Kind: spec.Interrupt, ID: id, Text: compactJSON(b.text)})
 	case "raw":
-		p.emit(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
+		p.Emit(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
 	}
-}
-
-// emitError emits the event that fails the run, and stops the player.
-func (p *player) emitError(b *renderedStep) {
-	p.emit(spec.Event{Kind: spec.RunError, Text: b.text, Code: b.code})
-	p.done = true
 }
 
 // compactJSON returns a JSON text without insignificant white space. It returns any other text
@@ -242,31 +215,31 @@ func compactJSON(text string) string {
 }
 
 func (p *player) playMessage(inner []renderedStep) {
-	id := p.newID("m", &p.messages)
-	p.emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	id := p.NewMessageID()
+	p.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
 	for _, b := range inner {
 		switch b.name {
 		case "text":
 			p.emitDeltas(spec.MessageDelta, id, b.text)
 		case "image":
-			p.emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: b.text})
+			p.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: b.text})
 		case "wait":
 			p.wait += b.wait
 		case "error":
-			p.emitError(&b)
+			p.Fail(b.text, b.code)
 		}
 	}
-	p.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
 // emitDeltas emits a text as events of kind k for the message with the given id. It splits the text
 // into the chunks that the pace defines.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
-		if p.done {
+		if p.Stopped() {
 			return
 		}
-		p.emit(spec.Event{Kind: k, Message: id, Text: piece})
+		p.Emit(spec.Event{Kind: k, Message: id, Text: piece})
 	}
 }
 
@@ -276,22 +249,22 @@ func (p *player) emitDeltas(k spec.Kind, id, text string) {
 func (p *player) playToolCalls(calls []renderedCall) {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
-		ids[i] = p.newID("c", &p.calls)
+		ids[i] = p.NewCallID()
 		if !c.hasResult {
 			p.state.recordCall(ids[i], c.name)
 		}
-		p.emit(spec.Event{Kind: spec.ToolStart, Message: p.newID("m", &p.messages), Call: ids[i], Name: c.name})
+		p.Emit(spec.Event{Kind: spec.ToolStart, Message: p.NewMessageID(), Call: ids[i], Name: c.name})
 	}
 	for i, c := range calls {
 		for _, piece := range pace.Split(c.arguments, p.chunk) {
-			p.emit(spec.Event{Kind: spec.ToolDelta, Call: ids[i], Text: piece})
+			p.Emit(spec.Event{Kind: spec.ToolDelta, Call: ids[i], Text: piece})
 		}
-		p.emit(spec.Event{Kind: spec.ToolEnd, Call: ids[i]})
+		p.Emit(spec.Event{Kind: spec.ToolEnd, Call: ids[i]})
 	}
 	for i, c := range calls {
 		if c.hasResult {
-			id := p.newID("m", &p.messages)
-			p.emit(spec.Event{Kind: spec.ToolResult, Message: id, Call: ids[i], Name: c.name, Text: c.result})
+			id := p.NewMessageID()
+			p.Emit(spec.Event{Kind: spec.ToolResult, Message: id, Call: ids[i], Name: c.name, Text: c.result})
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/reference/state"
@@ -58,7 +57,7 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error
 		if err := a.addChunk(data); err != nil {
 			return nil, err
 		}
-		if r.stopped {
+		if r.Stopped() {
 			return nil, errClientLeft
 		}
 		if a.finishReason != "" {
@@ -150,16 +149,16 @@ func (a *completion) emitText(subject, text string) {
 			a.heldSpace = text
 			return
 		}
-		a.messageID = a.newMessageID()
-		a.emit(spec.Event{Kind: spec.Kind(subject + ".start"), Message: a.messageID})
+		a.messageID = a.NewMessageID()
+		a.Emit(spec.Event{Kind: spec.Kind(subject + ".start"), Message: a.messageID})
 	}
-	a.emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
+	a.Emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
 }
 
 // endMessage emits the end of the open message or reasoning. It does nothing if none is open.
 func (a *completion) endMessage() {
 	if a.messageID != "" {
-		a.emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
+		a.Emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
 	}
 	a.subject, a.messageID, a.heldSpace = "", "", ""
 }
@@ -186,13 +185,12 @@ func (a *completion) addCall(d callDelta) error {
 		if d.Function.Name == "" {
 			return nil
 		}
-		a.modelRun.callCount++
-		c.Name, c.ID = d.Function.Name, a.turn.Run+"-c"+strconv.Itoa(a.modelRun.callCount)
-		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: c.ID, Name: c.Name})
+		c.Name, c.ID = d.Function.Name, a.NewCallID()
+		a.Emit(spec.Event{Kind: spec.ToolStart, Message: a.NewMessageID(), Call: c.ID, Name: c.Name})
 		piece = c.arguments.String()
 	}
 	if piece != "" {
-		a.emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: piece})
+		a.Emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: piece})
 	}
 	return nil
 }
@@ -220,9 +218,9 @@ func (a *completion) finish() error {
 		}
 		if c.Arguments = c.arguments.String(); strings.TrimSpace(c.Arguments) == "" {
 			c.Arguments = "{}"
-			a.emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: c.Arguments})
+			a.Emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: c.Arguments})
 		}
-		a.emit(spec.Event{Kind: spec.ToolEnd, Call: c.ID})
+		a.Emit(spec.Event{Kind: spec.ToolEnd, Call: c.ID})
 		a.serverIDs[c.ID] = c.serverID
 	}
 	clear(a.callsByIndex)

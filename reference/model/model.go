@@ -69,12 +69,10 @@ func New(cfg Config) (reference.Agent, error) {
 // respond runs one turn. It is the agent that New returns.
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
-		r := &modelRun{chatModel: m, ctx: ctx, turn: turn, yield: yield, remainingBytes: maxBytes}
-		r.emit(spec.Event{Kind: spec.RunStart})
-		if err := r.askUntilDone(); err != nil {
-			r.fail(err)
-			return
+		r := &modelRun{
+			chatModel: m, Player: reference.NewPlayer(ctx, turn.Run, yield),
+			ctx: ctx, turn: turn, remainingBytes: maxBytes,
 		}
-		r.emit(spec.Event{Kind: spec.RunEnd})
+		r.Run(func() { r.fail(r.askUntilDone()) })
 	}
 }

@@ -12,32 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A modelRun is one turn of the agent. When the consumer of its events stops, or the context is
-// done, it emits nothing more.
+// A modelRun is one turn of the agent.
 type modelRun struct {
 	*chatModel
+	*reference.Player
 	ctx            context.Context
 	turn           reference.Turn
-	yield          func(spec.Event) bool
-	stopped        bool
-	messageCount   int
-	callCount      int
 	remainingBytes int               // how many more bytes the server may send
 	retried        bool              // a request was retried already
 	serverIDs      map[string]string // the server's ids of tool calls, by those of the dialect
-}
-
-func (r *modelRun) emit(e spec.Event) {
-	if r.stopped = r.stopped || r.ctx.Err() != nil; !r.stopped {
-		r.stopped = !r.yield(e)
-	}
-}
-
-// newMessageID returns a new message id, which is unique in the conversation because it begins
-// with the id of the run.
-func (r *modelRun) newMessageID() string {
-	r.messageCount++
-	return r.turn.Run + "-m" + strconv.Itoa(r.messageCount)
 }
 
 // errClientLeft is the error of a run whose events are no longer consumed. It is not reported to
@@ -49,7 +32,7 @@ var errClientLeft = errors.New("the client left")
 func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {
-		r.emit(spec.Event{Kind: spec.RunError, Text: f.text, Code: f.code})
+		r.Fail(f.text, f.code)
 	}
 }
 
@@ -71,7 +54,7 @@ func (r *modelRun) askUntilDone() error {
 			return nil
 		}
 		results, waits := r.results(completed.calls)
-		if r.stopped {
+		if r.Stopped() {
 			return errClientLeft
 		}
 		if waits {
@@ -89,7 +72,7 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup
 	for i, c := range calls {
-		if !r.stopped && !r.isClientCall(c) {
+		if !r.Stopped() && !r.isClientCall(c) {
 			all.Go(func() { texts[i] = r.runTool(c.Call) })
 		}
 	}
@@ -99,7 +82,7 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 			waits = true
 			continue
 		}
-		r.emit(spec.Event{Kind: spec.ToolResult, Message: r.newMessageID(), Call: c.ID, Name: c.Name, Text: texts[i]})
+		r.Emit(spec.Event{Kind: spec.ToolResult, Message: r.NewMessageID(), Call: c.ID, Name: c.Name, Text: texts[i]})
 		results = append(results, chatMessage{role: roleTool, text: texts[i], call: c.ID})
 	}
 	return results, waits

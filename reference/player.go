@@ -1,0 +1,90 @@
+package reference
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A Player emits the events of one turn of an agent. When the consumer of its events stops, the
+// context is done or the run has failed, it emits nothing more. It must not be used concurrently.
+type Player struct {
+	ctx     context.Context
+	run     string
+	yield   func(spec.Event) bool
+	stopped bool
+
+	messages, calls, interrupts int // how many have an id
+}
+
+// NewPlayer returns a player of the named run, whose events it passes to yield, as an [Agent] does.
+func NewPlayer(ctx context.Context, run string, yield func(spec.Event) bool) *Player {
+	return &Player{ctx: ctx, run: run, yield: yield}
+}
+
+// Run emits the events of a complete run: its start, what play emits, and its end unless play has
+// failed the run.
+func (p *Player) Run(play func()) {
+	p.emitKind(spec.RunStart)
+	play()
+	p.emitKind(spec.RunEnd)
+}
+
+// Stopped reports whether the player emits nothing more.
+func (p *Player) Stopped() bool { return p.stopped }
+
+// Emit emits an event. It does nothing once the player has stopped.
+func (p *Player) Emit(e spec.Event) {
+	if p.stopped = p.stopped || p.ctx.Err() != nil; !p.stopped {
+		p.stopped = !p.yield(e)
+	}
+}
+
+// Fail emits the event with which the run fails, and stops the player.
+func (p *Player) Fail(text, code string) {
+	p.Emit(spec.Event{Kind: spec.RunError, Text: text, Code: code})
+	p.stopped = true
+}
+
+// NewMessageID returns an id for the next message, unique within the conversation.
+func (p *Player) NewMessageID() string { return p.newID("m", &p.messages) }
+
+// NewCallID returns an id for the next tool call, unique within the conversation.
+func (p *Player) NewCallID() string { return p.newID("c", &p.calls) }
+
+// NewInterruptID returns an id for the next interrupt, unique within the conversation.
+func (p *Player) NewInterruptID() string { return p.newID("i", &p.interrupts) }
+
+// newID returns the id of the next object of the kind that prefix names, and counts it in n. It
+// begins with the id of the run, because that is unique within the conversation.
+func (p *Player) newID(prefix string, n *int) string {
+	*n++
+	return p.run + "-" + prefix + strconv.Itoa(*n)
+}
+
+// WaitUntil waits until the given time, and lets the server send before that what was emitted. If
+// the context is done before the end of the wait, it stops the player.
+func (p *Player) WaitUntil(at time.Time) {
+	if p.stopped || time.Until(at) <= 0 {
+		return
+	}
+	if p.emitKind(""); p.stopped {
+		return
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+		p.stopped = true
+	}
+}
+
+// emitKind emits an event of kind k without content. It is not inlined because events are large:
+// they would enlarge the stack frames of functions that wait, in each of thousands of concurrent
+// runs.
+//
+//go:noinline
+func (p *Player) emitKind(k spec.Kind) { p.Emit(spec.Event{Kind: k}) }
