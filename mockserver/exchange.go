@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -47,12 +48,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		out.close()
 		return
 	}
-	x.seed = s.seed
-	if x.overrides.seed != nil {
-		x.seed = *x.overrides.seed
-	} else if own := setting(x.scope, func(s *Settings) *uint64 { return s.Seed }); own != nil {
-		x.seed = *own
-	}
+	x.seed = *cmp.Or(x.overrides.Seed, setting(x.scope, func(s *Settings) *uint64 { return s.Seed }), &s.seed)
 	w.Header()[seedHeader] = []string{strconv.FormatUint(x.seed, 10)}
 	r = r.WithContext(ctx)
 	if cursor := r.Header.Get("Last-Event-Id"); cursor != "" && x.varySeed() != nil {
@@ -83,10 +79,10 @@ func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 // varySeed returns the seed of the variations of the response's encoding, or nil if the encoding
 // is not varied.
 func (x *exchange) varySeed() *uint64 {
-	if x.overrides.vary.set {
-		return x.overrides.vary.seed
+	if x.overrides.varyOff {
+		return nil
 	}
-	return setting(x.scope, func(s *Settings) *uint64 { return s.Vary })
+	return cmp.Or(x.overrides.Vary, setting(x.scope, func(s *Settings) *uint64 { return s.Vary }))
 }
 
 // variation returns the variation of the response's encoding, or nil if the encoding is not varied.

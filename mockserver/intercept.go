@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -65,14 +66,15 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan that the request h specifies: the faults and the first held frame,
-// as set by the headers of the request, by the rule in found and by the settings.
+// newPlan returns the fault plan of the request: the faults and the first held frame, as set by its
+// headers, by the rule in found and by the settings.
 func (x *exchange) newPlan(found script.Decision) *faultPlan {
-	p := &faultPlan{
-		test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld(),
-	}
+	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
 		p.rule = found.Rule.Name
+	}
+	if hold := cmp.Or(x.overrides.Hold, setting(x.scope, func(s *Settings) *int { return s.Hold })); hold != nil {
+		p.firstHeld = *hold
 	}
 	return p
 }
@@ -116,7 +118,9 @@ func journalMisses(all []script.Mismatch) (out []journal.Miss) {
 // to a run that another request started, the faults of the settings are left out, because the plan
 // of the run contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
-	all = append(all, x.overrides.faults...)
+	if x.overrides.Faults != nil {
+		all = append(all, *x.overrides.Faults...)
+	}
 	all = append(all, ruleFaults...)
 	if x.isListen {
 		return all
@@ -127,22 +131,9 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// firstHeld returns the number of the first frame of the stream that is held, or noFrame if no
-// frame is held.
-func (x *exchange) firstHeld() int {
-	if x.overrides.hold != nil {
-		return *x.overrides.hold
-	}
-	if own := setting(x.scope, func(s *Settings) *int { return s.Hold }); own != nil {
-		return *own
-	}
-	return noFrame
-}
-
 // configureRun prepares a run that the request starts. It sets in override the agent that sends the
 // reply of the script at the configured pace, and the sink that applies the faults that change
-// events. It also sets which frames are held or, if other requests stream the run, stores the plan
-// for them.
+// events. If other requests stream the run, it stores the plan for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if !h.Operation.IsStream {
 		x.server.plans.put(x.run, x.ownPlan)
@@ -151,8 +142,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 	if own := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }); own != nil {
 		speed = own.Merge(speed)
 	}
-	if x.overrides.pace != nil {
-		speed = speed.Merge(*x.overrides.pace)
+	if x.overrides.Pace != nil {
+		speed = speed.Merge(*x.overrides.Pace)
 	}
 	play := decision.Reply.WithPace(speed).Play
 	if play == nil && !speed.IsInstant() {

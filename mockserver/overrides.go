@@ -21,14 +21,8 @@ import (
 //	X-Mock-Vary: 7                          seed of the variations of the encoding, or "off"
 //	X-Mock-Hold: 3                          number of the first event that is held, from 0
 type overrides struct {
-	seed   *uint64
-	faults []fault.Spec
-	pace   *pace.Pace
-	vary   struct {
-		set  bool
-		seed *uint64
-	}
-	hold *int
+	Settings
+	varyOff bool // the encoding is not varied, whatever the settings of the test say
 }
 
 // maxOverrideHeader is the maximum length of an X-Mock header value in bytes.
@@ -39,11 +33,24 @@ var overrideHeaders = []struct {
 	name string
 	read func(*overrides, string) error
 }{
-	{seedHeader, (*overrides).readSeed},
-	{"X-Mock-Fault", (*overrides).readFaults},
-	{"X-Mock-Pace", (*overrides).readPace},
-	{"X-Mock-Vary", (*overrides).readVary},
-	{"X-Mock-Hold", (*overrides).readHold},
+	{seedHeader, func(o *overrides, text string) error { return parseInto(&o.Seed, text, ParseSeed) }},
+	{"X-Mock-Fault", func(o *overrides, text string) error { return parseInto(&o.Faults, text, fault.Parse) }},
+	{"X-Mock-Pace", func(o *overrides, text string) error { return parseInto(&o.Pace, text, ParsePace) }},
+	{"X-Mock-Vary", func(o *overrides, text string) error {
+		if o.varyOff = text == "off"; o.varyOff {
+			return nil
+		}
+		return parseInto(&o.Vary, text, ParseSeed)
+	}},
+	{"X-Mock-Hold", func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) }},
+}
+
+// parseInto sets *to to the address of the value of text, which parse returns. It returns the error
+// from parse.
+func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
+	v, err := parse(text)
+	*to = &v
+	return err
 }
 
 // parseOverrides returns the settings that a request makes by its X-Mock headers. It returns an
@@ -75,23 +82,6 @@ func parseOverrides(h http.Header) (o overrides, err error) {
 	return o, nil
 }
 
-func (o *overrides) readSeed(text string) error {
-	n, err := ParseSeed(text)
-	o.seed = &n
-	return err
-}
-
-func (o *overrides) readFaults(text string) (err error) {
-	o.faults, err = fault.Parse(text)
-	return err
-}
-
-func (o *overrides) readPace(text string) (err error) {
-	read, err := ParsePace(text)
-	o.pace = &read
-	return err
-}
-
 // ParsePace parses a pace in the YAML form that scripts use, such as
 // "{first: 300ms, rate: 40}". It returns an error if the text is not valid YAML or
 // [pace.Parse] refuses the value.
@@ -103,23 +93,13 @@ func ParsePace(text string) (pace.Pace, error) {
 	return pace.Parse(value)
 }
 
-func (o *overrides) readVary(text string) error {
-	o.vary.set = true
-	if text == "off" {
-		return nil
-	}
-	n, err := ParseSeed(text)
-	o.vary.seed = &n
-	return err
-}
-
-func (o *overrides) readHold(text string) error {
+// parseEventNumber parses the number of an event in its stream, counted from 0.
+func parseEventNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("invalid event number %.40q (want an integer, 0 or more)", text)
+		return 0, fmt.Errorf("invalid event number %.40q (want an integer, 0 or more)", text)
 	}
-	o.hold = &n
-	return nil
+	return n, nil
 }
 
 // ParseSeed parses a seed: an integer from 0 to 2^53-1, the range that JSON numbers represent

@@ -44,7 +44,7 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	configured := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace })
-	for _, override := range []*pace.Pace{configured, x.overrides.pace} {
+	for _, override := range []*pace.Pace{configured, x.overrides.Pace} {
 		if override != nil && override.Speed > 0 {
 			speed = override.Speed
 		}

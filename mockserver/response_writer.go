@@ -174,7 +174,7 @@ func (w *responseWriter) passesThrough() bool {
 	if !w.prepared {
 		w.prepare()
 	}
-	return w.faults == nil && w.varyStream == nil && !w.gate.isHeld.Load() && w.frames.Rest() == nil
+	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
 // prepare links the stages of the pipeline. As long as the run of the stream has not been started,

@@ -61,10 +61,9 @@ type gate struct {
 	client *clientWriter
 	next   frameWriter
 
-	isHeld    atomic.Bool // whether firstHeld is set
 	mu        sync.Mutex
 	firstHeld int           // number of the first frame that waits, or noFrame
-	changed   chan struct{} // closed when firstHeld changes
+	changed   chan struct{} // closed when firstHeld changes; nil if no frame waits
 }
 
 // holdFrom holds all frames whose number is at least from, counted from 0, and lets the frames
@@ -79,11 +78,20 @@ func (g *gate) holdFrom(from int) {
 func (g *gate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.isHeld.Load() || g.firstHeld == noFrame {
+	if g.firstHeld == noFrame {
 		return errors.New("stream is not held")
 	}
 	g.set(g.firstHeld + n)
 	return nil
+}
+
+// set changes the number of the first frame that is held back and wakes the frame that waits. The
+// caller must hold g.mu.
+func (g *gate) set(from int) {
+	if g.firstHeld = from; g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
 }
 
 // held returns the number of the first frame that the gate holds back, or noFrame if the gate holds
@@ -91,55 +99,30 @@ func (g *gate) allow(n int) error {
 func (g *gate) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.isHeld.Load() {
-		return noFrame
-	}
 	return g.firstHeld
 }
 
-// set changes the number of the first frame that is held back and wakes the goroutines that wait
-// for the gate. The caller must hold g.mu.
-func (g *gate) set(from int) {
-	g.firstHeld = from
-	g.isHeld.Store(from != noFrame)
-	if g.changed != nil {
-		close(g.changed)
-		g.changed = nil
-	}
-}
-
-// WriteFrame passes a frame on when it may pass. It returns an error if the stream ends before that.
-// Comments, for which n is -1, pass at once.
+// WriteFrame passes a frame on as soon as it may pass. Before it waits for that, it sends the
+// preceding frames. It returns an error if the stream ends while it waits. Comments pass at once.
 func (g *gate) WriteFrame(n int, frame []byte) error {
-	if n >= 0 && g.isHeld.Load() {
-		if err := g.wait(n); err != nil {
-			return err
-		}
-	}
-	return g.next.WriteFrame(n, frame)
-}
-
-// wait sends the preceding frames and blocks until frame n may pass. It returns an error if the
-// stream ends before that.
-func (g *gate) wait(n int) error {
-	if n >= g.held() {
-		if err := g.client.Flush(); err != nil {
-			return err
-		}
-	}
-	for {
+	for flushed := false; ; flushed = true {
 		g.mu.Lock()
-		if n < g.firstHeld || !g.isHeld.Load() {
-			g.mu.Unlock()
-			return nil
-		}
-		if g.changed == nil {
+		isHeld := n >= g.firstHeld
+		if isHeld && g.changed == nil {
 			g.changed = make(chan struct{})
 		}
-		moved := g.changed
+		changed := g.changed
 		g.mu.Unlock()
+		if !isHeld {
+			return g.next.WriteFrame(n, frame)
+		}
+		if !flushed {
+			if err := g.client.Flush(); err != nil {
+				return err
+			}
+		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-g.client.ctx.Done():
 			return g.client.endError()
 		}

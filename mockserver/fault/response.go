@@ -5,8 +5,7 @@ import "strings"
 // responseFaults lists the faults that refuse a request, or change the status and header of its
 // response.
 var responseFaults = []*Fault{
-	{
-		Name: "http-error", Doc: "the request is refused with a status and an error body as the protocol defines it",
+	{Name: "http-error", Doc: "the request is refused with a status and an error body as the protocol defines it",
 		Params: []Param{
 			{Name: "status", Doc: "status code", Type: "int", Default: "500", Min: "400", Max: "599"},
 			{Name: "code", Doc: "error code, if the dialect has any", Type: "text"},
@@ -15,10 +14,8 @@ var responseFaults = []*Fault{
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
 			return Effect{Refusal: Refusal{Status: a.Ints["status"], Code: a.Strings["code"], Message: a.Strings["text"]}}
-		},
-	},
-	{
-		Name: "too-many", Doc: "the request is refused with 429 and Retry-After",
+		}},
+	{Name: "too-many", Doc: "the request is refused with 429 and Retry-After",
 		Params: []Param{
 			{
 				Name: "retry-after", Doc: "value of Retry-After, rounded up to whole seconds", Type: "duration",
@@ -30,25 +27,19 @@ var responseFaults = []*Fault{
 			return Effect{Refusal: Refusal{
 				Status: 429, Message: a.Strings["text"], RetryAfter: a.Durations["retry-after"],
 			}}
-		},
-	},
-	{
-		Name: "html", Doc: "the response is an HTML error page, as sent by proxies",
+		}},
+	{Name: "html", Doc: "the response is an HTML error page, as sent by proxies",
 		Params: []Param{{Name: "status", Doc: "status code", Type: "int", Default: "502", Min: "200", Max: "599"}},
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
 			return Effect{Refusal: Refusal{Status: a.Ints["status"], ContentType: "text/html; charset=utf-8", Body: htmlPage}}
-		},
-	},
-	{
-		Name: "empty", Doc: "the response is an event stream with status 200 and an empty body",
+		}},
+	{Name: "empty", Doc: "the response is an event stream with status 200 and an empty body",
 		Checks: []string{"run.ends", "reply.as-promised", "script.text"},
 		NewEffect: func(Args) Effect {
 			return Effect{Refusal: Refusal{Status: 200, ContentType: "text/event-stream"}}
-		},
-	},
-	{
-		Name: "redirect", Doc: "the response is a redirect to the same URL",
+		}},
+	{Name: "redirect", Doc: "the response is a redirect to the same URL",
 		Params: []Param{{
 			Name: "status", Doc: "status code", Type: "text", Default: "307",
 			Enum: []string{"301", "302", "303", "307", "308"},
@@ -64,10 +55,8 @@ var responseFaults = []*Fault{
 			}, WrapBody: func(w StreamWriter) FrameWriter {
 				return frameFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
 			}}
-		},
-	},
-	{
-		Name: "wrong-status", Doc: "the status code of the response is wrong; header and body are unchanged",
+		}},
+	{Name: "wrong-status", Doc: "the status code of the response is wrong; header and body are unchanged",
 		Params: []Param{{Name: "status", Doc: "status code", Type: "int", Default: "201", Min: "200", Max: "599"}},
 		Checks: []string{"wire.opens-stream"},
 		NewEffect: func(a Args) Effect {
@@ -77,10 +66,8 @@ var responseFaults = []*Fault{
 					h.Status = a.Ints["status"]
 				}
 			}}
-		},
-	},
-	{
-		Name: "content-type", Doc: "the content type of the response is wrong or missing",
+		}},
+	{Name: "content-type", Doc: "the content type of the response is wrong or missing",
 		Params: []Param{{
 			Name: "type", Doc: "content type, or \"none\" to omit the header field", Type: "text",
 			Default: "text/plain; charset=utf-8",
@@ -99,10 +86,8 @@ var responseFaults = []*Fault{
 				}
 				a.Applied()
 			}}
-		},
-	},
-	{
-		Name: "slow-head", Doc: "the response is delayed, including its status",
+		}},
+	{Name: "slow-head", Doc: "the response is delayed, including its status",
 		Params: []Param{{Name: "for", Doc: "length of the delay", Type: "duration", Default: "3s", Min: "0s", Max: "1h"}},
 		NewEffect: func(a Args) Effect {
 			return Effect{OnHead: func(h *ResponseHead) {
@@ -111,8 +96,7 @@ var responseFaults = []*Fault{
 					h.Delay += a.Durations["for"]
 				}
 			}}
-		},
-	},
+		}},
 }
 
 // htmlPage is the body of the fault html: the page that nginx sends with status 502.

@@ -10,34 +10,23 @@ import (
 
 // resumeFaults lists the faults that affect cursors and resumed streams.
 var resumeFaults = []*Fault{
-	{
-		Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor",
+	{Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.loses-nothing"},
-		NewEffect: overrideResume(func(at, last int64) (int64, bool) { return min(at+1, last), true }),
-	},
-	{
-		Name: "resume-repeated", Doc: "a resumed stream begins with the event of the cursor",
+		NewEffect: overrideResume(func(at, last int64) (int64, bool) { return min(at+1, last), true })},
+	{Name: "resume-repeated", Doc: "a resumed stream begins with the event of the cursor",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.excludes-cursor"},
-		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return max(at-1, 0), true }),
-	},
-	{
-		Name: "resume-from-start", Doc: "a resumed stream begins with the first event, as if there were no cursor",
+		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return max(at-1, 0), true })},
+	{Name: "resume-from-start", Doc: "a resumed stream begins with the first event, as if there were no cursor",
 		RequiredKinds: []spec.Kind{spec.SlotCursor},
 		Checks:        []string{"resume.starts-after-cursor", "resume.excludes-cursor"},
-		NewEffect:     overrideResume(func(int64, int64) (int64, bool) { return 0, true }),
-	},
-	{
-		Name: "resume-expired", Doc: "the cursor is refused as unknown",
+		NewEffect:     overrideResume(func(int64, int64) (int64, bool) { return 0, true })},
+	{Name: "resume-expired", Doc: "the cursor is refused as unknown",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"wire.opens-stream"},
-		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return at, false }),
-	},
-	{
-		Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request",
+		NewEffect: overrideResume(func(at, _ int64) (int64, bool) { return at, false })},
+	{Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.loses-nothing"},
-		NewEffect: overrideResume(func(_, last int64) (int64, bool) { return last, true }),
-	},
-	{
-		Name: "cursor-missing", Doc: "events have no id",
+		NewEffect: overrideResume(func(_, last int64) (int64, bool) { return last, true })},
+	{Name: "cursor-missing", Doc: "events have no id",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"cursor.present"},
 		NewEffect: editStream(func(a Args) func(int, []byte) []byte {
 			return func(n int, frame []byte) []byte {
@@ -46,10 +35,8 @@ var resumeFaults = []*Fault{
 				}
 				return replaceIDLine(frame, nil)
 			}
-		}),
-	},
-	{
-		Name: "cursor-repeated", Doc: "an event has the same id as the preceding event",
+		})},
+	{Name: "cursor-repeated", Doc: "an event has the same id as the preceding event",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"cursor.unique"},
 		NewEffect: editStream(func(a Args) func(int, []byte) []byte {
 			var before []byte // the preceding id line
@@ -66,8 +53,7 @@ var resumeFaults = []*Fault{
 				}
 				return frame
 			}
-		}),
-	},
+		})},
 }
 
 // overrideResume returns a value for [Fault.NewEffect]. The effect calls f to determine the
