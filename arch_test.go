@@ -52,7 +52,7 @@ var may = map[string]struct {
 	"mockserver/fault":        {[]string{"spec", "internal/near", "internal/sse"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
 	"mockserver/journal":      {[]string{"internal/redact", "spec", "spec/dialect", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by; scripts, and what frames mean, are not its business"},
 	"mockserver/pace":         {nil, "when pieces are due does not depend on what they say"},
-	"mockserver/vary":         {[]string{"internal/sse", "spec", "spec/dialect", "github.com/goccy/go-yaml"}, "what a document leaves open stands in the document; it knows no server"},
+	"mockserver/vary":         {[]string{"internal/sse", "spec", "spec/dialect"}, "what a document leaves open stands in the document; it knows no server"},
 	"reports":                 {[]string{"internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows what was concluded"},
 	"suites":                  {[]string{"spec", "spec/dialect", "spec/rules", "internal/redact", "internal/sse", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
 	"mockserver/script":       {[]string{"internal/near", "spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, "it decides what is said; serving, judging and waiting are others' business"},

@@ -103,7 +103,7 @@ var (
 	// retryValues are values of the retry field in milliseconds: short, to keep tests fast.
 	retryValues       = []string{"0", "10", "0100", "250"}
 	unknownFieldNames = []string{"Data", "datax", "comment", "x-trace", " data"}
-	commentTexts      = []string{"", " ", " keep-alive", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
+	commentTexts      = []string{"", " ", " busy", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
 )
 
 // reorderFields shuffles the fields of a frame in place and returns them. The data fields keep

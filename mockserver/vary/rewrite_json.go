@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // A jsonRewriter rewrites one valid JSON text in another encoding with the same meaning. Its
@@ -25,7 +27,7 @@ type jsonRewriter struct {
 // rewriteJSON returns another encoding of the JSON text with the same meaning. If text is not valid
 // JSON, it is returned unchanged. r determines the choices, and s is the shape of the value. The
 // argument p only sets the options allowNewlines and allowEscapes; its other fields are ignored.
-func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
 	}
@@ -38,9 +40,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jso
 
 // rewriteValue takes the next value from the input and appends it rewritten to the output. s is the
 // shape of the value, or nil if the document does not describe it.
-func (p *jsonRewriter) rewriteValue(s *schemaShape) {
+func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 	if s == nil {
-		s = &schemaShape{}
+		s = &dialect.Shape{}
 	}
 	switch p.input[0] {
 	case '{':
@@ -56,7 +58,7 @@ func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 
 // rewriteObject takes the next value, an object of shape s, from the input and appends it rewritten
 // to the output.
-func (p *jsonRewriter) rewriteObject(s *schemaShape) {
+func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
 	p.input = p.input[1:]
 	var members [][]byte // rewritten members
 	for p.skipSpace(); p.input[0] != '}'; p.skipSpace() {
@@ -74,13 +76,13 @@ func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 		p.addSpace()
 		p.output = append(p.output, ':')
 		p.addSpace()
-		p.rewriteValue(s.memberShape(key))
+		p.rewriteValue(memberShape(s, key))
 		members, p.output = append(members, p.output), outer
 	}
 	p.input = p.input[1:]
-	if p.variation.Has(UnknownMembers) && s.hasMembers && !s.closed && !s.hasSlot {
+	if p.variation.Has(UnknownMembers) && s.AllowsMembers() {
 		for range p.rng.IntN(3) {
-			members = append(members, p.unknownMember(len(members)))
+			members = append(members, p.unknownMember(s, len(members)))
 		}
 	}
 	if p.variation.Has(KeyOrder) {
@@ -91,7 +93,7 @@ func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 
 // rewriteList takes the next value, an array of shape s, from the input and appends it rewritten to
 // the output.
-func (p *jsonRewriter) rewriteList(s *schemaShape) {
+func (p *jsonRewriter) rewriteList(s *dialect.Shape) {
 	p.input = p.input[1:]
 	var items [][]byte
 	for p.skipSpace(); p.input[0] != ']'; p.skipSpace() {
@@ -101,30 +103,30 @@ func (p *jsonRewriter) rewriteList(s *schemaShape) {
 		}
 		outer := p.output
 		p.output = nil
-		p.rewriteValue(s.itemShape())
+		p.rewriteValue(itemShape(s))
 		items, p.output = append(items, p.output), outer
 	}
 	p.input = p.input[1:]
 	p.appendJoined('[', items, ']')
 }
 
-// memberShape returns the shape of a member of an object. literal is the name of the member, as a
+// memberShape returns the shape of a member of an object of shape s. literal is the name of the member, as a
 // JSON string. The result is nil if the document does not describe the member.
-func (s *schemaShape) memberShape(literal []byte) *schemaShape {
+func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	var name string
-	if s.hasSlot || json.Unmarshal(literal, &name) != nil {
+	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
 		return nil
 	}
-	return s.members[name]
+	return s.Members[name]
 }
 
-// itemShape returns the shape of the items of an array, or nil if the document does not describe
+// itemShape returns the shape of the items of an array of shape s, or nil if the document does not describe
 // the items.
-func (s *schemaShape) itemShape() *schemaShape {
-	if s.hasSlot {
+func itemShape(s *dialect.Shape) *dialect.Shape {
+	if s.HasSlot {
 		return nil
 	}
-	return s.items
+	return s.Items
 }
 
 // appendJoined appends rewritten members or items to the output, separated by commas, between the
@@ -156,12 +158,12 @@ var unknownMemberValues = []string{
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns a member, as JSON, with a name that the document does not use. n is the
-// number of members before it in the object; it becomes part of the name, to make the name unique
-// in the object.
-func (p *jsonRewriter) unknownMember(n int) []byte {
+// unknownMember returns a member, as JSON, with a name that the document does not name in objects of
+// shape s. n is the number of members before it in the object; it becomes part of the name, to make
+// the name unique in the object.
+func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
-	if p.variation.profile.memberNames[name] {
+	if s.Members[name] != nil {
 		name = strings.Repeat(name, 3)
 	}
 	outer := p.output
@@ -212,10 +214,10 @@ func (p *jsonRewriter) addSpace() {
 // rewriteNumber appends text, a number or one of the keywords true, false and null, to the output.
 // If the variation has the trait Numbers and s is the shape of a number, it may write a
 // non-negative integer in another form, such as 1.0.
-func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
+func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.Shape) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
-	if !p.variation.Has(Numbers) || !s.isNumber || !isInteger || p.rng.IntN(2) == 0 {
+	if !p.variation.Has(Numbers) || !s.Number || !isInteger || p.rng.IntN(2) == 0 {
 		return
 	}
 	switch p.rng.IntN(4) {

@@ -107,8 +107,8 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 		return nil
 	}
 	name := unknownEventTypes[r.IntN(len(unknownEventTypes))]
-	event := map[string]json.RawMessage{v.profile.unknownEvent.typeMember: json.RawMessage(strconv.Quote(name))}
-	for _, shared := range v.profile.unknownEvent.sharedMembers {
+	event := map[string]json.RawMessage{v.profile.unknownEvent.TypeMember: json.RawMessage(strconv.Quote(name))}
+	for _, shared := range v.profile.unknownEvent.SharedMembers {
 		if beside[shared] == nil {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -184,30 +185,42 @@ func (s *document) lookup(pointer string) node {
 // object returns the value of n as an object, or nil if it is not an object.
 func (n node) object() map[string]any { m, _ := n.value.(map[string]any); return m }
 
+// followRefs returns an iterator over n, the node that n refers to by $ref, the node that this one
+// refers to, and so on.
+func followRefs(n node) iter.Seq[node] {
+	return func(yield func(node) bool) {
+		for range 32 {
+			if !yield(n) {
+				return
+			}
+			ref, ok := n.object()["$ref"].(string)
+			if !ok || !strings.HasPrefix(ref, "#/") {
+				return
+			}
+			n = n.doc.lookup(ref[1:])
+		}
+	}
+}
+
 // deref returns the node that n refers to by $ref, directly or through further references. It
 // returns n itself if n is not a reference.
-func (n node) deref() node {
-	for range 32 {
-		ref, ok := n.object()["$ref"].(string)
-		if !ok || !strings.HasPrefix(ref, "#/") {
-			return n
-		}
-		n = n.doc.lookup(ref[1:])
+func (n node) deref() (last node) {
+	for at := range followRefs(n) {
+		last = at
 	}
-	return n
+	return last
 }
 
 // get returns the member of the object n whose name is key. If n is a reference, its target is
-// searched too. If there is no such member, the value of the returned node is nil.
+// searched too, and so on. If there is no such member, the value of the returned node is nil.
 func (n node) get(key string) node {
-	if v, ok := n.object()[key]; ok {
-		return node{n.doc, n.pointer + "/" + escape(key), v}
+	for at := range followRefs(n) {
+		n = at
+		if v, ok := n.object()[key]; ok {
+			return node{n.doc, n.pointer + "/" + escape(key), v}
+		}
 	}
-	d := n.deref()
-	if v, ok := d.object()[key]; ok {
-		return node{n.doc, d.pointer + "/" + escape(key), v}
-	}
-	return node{n.doc, d.pointer + "/" + escape(key), nil}
+	return node{n.doc, n.pointer + "/" + escape(key), nil}
 }
 
 // exists reports whether the document has a value, other than null, at the node's pointer.

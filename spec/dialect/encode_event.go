@@ -130,6 +130,10 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 // terminator.
 func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
 
+// WritesEventNames reports whether the reference server writes an SSE event field in each frame of
+// o.
+func (o *Operation) WritesEventNames() bool { return o.encoding.eventField != "" }
+
 // An EncodedResponse is a response that is not an event stream, encoded as the document describes
 // it.
 type EncodedResponse struct {

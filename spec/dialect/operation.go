@@ -38,8 +38,8 @@ type Operation struct {
 
 	frameVariants    []*variant
 	carriers         map[spec.Kind]spec.Kind // see Carrier
-	nameMembers      []string             // members with discriminators, most frequent first
-	wireNames        map[spec.Kind]string // names of frames by kind
+	nameMembers      []string                // members with discriminators, most frequent first
+	wireNames        map[spec.Kind]string    // names of frames by kind
 	sentinel         string
 	encoding         streamEncoding
 	responses        map[string]responseContent // by documented status: "200", "4XX", "default"

@@ -105,23 +105,6 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	return b, true
 }
 
-// followRefs returns an iterator over n, the node that n refers to by $ref, the node that this one
-// refers to, and so on.
-func followRefs(n node) func(func(node) bool) {
-	return func(yield func(node) bool) {
-		for range 32 {
-			if !yield(n) {
-				return
-			}
-			ref, ok := n.object()["$ref"].(string)
-			if !ok || !strings.HasPrefix(ref, "#/") {
-				return
-			}
-			n = n.doc.lookup(ref[1:])
-		}
-	}
-}
-
 // contains reports whether v, a decoded JSON value, is a scalar within the bounds. It returns false
 // for a number that cannot be compared with a bound, and for objects and arrays.
 func (b valueBounds) contains(v any) bool {

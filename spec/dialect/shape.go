@@ -1,0 +1,128 @@
+package dialect
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A Shape summarizes the schemas that apply to a JSON value at one place in a frame or in the body
+// of a response: what at least one of these schemas states.
+type Shape struct {
+	Members map[string]*Shape // of an object, by name
+	Items   *Shape            // of an array; nil if no schema describes them
+	Closed  bool              // members that the schema does not name may be forbidden
+	HasSlot bool              // the value as a whole is the value of a slot
+	Number  bool              // a number, in any form
+}
+
+// AllowsMembers reports whether a value of the shape may have members that no schema names, which
+// clients must ignore.
+func (s *Shape) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
+
+// Shapes returns the shape of the frames of all streams of the dialect, and that of all other
+// bodies of responses.
+func (d *Dialect) Shapes() (frames, replies *Shape) {
+	frames, replies = &Shape{}, &Shape{}
+	for _, o := range d.operations {
+		_, responses := o.node.get("responses").members()
+		for _, response := range responses {
+			_, contents := response.get("content").members()
+			for _, content := range contents {
+				if frame := content.get("itemSchema"); frame.exists() {
+					frames.add(frame, 0)
+				} else {
+					replies.add(content.get("schema"), 0)
+				}
+			}
+		}
+	}
+	return frames, replies
+}
+
+// closingKeywords lists the schema keywords that may forbid members that the schema does not name.
+var closingKeywords = []string{
+	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
+}
+
+// add adds what the schema n states to the shape, and to the shapes of the members and items inside
+// it. depth is the number of schemas around n; beyond maxDepth, add only marks the shape as closed.
+func (s *Shape) add(n node, depth int) {
+	if depth > maxDepth {
+		s.Closed = true
+		return
+	}
+	for _, key := range closingKeywords {
+		if keyword := n.get(key); keyword.exists() && keyword.value != true {
+			s.Closed = true
+		}
+	}
+	types := n.get("type").strings()
+	number := slices.Contains(types, "integer") || slices.Contains(types, "number")
+	s.Number = s.Number || number && !n.get("enum").exists()
+	s.HasSlot = s.HasSlot || n.get("x-slot").exists()
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		for _, schema := range n.get(key).items() {
+			s.add(schema, depth+1)
+		}
+	}
+	if items := n.get("items"); items.exists() {
+		if s.Items == nil {
+			s.Items = &Shape{}
+		}
+		s.Items.add(items, depth+1)
+	}
+	names, properties := n.get("properties").members()
+	for i, name := range names {
+		if s.Members == nil {
+			s.Members = map[string]*Shape{}
+		}
+		if s.Members[name] == nil {
+			s.Members[name] = &Shape{}
+		}
+		s.Members[name].add(properties[i], depth+1)
+	}
+}
+
+// An UnknownEventForm is the form in which a document allows events of types that it does not name.
+type UnknownEventForm struct {
+	TypeMember    string   // the member that contains the type, which may be any string
+	SharedMembers []string // the other required members, sorted
+}
+
+// UnknownEventForm returns the form of events of unknown types. The second result is false if the
+// document does not allow such events.
+func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
+	for _, o := range d.operations {
+		for _, w := range o.frameVariants {
+			if w.kind != spec.Unrecognized {
+				continue
+			}
+			form, required := UnknownEventForm{}, map[string]bool{}
+			for _, n := range withAllOf(w.node, 0) {
+				(&objectLayout{}).addMembers(n, required)
+			}
+			for _, m := range w.layout.fields {
+				if required[m.name] && m.slot == "type" && m.isOpenText() {
+					form.TypeMember = m.name
+					delete(required, m.name)
+				}
+			}
+			if form.SharedMembers = slices.Sorted(maps.Keys(required)); form.TypeMember != "" {
+				return form, true
+			}
+		}
+	}
+	return UnknownEventForm{}, false
+}
+
+// isOpenText reports whether every string is a valid value of the member.
+func (m *objectField) isOpenText() bool {
+	for _, key := range []string{"enum", "const", "pattern", "format", "maxLength", "minLength", "not"} {
+		if m.firstKeyword(key).exists() {
+			return false
+		}
+	}
+	return slices.Equal(m.types, []string{"string"})
+}
