@@ -145,12 +145,13 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 	if x.overrides.Pace != nil {
 		speed = speed.Merge(*x.overrides.Pace)
 	}
-	play := decision.Reply.WithPace(speed).Play
-	if play == nil && !speed.IsInstant() {
-		play = scriptedEvents
-	}
-	if play != nil {
-		override.Agent = pacedAgent(play, speed, x.newRand(randPace))
+	if reply := decision.Reply.Agent; reply != nil || !speed.IsInstant() {
+		override.Agent = pacedAgent(func(pause func(time.Duration)) reference.Agent {
+			if reply == nil {
+				return reference.Scripted
+			}
+			return reply(speed.Chunk, pause)
+		}, speed, x.newRand(randPace))
 	}
 	if x.server.cfg.Defaults.FlushEach {
 		if override.Agent == nil {

@@ -8,45 +8,30 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/mockserver/pace"
-	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A playFunc returns the events of a run with the delays before them.
-type playFunc func(context.Context, reference.Turn) iter.Seq[script.TimedEvent]
-
-// pacedAgent returns an agent that emits the events of play at the pace p. Random variations of the
+// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run,
+// begin returns that agent, which may call pause to delay its next event. Random variations of the
 // pace are drawn from r.
-func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
+func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
 			began, clock := time.Now(), p.NewClock(r)
 			player := reference.NewPlayer(ctx, t.Run, yield)
-			for timed := range play(ctx, t) {
+			for e := range begin(clock.Delay)(ctx, t) {
 				due := clock.NextEvent
-				if timed.Event.Kind.Phase() == "delta" {
+				if e.Kind.Phase() == "delta" {
 					due = clock.NextToken
 				}
-				clock.Delay(timed.Delay)
 				player.WaitUntil(began.Add(due()))
-				if timed.Event.Kind != "" {
-					player.Emit(timed.Event)
+				if e.Kind != "" {
+					player.Emit(e)
 				}
 				if player.Stopped() {
 					return
 				}
-			}
-		}
-	}
-}
-
-// scriptedEvents returns the events of the reference's scripted agent, without delays.
-func scriptedEvents(ctx context.Context, t reference.Turn) iter.Seq[script.TimedEvent] {
-	return func(yield func(script.TimedEvent) bool) {
-		for e := range reference.Scripted(ctx, t) {
-			if !yield(script.TimedEvent{Event: e}) {
-				return
 			}
 		}
 	}

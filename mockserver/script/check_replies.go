@@ -2,9 +2,7 @@ package script
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -63,7 +61,7 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	if err != nil { // its templates need a real request
 		return p, true
 	}
-	violations := check(d, replyAgent(reply.Play))
+	violations := check(d, reply.Agent(reply.Pace.Chunk, func(time.Duration) {}))
 	if len(violations) == 0 {
 		return p, true
 	}
@@ -101,18 +99,4 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 		return Reply{}, fmt.Errorf("%s: %w", at.name, err)
 	}
 	return r.renderReply(p), nil
-}
-
-// replyAgent returns an agent that emits the events of play without their delays. Events without a
-// kind are left out.
-func replyAgent(play func(context.Context, reference.Turn) iter.Seq[TimedEvent]) reference.Agent {
-	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
-		return func(yield func(spec.Event) bool) {
-			for timed := range play(ctx, t) {
-				if timed.Event.Kind != "" && !yield(timed.Event) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -97,18 +97,20 @@ func describeEvents(d Decision) string {
 	if no := d.Reply.Refusal; no != nil {
 		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Message, no.RetryAfter)
 	}
-	if d.Reply.Play == nil {
+	if d.Reply.Agent == nil {
 		return "default"
 	}
 	var all []string
-	for beat := range d.Reply.Play(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
-		e := beat.Event
+	var delay time.Duration
+	agent := d.Reply.Agent(d.Reply.Pace.Chunk, func(d time.Duration) { delay += d })
+	for e := range agent(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
 		line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, e.Message, e.Call, e.ID, e.Name)), " ")
 		if e.Text != "" || e.Raw != nil {
 			line += fmt.Sprintf(" %q", e.Text+string(e.Raw))
 		}
-		if beat.Delay > 0 {
-			line += fmt.Sprintf(" after %v", beat.Delay)
+		if delay > 0 {
+			line += fmt.Sprintf(" after %v", delay)
+			delay = 0
 		}
 		all = append(all, line)
 	}
@@ -118,12 +120,13 @@ func describeEvents(d Decision) string {
 // replyText returns the text of the messages in a reply. If the decision has no scripted reply, it
 // returns the result of describeEvents.
 func replyText(d Decision) (text string) {
-	if d.Reply.Play == nil {
+	if d.Reply.Agent == nil {
 		return describeEvents(d)
 	}
-	for beat := range d.Reply.Play(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
-		if beat.Event.Kind == spec.MessageDelta {
-			text += beat.Event.Text
+	agent := d.Reply.Agent(d.Reply.Pace.Chunk, func(time.Duration) {})
+	for e := range agent(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
+		if e.Kind == spec.MessageDelta {
+			text += e.Text
 		}
 	}
 	return text
@@ -161,7 +164,7 @@ func TestAReplyCanBePlayedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := 0
-	for range d.Reply.Play(ctx, reference.Turn{}) {
+	for range d.Reply.Agent(d.Reply.Pace.Chunk, func(time.Duration) {})(ctx, reference.Turn{}) {
 		if n++; n == 3 {
 			cancel()
 		}
@@ -305,7 +308,7 @@ func TestPriority(t *testing.T) {
 
 func TestNoRulesSayNothing(t *testing.T) {
 	var none *RuleSet
-	if d := none.Decide(userRequest("x"), NewState()); d.Rule != nil || d.Mismatches != nil || d.Reply.Play != nil {
+	if d := none.Decide(userRequest("x"), NewState()); d.Rule != nil || d.Mismatches != nil || d.Reply.Agent != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -35,7 +35,7 @@ func FuzzLoad(f *testing.F) {
 		st := NewState()
 		for _, text := range []string{"", "weather in Rome", "both"} {
 			d := set.Decide(userRequest(text, spec.Event{Kind: spec.InputToolResult, Call: "c", Text: "x"}), st)
-			if d.Reply.Play != nil {
+			if d.Reply.Agent != nil {
 				_ = describeEvents(d)
 			}
 			_ = set.Decide(userRequest(text), st)

@@ -116,20 +116,14 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 			}
 		}
 		st := p.state
-		reply.newPlay = func(chunk pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent] {
-			return func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent] {
-				return func(yield func(TimedEvent) bool) {
-					p := &player{chunk: chunk, state: st}
-					p.Player = reference.NewPlayer(ctx, t.Run, func(e spec.Event) bool {
-						delay := p.wait
-						p.wait = 0
-						return yield(TimedEvent{Event: e, Delay: delay})
-					})
+		reply.Agent = func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent {
+			return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
+				return func(yield func(spec.Event) bool) {
+					p := &player{reference.NewPlayer(ctx, t.Run, yield), chunk, pause, st}
 					p.Run(func() { p.playSteps(steps) })
 				}
 			}
 		}
-		reply = reply.WithPace(a.pace)
 	}
 	return reply
 }
@@ -162,8 +156,8 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 type player struct {
 	*reference.Player
 	chunk pace.Chunk
+	pause func(time.Duration)
 	state *State
-	wait  time.Duration // total of the wait steps since the previous event
 }
 
 func (p *player) playSteps(steps []renderedStep) {
@@ -178,7 +172,7 @@ func (p *player) playSteps(steps []renderedStep) {
 func (p *player) playStep(b *renderedStep) {
 	switch b.name {
 	case "wait":
-		p.wait += b.wait
+		p.pause(b.wait)
 	case "error":
 		p.Fail(b.text, b.code)
 	case "text", "image":
@@ -224,7 +218,7 @@ func (p *player) playMessage(inner []renderedStep) {
 		case "image":
 			p.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: b.text})
 		case "wait":
-			p.wait += b.wait
+			p.pause(b.wait)
 		case "error":
 			p.Fail(b.text, b.code)
 		}

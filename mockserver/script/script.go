@@ -7,9 +7,7 @@ package script
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -154,28 +152,10 @@ type Mismatch struct {
 // replies.
 type Reply struct {
 	Refusal *fault.Refusal // an error response instead of a stream
-	// Play returns the events of the run, and may be called repeatedly. If it is nil, the
-	// server's own agent replies.
-	Play   func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent]
+	// Agent returns the agent that replies. It splits texts into the given chunks and calls pause
+	// with each delay that the reply adds to the pace. If Agent is nil, the server's own agent
+	// replies.
+	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace
 	Faults []fault.Spec
-
-	newPlay func(pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent]
-}
-
-// WithPace returns a copy of the reply that is sent at pace p. Its texts are split into the chunks
-// that p defines.
-func (r Reply) WithPace(p pace.Pace) Reply {
-	r.Pace = p
-	if r.newPlay != nil {
-		r.Play = r.newPlay(p.Chunk)
-	}
-	return r
-}
-
-// A TimedEvent is an event of a reply with a delay, which is added to the time that the pace
-// prescribes. The events of a reply obey the rules for those of a [reference.Agent].
-type TimedEvent struct {
-	Event spec.Event
-	Delay time.Duration
 }
