@@ -57,8 +57,8 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeStep returns the step in a node, which is a text, or an object whose only key names the kind
-// of step.
+// decodeStep returns the step in a node, which is a text, or an object whose only key names the
+// kind of step.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
 	s.filePosition = positionOf(n)

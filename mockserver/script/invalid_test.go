@@ -78,6 +78,12 @@ var invalidScripts = []struct{ name, script string }{
 	{"pace", "defaults: {pace: {rat: 5}}\nrules:\n- pace: {first: soon}\n"},
 	{"fault", "rules:\n- faults: [abrt, {abort: 3}, 7]\n"},
 	{"dialect", "dialects: [agkitt, runs]\nrules: [{reply: hi}]\n"},
+	{"no dialects", "dialects: []\nrules: [{reply: hi}]\n"},
+	{"wrong types", "rules:\n- name: ''\n  when: {offers: {}, turn: {min: x}, header: 5, thread: [], text: {exists: 1, matches: []}}\n  reply: {text: hi}\n- 7\n"},
+	{"wrong types of steps", "rules:\n- reply: [{error: []}, {tools: 5}, {text: ~}, {raw: }, {message: [{image: {}}, {tool: {}}]}]\n"},
+	{"wrong types of a pace", "rules:\n- pace: {chunk: word, rate: fast, burst: -1, speed: 0, jitter: 5}\n- pace: {chunk: 0}\n"},
+	{"parameters", "rules:\n- faults: [{abort: {evnt: 3}}, {abort: {event: many}}, {http-error: {status: {}}}, {}]\n- faults: [{abort: {event: many}}]\n"},
+	{"range of a pace", "rules:\n- pace: {burst: 1000000}\n"},
 	{"raw", "rules:\n- reply:\n  - raw: 'data: {'\n- reply:\n  - raw: {type: text-delta}\n"},
 }
 

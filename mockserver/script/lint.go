@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks that the conditions, templates, faults, steps and raw frames of a decoded rule are
-// consistent, valid and have an effect in the served dialects. n is the node of the rule in the
+// lintRule checks that the conditions, templates, faults, steps and raw frames of a decoded rule
+// are consistent, valid and have an effect in the served dialects. n is the node of the rule in the
 // script. Problems are added to those of the file.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {

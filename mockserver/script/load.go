@@ -49,6 +49,20 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
+// LoadChecked loads scripts like [Load] and, if that succeeds, checks their replies like
+// [RuleSet.CheckReplies]. It returns all problems that were found; if one of these is an error, the
+// rule set is nil. If check is nil, replies are not checked.
+func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
+	set, problems := Load(sources, dialects)
+	if set == nil || check == nil {
+		return set, problems
+	}
+	if problems = append(problems, set.CheckReplies(check)...); hasErrors(problems) {
+		return nil, problems
+	}
+	return set, problems
+}
+
 // decodeFile decodes the content of one file and returns its rules, or nil if the content is not
 // valid YAML. Problems are added to those of the file.
 func (d *decoder) decodeFile(data []byte) []*Rule {

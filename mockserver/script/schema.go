@@ -25,10 +25,10 @@ import (
 //go:embed schema.json
 var schemaText []byte
 
-// Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It describes
-// the shape of a script; names, templates and the order of steps are checked by [Load] only. The
-// keyword errorMessage, which editors know too, words what is wrong with a value that violates the
-// schema that contains the keyword.
+// Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It
+// describes the shape of a script; names, templates and the order of steps are checked by [Load]
+// only. The keyword errorMessage, which editors know too, words what is wrong with a value that
+// violates the schema that contains the keyword.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
@@ -88,14 +88,14 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	if err == nil {
 		return nil
 	}
-	seen := map[Problem]bool{}
+	var problems []Problem
 	for _, v := range appendViolations(nil, root, err) {
-		p := d.problem(v.node, Error, "%s", v.message)
-		if !seen[p] { // several keywords of one schema may have the same message
-			seen[p] = true
-			d.add(p)
-		}
+		problems = append(problems, d.problem(v.node, Error, "%s", v.message))
 		locations = append(locations, v.location)
+	}
+	slices.SortFunc(problems, Problem.compare)
+	for _, p := range slices.Compact(problems) { // several keywords of one schema may have the same message
+		d.add(p)
 	}
 	return locations
 }
@@ -182,8 +182,8 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
 }
 
-// defaultMessage returns what is wrong with a value that violates a schema without errorMessage in the
-// given way.
+// defaultMessage returns what is wrong with a value that violates a schema without errorMessage in
+// the given way.
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:

@@ -2,7 +2,7 @@ package script
 
 import (
 	"bytes"
-	first "cmp"
+	stdcmp "cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// TestSchemaKnowsFaultsAndOperations checks that the schema lists all faults, with their parameters,
-// and all operations. With -update, it writes them to the schema.
+// TestSchemaKnowsFaultsAndOperations checks that the schema lists all faults, with their
+// parameters, and all operations. With -update, it writes them to the schema.
 func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(Schema(), &schema); err != nil {
@@ -59,8 +59,8 @@ func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
 	golden(t, "schema.json", b.String())
 }
 
-// paramSchema returns the schema of a parameter of a fault. It has no bounds, because numbers may be
-// written as strings; Load checks the bounds.
+// paramSchema returns the schema of a parameter of a fault. It has no bounds, because numbers may
+// be written as strings; Load checks the bounds.
 func paramSchema(p fault.Param) map[string]any {
 	s := map[string]any{"description": p.Doc}
 	if len(p.Enum) > 0 {
@@ -74,8 +74,8 @@ func paramSchema(p fault.Param) map[string]any {
 	return s
 }
 
-// TestSchemaFitsTheDecoder checks that every member that the schema knows has a place in the decoded
-// rule, and that every kind of step has a kind of event.
+// TestSchemaFitsTheDecoder checks that every member that the schema knows has a place in the
+// decoded rule, and that every kind of step has a kind of event.
 func TestSchemaFitsTheDecoder(t *testing.T) {
 	defs := schemaDocument().(schemaNode)["$defs"].(schemaNode)
 	steps := slices.Sorted(maps.Keys(defs["step"].(schemaNode)["properties"].(schemaNode)))
@@ -85,7 +85,7 @@ func TestSchemaFitsTheDecoder(t *testing.T) {
 	for def, of := range map[string]any{"rule": ruleDocument{}, "when": conditions{}} {
 		var fields []string
 		for field := range reflect.TypeOf(of).Fields() {
-			fields = append(fields, first.Or(field.Tag.Get("yaml"), strings.ToLower(field.Name)))
+			fields = append(fields, stdcmp.Or(field.Tag.Get("yaml"), strings.ToLower(field.Name)))
 		}
 		slices.Sort(fields)
 		known := slices.Sorted(maps.Keys(defs[def].(schemaNode)["properties"].(schemaNode)))

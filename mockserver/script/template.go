@@ -254,9 +254,9 @@ func simplifyTemplateError(err error, known []string) error {
 	return errors.New(text)
 }
 
-// checkNodes returns an error if the template tree at n contains an action other than if and with, or
-// a function that is not in known. Such a template, for example with the action range, could run for
-// an unbounded time or produce unbounded output.
+// checkNodes returns an error if the template tree at n contains an action other than if and with,
+// or a function that is not in known. Such a template, for example with the action range, could run
+// for an unbounded time or produce unbounded output.
 func checkNodes(n parse.Node, known []string) error {
 	return walkNodes(n, func(n parse.Node) error {
 		switch n := n.(type) {
