@@ -61,7 +61,7 @@ var invalidScripts = []struct{ name, script string }{
 	{"matcher", "rules:\n- when: {text: {matchs: a}, thread: {}}\n  reply: hi\n"},
 	{"turn", "rules:\n- when: {turn: 0}\n  reply: hi\n- when: {turn: {min: 3, max: 2}}\n  reply: hi\n"},
 	{"last", "rules:\n- when: {last: assistant}\n  reply: hi\n- when: {last: user, tool-result: {name: a}}\n  reply: hi\n"},
-	{"pointer", "rules:\n- when: {body: {metadata: 1}}\n  reply: hi\n"},
+	{"pointer", "rules:\n- when: {body: {metadata: 1}}\n  reply: hi\n- when: {body: {/a: 1, /b~: 2}}\n  reply: hi\n- 3\n"},
 	{"state", "rules:\n- when: {state: started}\n  reply: hi\n"},
 	{"step", "rules:\n- reply:\n  - hello\n  - text: a\n    wait: 1s\n  - {}\n"},
 	{"wait", "rules:\n- reply:\n  - wait: soon\n  - wait: 25h\n"},

@@ -118,14 +118,15 @@ func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationEr
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
-		known := slices.Collect(maps.Keys(schema["properties"].(schemaNode)))
+		properties, _ := schema["properties"].(schemaNode)
+		known := slices.Collect(maps.Keys(properties))
 		for _, key := range k.Properties {
-			add(member(node, key).Key, fmt.Sprintf("unknown key %s in %s%s", quoteTruncated(key), nameOf(node),
-				near.Suggest(key, known)))
+			why := fmt.Sprintf("key %s is not allowed: %s %s", quoteTruncated(key), nameOf(node), text)
+			if known != nil {
+				why = "unknown key " + quoteTruncated(key) + " in " + nameOf(node) + near.Suggest(key, known)
+			}
+			add(member(node, key).Key, why)
 		}
-		return all
-	case *kind.PropertyNames:
-		add(member(node, k.Property).Key, quoteTruncated(k.Property)+" "+text)
 		return all
 	case *kind.AnyOf:
 		causes = slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
