@@ -5,6 +5,7 @@ package reports
 import (
 	"time"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -119,13 +120,12 @@ type Finding struct {
 // The exit codes that a report can have. A command that fails because of its usage or configuration
 // exits with 2 instead and writes no report.
 const (
-	ExitPassed       = 0 // every MUST that was judged holds, and something was judged
-	ExitFailed       = 1 // a MUST is violated; if strict, or a SHOULD
-	ExitInconclusive = 3 // nothing was judged, or not everything could be
-	ExitInternal     = 5 // internal error of streamassay
-
-	ExitInterrupted = 130 // by SIGINT
-	ExitTerminated  = 143 // by SIGTERM
+	ExitPassed       = exitcode.Passed       // every MUST that was judged holds, and something was judged
+	ExitFailed       = exitcode.Failed       // a MUST is violated; if strict, or a SHOULD
+	ExitInconclusive = exitcode.Inconclusive // nothing was judged, or not everything could be
+	ExitInternal     = exitcode.Internal     // internal error of streamassay
+	ExitInterrupted  = exitcode.Interrupted  // by SIGINT
+	ExitTerminated   = exitcode.Terminated   // by SIGTERM
 )
 
 // ConcludeOptions controls how [Report.Conclude] derives the exit code from the verdicts.

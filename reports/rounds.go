@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -37,7 +38,7 @@ func (s *RoundMerger) AddRound(r *Report) {
 		s.report, s.exit = r, r.Exit
 		s.requirements, s.checks = map[[2]string]*roundCounts{}, map[[3]string]*roundCounts{}
 	} else {
-		s.exit = worseExit(s.exit, r.Exit)
+		s.exit = exitcode.Worse(s.exit, r.Exit)
 		s.report.DurationMS += r.DurationMS
 		s.report.Harness = append(s.report.Harness, r.Harness...)
 		s.report.Incomplete = cmp.Or(s.report.Incomplete, r.Incomplete)
@@ -115,13 +116,6 @@ func isMoreSevere(v, than spec.Verdict) bool {
 		return 2 * int(v)
 	}
 	return weight(v) > weight(than)
-}
-
-// worseExit returns the worse of the exit codes of two rounds. From the worst to the best, the exit
-// codes are: internal error, signal, failed, inconclusive, passed.
-func worseExit(a, b int) int {
-	order := []int{ExitPassed, ExitInconclusive, ExitFailed, ExitInterrupted, ExitTerminated, ExitInternal}
-	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
 // Merged returns the merged report of all rounds. AddRound must have been called at least once. If

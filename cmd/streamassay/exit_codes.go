@@ -3,16 +3,18 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/streamassay/streamassay/internal/exitcode"
 )
 
 // A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the worst of the exit codes, by [worseExitCode], or [exitOK] if there are none.
+// worst returns the worst of the exit codes, by [exitcode.Worse], or [exitOK] if there are none.
 func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
-		worst = worseExitCode(worst, code)
+		worst = exitcode.Worse(worst, code)
 	}
 	return worst
 }

@@ -10,12 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/reports"
 )
-
-// signalExitBase plus the number of a signal is the exit code of a program that the signal ended,
-// as in shells.
-const signalExitBase = 128
 
 // An interruptError is the cause of a context that a signal cancelled.
 type interruptError struct{ signal os.Signal }
@@ -31,9 +28,9 @@ func (i interruptError) Error() string {
 // SIGINT.
 func (i interruptError) exitCode() int {
 	if i.signal == syscall.SIGTERM {
-		return reports.ExitTerminated
+		return exitcode.Terminated
 	}
-	return reports.ExitInterrupted
+	return exitcode.Interrupted
 }
 
 // exitFlagKey is the context key of a flag, an *atomic.Bool, that is true if a second signal is to

@@ -14,16 +14,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/internal/exitcode"
 )
 
 // Exit codes of the program (README, "Exit codes").
 const (
-	exitOK           = reports.ExitPassed
-	exitFailed       = reports.ExitFailed // a MUST is violated; with --strict also a SHOULD
-	exitUsage        = 2
-	exitInconclusive = reports.ExitInconclusive // nothing measured
-	exitInternal     = reports.ExitInternal     // the harness itself failed
+	exitOK           = exitcode.Passed
+	exitFailed       = exitcode.Failed
+	exitUsage        = exitcode.Usage
+	exitInconclusive = exitcode.Inconclusive
+	exitInternal     = exitcode.Internal
 )
 
 // A stdio holds the standard streams and the environment variables that a command uses, so that

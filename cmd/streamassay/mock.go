@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/control"
 	"github.com/streamassay/streamassay/mockserver/journal"
@@ -168,100 +167,28 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		return err
 	}
 	seed := server.Seed()
-	handlers := servedHandlers{
-		handler: server, shutdown: server.Shutdown, seed: &seed, basePaths: map[string]string{},
-		watch: func() (stop func()) { return m.sources.watch(ctx, server, m.dialects, sh.err) },
+	served := service{
+		endpoint: &m.endpoint, limits: &m.limits, log: log, handler: server, shutdown: server.Shutdown,
+		basePaths: map[string]string{}, control: m.control, seed: &seed, command: command,
+	}
+	if m.watch {
+		served.watch = func() (stop func()) { return m.sources.watch(ctx, server, m.dialects, sh.err) }
 	}
 	if m.control != "off" {
-		handlers.controlHandler = func(done <-chan struct{}) http.Handler {
+		served.controlHandler = func(done <-chan struct{}) http.Handler {
 			return control.New(server, control.Config{Done: done, Judge: judgeReply})
 		}
 	}
 	for _, d := range m.dialects {
-		handlers.basePaths[d.Name] = server.BasePath(d.Name)
+		served.basePaths[d.Name] = server.BasePath(d.Name)
 	}
-	err = m.listenAndServe(ctx, sh, handlers, log, command)
+	err = served.run(ctx, sh)
 	var exit exitError
-	if errors.As(err, &exit) && exit.code >= signalExitBase {
+	if errors.As(err, &exit) && exit.code >= exitcode.SignalBase {
 		return judge(server.Journal(), exit.code)
 	}
 	if err != nil {
 		return err
 	}
 	return judge(server.Journal(), exitOK)
-}
-
-// A servedHandlers holds the HTTP handlers of the mock or of the recorder, and what is needed to
-// serve them and to shut them down.
-type servedHandlers struct {
-	handler        http.Handler
-	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
-	basePaths      map[string]string                       // path of the base URL, by dialect
-	seed           *uint64
-	watch          func() (stop func())
-	shutdown       func(context.Context) error
-}
-
-// A servedPort is a listener with the HTTP server that serves on it.
-type servedPort struct {
-	ln  net.Listener
-	srv *http.Server
-}
-
-// listenAndServe serves the handlers and runs the client command if there is one. Once the command
-// has ended, a listener has failed or ctx is done, it shuts the servers down. It returns nil if the
-// program is to end with exit code 0, and an error otherwise.
-func (m *mockOptions) listenAndServe(
-	ctx context.Context, sh stdio, handlers servedHandlers, log *slog.Logger, command []string,
-) error {
-	secure, err := m.endpoint.tlsConfig()
-	if err != nil {
-		return err
-	}
-	ln, err := m.endpoint.listen(false)
-	if err != nil {
-		return err
-	}
-	defer ln.Close()
-	main := servedPort{ln, m.limits.newHTTPServer(handlers.handler, log)}
-	main.srv.TLSConfig = secure
-	ports := []servedPort{main}
-	done := make(chan struct{})
-	if handlers.controlHandler != nil {
-		at, err := net.Listen("tcp", m.control)
-		if err != nil {
-			return usageError("--control %s: %v", m.control, errors.Unwrap(err))
-		}
-		defer at.Close()
-		ports = append(ports, servedPort{at, m.limits.newHTTPServer(handlers.controlHandler(done), log)})
-	}
-	// urlScheme must be called before serveOn, which sets TLSConfig even without TLS.
-	where := mockURLs{
-		baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), handlers.basePaths), seed: handlers.seed,
-	}
-	if len(ports) > 1 {
-		where.controlURL = serverURL(ports[1].ln, "http")
-	}
-	failed := make(chan error, len(ports))
-	for _, p := range ports {
-		go func() { failed <- serveOn(p.srv, p.ln) }()
-	}
-	if m.watch && handlers.watch != nil {
-		defer handlers.watch()()
-	}
-	if err := m.endpoint.writeReadyFile(ctx, where.baseURLs, where.controlURL); err != nil {
-		return err
-	}
-	where.print(sh.out)
-	err = m.waitForEnd(ctx, sh, where, failed, command)
-	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
-	defer cancel()
-	close(done)
-	_ = handlers.shutdown(end) // streams that are still open are cut off below
-	for _, p := range ports {
-		if p.srv.Shutdown(end) != nil {
-			_ = p.srv.Close()
-		}
-	}
-	return err
 }

@@ -2,23 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"slices"
-
 	"syscall"
 )
 
 // waitForEnd runs the client command, if there is one, and waits until the command has ended, a
 // listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx ended and
 // there is no command; otherwise, an error with the exit code of the program.
-func (m *mockOptions) waitForEnd(
-	ctx context.Context, sh stdio, where mockURLs, failed <-chan error, command []string,
+func waitForEnd(
+	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {
 	ended := make(chan error, 1)
 	if len(command) > 0 {
@@ -48,7 +42,7 @@ func interruptExit(ctx context.Context) error {
 // runClient runs the client command with the URLs of the mock in its environment. The exit code of
 // the returned error is 1 if the command failed, 2 if it could not be started, and 130 or 143 if a
 // signal ended ctx.
-func runClient(ctx context.Context, sh stdio, where mockURLs, command []string) error {
+func runClient(ctx context.Context, sh stdio, where serviceURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
 	cmd.Env = append(os.Environ(), where.clientEnv()...)
@@ -65,39 +59,4 @@ func runClient(ctx context.Context, sh stdio, where mockURLs, command []string) 
 		return exitError{exitFailed, "command " + command[0] + " failed: " + exit.Error()}
 	}
 	return usageError("%s: %v", command[0], err)
-}
-
-// mockURLs holds the URLs under which the mock can be reached, and its seed.
-type mockURLs struct {
-	baseURLs   map[string]string
-	controlURL string
-	seed       *uint64 // nil while recording
-}
-
-// clientEnv returns the environment variables that tell the client command the URLs of the mock:
-// MOCK_URLS, a JSON object of base URLs by dialect; MOCK_CONTROL, the URL of the control API, which
-// may be empty; and MOCK_URL if there is only one dialect.
-func (p mockURLs) clientEnv() []string {
-	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
-	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
-	if len(p.baseURLs) == 1 {
-		for _, at := range p.baseURLs {
-			env = append(env, "MOCK_URL="+at)
-		}
-	}
-	return env
-}
-
-// print prints the URLs and the seed to out, one per line. A control URL or seed that does not
-// exist is left out.
-func (p mockURLs) print(out io.Writer) {
-	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
-		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])
-	}
-	if p.controlURL != "" {
-		fmt.Fprintf(out, "control  %s\n", p.controlURL)
-	}
-	if p.seed != nil {
-		fmt.Fprintf(out, "seed  %d\n", *p.seed)
-	}
 }

@@ -53,10 +53,11 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	if err != nil {
 		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
-	handlers := servedHandlers{
+	served := service{
+		endpoint: &m.endpoint, limits: &m.limits, log: log, command: command,
 		handler:   middleware.New(recorder, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
 		basePaths: map[string]string{d.Name: d.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}
-	return m.listenAndServe(ctx, sh, handlers, log, command)
+	return served.run(ctx, sh)
 }

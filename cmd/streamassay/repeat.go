@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -43,7 +44,7 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 			report.Conclude(reports.ConcludeOptions{Strict: j.Strict})
 		}
 		all.AddRound(report)
-		if exit < 0 || worseExitCode(exit, report.Exit) != exit {
+		if exit < 0 || exitcode.Worse(exit, report.Exit) != exit {
 			worst, exit = parts, report.Exit
 		}
 		if ctx.Err() != nil || report.Incomplete != "" {

@@ -243,16 +243,6 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	return nil
 }
 
-// worseExitCode returns the worse of two exit codes. From best to worst, the order is: success, a
-// run that could not judge enough, a violated requirement, an internal error.
-func worseExitCode(a, b int) int {
-	order := map[int]int{exitOK: 0, exitInconclusive: 1, exitFailed: 2, exitInternal: 3}
-	if order[b] > order[a] {
-		return b
-	}
-	return a
-}
-
 // run runs the suite against the target, in as many rounds as --repeat sets. It returns the report
 // and the results from which the report is made.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {

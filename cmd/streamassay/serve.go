@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -129,18 +126,10 @@ func (s *serveOptions) check() error {
 	return s.endpoint.check(s.auth.hasUsers())
 }
 
-// shutdownGrace is the time that open streams get to end in an orderly way. It is less than
-// the five seconds in which a server must exit after a signal.
-const shutdownGrace = 3 * time.Second
-
 // listenAndServe serves the dialects until ctx ends or the listener fails. If alone is true, there
 // must be only one dialect; it is served at the root instead of below its name.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
-	secure, err := s.endpoint.tlsConfig()
-	if err != nil {
-		return err
-	}
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
 	backends, err := s.openBackends(ctx, sh, log, m)
 	if err != nil {
@@ -151,73 +140,18 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 			log.Warn("closing the stores failed", "err", err)
 		}
 	}()
-	ln, err := s.endpoint.listen(s.auth.hasUsers())
-	if err != nil {
-		return err
-	}
-	defer ln.Close()
 	server, prefix := newReferenceServer(dialects, alone, backends.agent, backends.cfg)
 	for name := range prefix {
 		prefix[name] = s.basePath + prefix[name]
 	}
-	srv := s.limits.newHTTPServer(middleware.New(http.StripPrefix(s.basePath, server), middleware.Config{
+	handler := middleware.New(http.StripPrefix(s.basePath, server), middleware.Config{
 		Ready: backends.readyCheck(ctx), Metrics: m, Log: log, AllowedOrigins: s.auth.origins,
 		PassThrough: ownPaths(dialects, alone, s.basePath),
-	}), log)
-	srv.TLSConfig = secure
-	base := joinBaseURLs(serverURL(ln, urlScheme(srv)), prefix)
-	failed := make(chan error, 1)
-	go func() { failed <- serveOn(srv, ln) }()
-	if err := s.endpoint.writeReadyFile(ctx, base, ""); err != nil {
-		return err
-	}
-	for _, d := range dialects {
-		fmt.Fprintf(sh.out, "%s  %s\n", d.Name, base[d.Name])
-	}
-	select {
-	case err := <-failed:
-		return exitError{exitInternal, err.Error()}
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
-	defer cancel()
-	_ = server.Shutdown(end) // streams that are still open are cut off below
-	if srv.Shutdown(end) != nil {
-		_ = srv.Close()
-	}
-	return nil
-}
-
-// newHTTPServer returns an HTTP server, for HTTP/1 and HTTP/2, that serves h with the limits of the
-// flags. The handler h itself must limit the size of request bodies.
-func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
-		Handler: h, Protocols: &protocols, HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second},
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle, MaxHeaderBytes: l.header,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-}
-
-// urlScheme returns the scheme of the URLs of srv: "https" if srv has a TLS configuration,
-// otherwise "http".
-func urlScheme(srv *http.Server) string {
-	if srv.TLSConfig != nil {
-		return "https"
-	}
-	return "http"
-}
-
-// serveOn serves connections of ln until the server is shut down or fails, over TLS if srv has a
-// TLS configuration. The returned error is never nil.
-func serveOn(srv *http.Server, ln net.Listener) error {
-	if srv.TLSConfig != nil {
-		return srv.ServeTLS(ln, "", "")
-	}
-	return srv.Serve(ln)
+	})
+	return service{
+		endpoint: &s.endpoint, limits: &s.limits, log: log, secured: s.auth.hasUsers(),
+		handler: handler, basePaths: prefix, shutdown: server.Shutdown,
+	}.run(ctx, sh)
 }
 
 // ownPaths returns a function that reports whether the path of a request is that of a GET operation
@@ -256,13 +190,4 @@ func newReferenceServer(
 		return reference.New(dialects[0], agent, cfg), prefix
 	}
 	return reference.NewMux(dialects, agent, cfg), prefix
-}
-
-// joinBaseURLs returns the base URL of each dialect: root followed by the dialect's path in prefix.
-func joinBaseURLs(root string, prefix map[string]string) map[string]string {
-	all := map[string]string{}
-	for name, p := range prefix {
-		all[name] = root + p
-	}
-	return all
 }

@@ -15,7 +15,8 @@ import (
 // A listenFlags holds the flags of a server about its address, its ready file and TLS.
 type listenFlags struct {
 	addr, readyFile string
-	cert, key       string // files for TLS; both "" means plain HTTP
+	cert, key       string      // files for TLS; both "" means plain HTTP
+	tls             *tls.Config // set by check; nil means plain HTTP
 	readyTo         destination
 	authHint        string // condition of the loopback rule, for messages: "without --user "
 }
@@ -29,8 +30,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }
 
-// check returns a usage error if the address or the ready file is invalid. secured tells whether
-// requests must be authenticated; otherwise only loopback addresses are valid.
+// check returns a usage error if the address, the ready file or the files for TLS are invalid.
+// secured tells whether requests must be authenticated; otherwise only loopback addresses are valid.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
@@ -39,7 +40,11 @@ func (l *listenFlags) check(secured bool) error {
 	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usageError("--addr %s: %sonly loopback addresses are allowed (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
 	}
-	return l.checkReady()
+	if err := l.checkReady(); err != nil {
+		return err
+	}
+	l.tls, err = l.tlsConfig()
+	return err
 }
 
 // checkReady sets the destination of the ready file, if there is one, and returns a usage error if

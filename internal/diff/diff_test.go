@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -135,7 +136,7 @@ func TestNothing(t *testing.T) {
 	for _, takes := range [][][]spec.Event{nil, {mute}} {
 		c := Compare(Conversation{"", [][]spec.Event{answer(0)}}, Conversation{"", takes})
 		r := Report{Dialects: []DialectDiff{{Conversations: []ConversationDiff{c}}}}
-		if r.Conclude(); c.Compared || c.Reason == "" || r.Exit != ExitNothing {
+		if r.Conclude(); c.Compared || c.Reason == "" || r.Exit != exitcode.Inconclusive {
 			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Reason, r.Exit)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/exitcode"
 )
 
 // A Report is the result of comparing two targets or two folders of recordings.
@@ -31,25 +33,18 @@ type DialectDiff struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Exit codes of the program after a comparison.
-const (
-	ExitEqual   = 0
-	ExitDiffers = 1
-	ExitNothing = 3 // nothing was compared
-)
-
-// Conclude sets r.Exit to [ExitDiffers] if any conversation has differences, to [ExitEqual] if
-// something was compared and nothing differs, and to [ExitNothing] if nothing was compared.
+// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences, to [exitcode.Passed] if
+// something was compared and nothing differs, and to [exitcode.Inconclusive] if nothing was compared.
 func (r *Report) Conclude() {
-	r.Exit = ExitNothing
+	r.Exit = exitcode.Inconclusive
 	for _, d := range r.Dialects {
 		for _, c := range d.Conversations {
 			switch {
 			case len(c.Differences) > 0:
-				r.Exit = ExitDiffers
+				r.Exit = exitcode.Failed
 				return
 			case c.Compared:
-				r.Exit = ExitEqual
+				r.Exit = exitcode.Passed
 			}
 		}
 	}
@@ -92,7 +87,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, d := range r.Dialects {
 		d.writeSummary(b)
 	}
-	word := map[int]string{ExitEqual: "ALIKE", ExitDiffers: "DIFFERENT", ExitNothing: "NOTHING COMPARED"}[r.Exit]
+	word := map[int]string{exitcode.Passed: "ALIKE", exitcode.Failed: "DIFFERENT", exitcode.Inconclusive: "NOTHING COMPARED"}[r.Exit]
 	if r.Incomplete != "" {
 		word = "INTERRUPTED"
 	}

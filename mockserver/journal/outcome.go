@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -61,14 +62,6 @@ type ReportedFinding struct {
 	Request     string     `json:"request,omitempty"`
 	Location    string     `json:"where"`
 }
-
-// Exit codes of a mock with expectations. They have the same meaning as those of a conformance
-// run.
-const (
-	ExitPassed     = 0
-	ExitFailed     = 1
-	ExitNoRequests = 3
-)
 
 // Conclude judges the exchanges in j that match f. The result contains the findings about them, a
 // check for each expected call, the verdict and the exit code.
@@ -176,9 +169,9 @@ func (o *Outcome) conclude(found int) {
 	}
 	switch {
 	case o.Exchanges == 0 && found == 0:
-		o.Verdict, o.ExitCode = spec.Silent, ExitNoRequests
+		o.Verdict, o.ExitCode = spec.Silent, exitcode.Inconclusive
 	case o.Verdict == spec.Failed || o.Strict && o.Verdict == spec.Warned:
-		o.ExitCode = ExitFailed
+		o.ExitCode = exitcode.Failed
 	}
 }
 
@@ -213,7 +206,7 @@ func (o Outcome) Text() string {
 		}
 	}
 	switch {
-	case o.ExitCode == ExitNoRequests:
+	case o.ExitCode == exitcode.Inconclusive:
 		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
 		fmt.Fprintf(&b, "%s: %d exchanges, and %d older ones dropped from the journal\n", o.Verdict, o.Exchanges, o.Forgotten)

@@ -1,0 +1,25 @@
+// Package exitcode defines the exit codes of the program. The README explains them.
+package exitcode
+
+import "slices"
+
+// The exit codes of all commands. Code 4 is reserved.
+const (
+	Passed       = 0 // nothing is violated or different, and something was judged
+	Failed       = 1 // a requirement or an expectation is violated, or something is different
+	Usage        = 2 // the usage or the configuration is invalid
+	Inconclusive = 3 // nothing was judged, or not everything could be
+	Internal     = 5 // internal error of streamassay
+
+	SignalBase  = 128 // plus the number of the signal that ended the program
+	Interrupted = 130 // by SIGINT
+	Terminated  = 143 // by SIGTERM
+)
+
+// Worse returns the worse of two exit codes of runs. From the worst to the best, the exit codes are
+// those of an internal error, of a signal, of a failed run, of an inconclusive one and of a passed
+// one. Any other exit code is as good as [Passed].
+func Worse(a, b int) int {
+	order := []int{Passed, Inconclusive, Failed, Interrupted, Terminated, Internal}
+	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
+}
