@@ -87,7 +87,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, d := range r.Dialects {
 		d.writeSummary(b)
 	}
-	word := map[int]string{exitcode.Passed: "ALIKE", exitcode.Failed: "DIFFERENT", exitcode.Inconclusive: "NOTHING COMPARED"}[r.Exit]
+	word := map[int]string{
+		exitcode.Passed: "ALIKE", exitcode.Failed: "DIFFERENT", exitcode.Inconclusive: "NOTHING COMPARED",
+	}[r.Exit]
 	if r.Incomplete != "" {
 		word = "INTERRUPTED"
 	}
