@@ -33,8 +33,9 @@ type bodyParser struct {
 	clock      time.Duration // arrival of the current piece, since the request
 	isTimed    bool
 	ended      bool
-	plain      bool // the last line was neither raw nor base64
-	endGiven   bool // a directive marks the end of the body
+	plain      bool              // the last line was neither raw nor base64
+	endGiven   bool              // a directive marks the end of the body
+	wants      []ExpectedFinding // without the exchange
 }
 
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
@@ -123,6 +124,12 @@ func (b *bodyParser) applyDirective(line []byte) error {
 		return b.addBase64([]byte(arg))
 	case "wait":
 		return b.addWait(arg)
+	case "want":
+		if arg == "" {
+			return b.errorAt(":@ want: want the ID of a check")
+		}
+		b.wants = append(b.wants, ExpectedFinding{Check: arg, Part: PartBody, Offset: len(b.body)})
+		return nil
 	case "trailer":
 		return b.addTrailer(arg)
 	}
@@ -148,7 +155,7 @@ func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 // The directives that the bodies of requests and of responses may contain.
 var (
 	requestDirectives  = []string{rawDirective, base64Directive, "end"}
-	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "trailer"}, endDirectiveNames())
+	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "want", "trailer"}, endDirectiveNames())
 )
 
 // allowedDirectives returns the names of the directives that this kind of section may contain.

@@ -64,12 +64,15 @@
 //	:@ framing close    how the end of the body was marked, if the head does not tell:
 //	                    none, length, chunked, close, h2 or unknown
 //	:@ lines crlf       the lines of the body end with CR LF instead of LF
+//	:@ want CHECK-ID    the check is known to fail at this request, or at the head of this response
 //
 // In a response's body:
 //
 //	:@ wait 50ms        the following part arrived this long after the previous one, or
 //	                    after the request; parts end at the next wait. A body without
 //	                    wait has unknown timing.
+//	:@ want CHECK-ID    the check is known to fail at the event that begins here; at the end of
+//	                    the body, at that end
 //	:@ cut              the connection was closed before the end of the body
 //	:@ reset            the connection or the HTTP/2 stream was reset
 //	:@ left             the client closed the connection

@@ -24,6 +24,7 @@ func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 type sectionHead struct {
 	at        time.Duration // when the request was sent
 	principal spec.Principal
+	wants     []string      // checks that fail at the request, or at the head of the response
 	framing   *spec.Framing // nil if not stated
 	crlf      bool          // lines of the body end with CR LF
 
@@ -99,6 +100,11 @@ func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) 
 			if h.framing, err = parseFraming(arg); err != nil {
 				return false, s.errorAt(":@ framing %s: %w", excerpt(arg), err)
 			}
+		case "want":
+			if arg = strings.TrimSpace(arg); arg == "" {
+				return false, s.errorAt(":@ want: want the ID of a check")
+			}
+			h.wants = append(h.wants, arg)
 		case "lines":
 			if arg != "crlf" {
 				return false, s.errorAt(":@ lines %s: want crlf", excerpt(arg))

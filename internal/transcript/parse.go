@@ -85,6 +85,7 @@ func (t *Transcript) parseRequest(s *sectionReader) error {
 	}
 	x.Request.Body = b.body
 	t.Trace.Exchanges = append(t.Trace.Exchanges, x)
+	t.expect(PartRequest, h.wants)
 	return nil
 }
 
@@ -123,7 +124,21 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	r.Body, r.Arrivals, r.End, r.Trailer = b.body, b.reads, b.end, b.trailer
 	x.Response = r
 	t.Playback = append(t.Playback, b.steps)
+	t.expect(PartHead, h.wants)
+	for _, want := range b.wants {
+		want.Exchange, want.Offset = len(t.Trace.Exchanges)-1, min(want.Offset, len(b.body))
+		t.ExpectedFindings = append(t.ExpectedFindings, want)
+	}
 	return nil
+}
+
+// expect adds an expected finding of each of the checks at the given part of the last exchange.
+func (t *Transcript) expect(part EventPart, checks []string) {
+	for _, check := range checks {
+		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{
+			Check: check, Exchange: len(t.Trace.Exchanges) - 1, Part: part,
+		})
+	}
 }
 
 // statusLine returns the parts of a status line, with the status as a number. It returns an error

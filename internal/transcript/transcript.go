@@ -28,6 +28,10 @@ type Transcript struct {
 	Scenario      string    // name of the scenario, if known
 	Recorded      time.Time // time of the recording, if known
 
+	// ExpectedFindings holds the checks that are known to fail at a certain event. Format does not
+	// write it.
+	ExpectedFindings []ExpectedFinding
+
 	Trace spec.Trace
 
 	// Playback holds, for each exchange of Trace, the steps to send its response again.
@@ -47,6 +51,24 @@ type Transcript struct {
 	// is read from a file.
 	RedactHeaders, Secrets []string
 }
+
+// An ExpectedFinding is a check that is known to fail at a certain event (:@ want).
+type ExpectedFinding struct {
+	Check    string
+	Exchange int       // index of the exchange, starting at 0
+	Part     EventPart // the part of the exchange in which the event begins
+	Offset   int       // for PartBody, the offset of the event in the body, in bytes
+}
+
+// An EventPart is the part of an exchange in which an event begins.
+type EventPart int
+
+// The parts of an exchange. An event at the end of PartBody is the end of the body.
+const (
+	PartRequest EventPart = iota
+	PartHead              // the head of the response
+	PartBody              // the body of the response
+)
 
 // A PlaybackStep is one step of sending a response again: either data to send in one piece or a
 // directive to execute.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,6 +128,46 @@ func TestOddReads(t *testing.T) {
 	want := []spec.Arrival{{End: 2, At: 5 * time.Millisecond}, {End: 4, At: 5 * time.Millisecond}, {End: 6, At: time.Second}}
 	if got := recordableArrivals(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+// TestExpectedFindings checks to which event a want directive refers, by its position.
+func TestExpectedFindings(t *testing.T) {
+	got, err := Parse("x.txtar", []byte(`-- 1.request --
+:@ want a.request
+POST /x HTTP/1.1
+
+:@ end
+-- 1.response --
+:@ want a.head
+HTTP/1.1 200 OK
+Content-Type: text/event-stream
+
+data: 1
+
+:@ want a.second
+data: 2
+
+:@ want a.end
+:@ cut
+-- 2.request --
+GET /y HTTP/1.1
+-- 2.response --
+HTTP/1.1 200 OK
+
+:@ want b.reply
+{}
+:@ want b.end
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ExpectedFinding{
+		{"a.request", 0, PartRequest, 0}, {"a.head", 0, PartHead, 0}, {"a.second", 0, PartBody, 9}, {"a.end", 0, PartBody, 18},
+		{"b.reply", 1, PartBody, 0}, {"b.end", 1, PartBody, 2},
+	}
+	if !slices.Equal(got.ExpectedFindings, want) {
+		t.Errorf("got  %v\nwant %v", got.ExpectedFindings, want)
 	}
 }
 

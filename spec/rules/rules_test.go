@@ -29,15 +29,19 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			h, want := evaluateFile(t, file)
+			h, tr := evaluateFile(t, file)
 			broken := map[string]bool{}
+			want := tr.FailingChecks
+			unmet := slices.Clone(tr.ExpectedFindings)
 			for _, r := range h.Results {
 				id := r.Obligation.Check.ID
 				passed[id] = passed[id] || r.Verdict == spec.Passed
 				for _, f := range r.Findings {
 					broken[id] = true
 					messages[id] = append(messages[id], f.Message)
-					if !slices.Contains(want, id) {
+					at := expectedFinding(id, f.Event)
+					unmet = slices.DeleteFunc(unmet, func(w transcript.ExpectedFinding) bool { return w == at })
+					if !slices.Contains(want, id) && !slices.Contains(tr.ExpectedFindings, at) {
 						t.Errorf("%s finds (exchange %d, line %d): %s", id, f.Event.Exchange, f.Event.Line, f.Message)
 					}
 				}
@@ -46,6 +50,9 @@ func TestTranscripts(t *testing.T) {
 				if !broken[id] {
 					t.Errorf("%s has no finding, want one", id)
 				}
+			}
+			for _, w := range unmet {
+				t.Errorf("%s has no finding at exchange %d, part %d, offset %d", w.Check, w.Exchange+1, w.Part, w.Offset)
 			}
 		})
 	}
@@ -63,9 +70,21 @@ func TestTranscripts(t *testing.T) {
 	t.Logf("%d messages in %d checks, %d transcripts", len(all), len(rules.All), len(files))
 }
 
-// evaluateFile returns the evaluation of a transcript, as lint makes it, and the ids of the checks
-// that the transcript lists as failing.
-func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
+// expectedFinding returns the expectation that a finding of the check with the given id at e meets.
+func expectedFinding(id string, e spec.Event) transcript.ExpectedFinding {
+	w := transcript.ExpectedFinding{Check: id, Exchange: e.Exchange}
+	switch e.Kind {
+	case spec.HTTPRequest:
+	case spec.HTTPResponse:
+		w.Part = transcript.PartHead
+	default:
+		w.Part, w.Offset = transcript.PartBody, e.Offset
+	}
+	return w
+}
+
+// evaluateFile returns the evaluation of a transcript, as lint makes it, and the transcript.
+func evaluateFile(t *testing.T, file string) (spec.Evaluation, *transcript.Transcript) {
 	tr, err := transcript.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +94,7 @@ func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 		t.Fatal(err)
 	}
 	h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
-	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr.FailingChecks
+	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr
 }
 
 var verb = regexp.MustCompile(`%[a-z]`)
