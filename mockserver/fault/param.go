@@ -19,27 +19,37 @@ const maxTextSize = 4096
 // name of the parameter.
 func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
-	switch p.Type {
-	case "int":
-		if v.number, err = strconv.Atoi(text); err != nil {
-			return v, fmt.Errorf("must be an integer%s, not %q", p.describeBounds(), text)
-		}
-		low, high := p.parseInt(p.Min), p.parseInt(p.Max)
-		if p.Min != "" && v.number < low || p.Max != "" && v.number > high {
-			return v, fmt.Errorf("must be an integer%s, not %d", p.describeBounds(), v.number)
-		}
-	case "duration":
-		if v.duration, err = time.ParseDuration(text); err != nil {
-			return v, fmt.Errorf("must be a duration%s, not %q (e.g. 250ms, 2s)", p.describeBounds(), text)
-		}
-		low, high := p.parseDuration(p.Min), p.parseDuration(p.Max)
-		if p.Min != "" && v.duration < low || p.Max != "" && v.duration > high {
-			return v, fmt.Errorf("must be a duration%s, not %v", p.describeBounds(), v.duration)
-		}
-	default:
+	if p.Type != "int" && p.Type != "duration" {
 		return v, p.validateText(text)
 	}
+	kind, hint := "an integer", ""
+	if p.Type == "duration" {
+		kind, hint = "a duration", " (e.g. 250ms, 2s)"
+	}
+	if v.number, err = p.parseNumber(text); err != nil {
+		return v, fmt.Errorf("must be %s%s, not %q%s", kind, p.describeBounds(), text, hint)
+	}
+	low, noLow := p.parseNumber(p.Min)
+	high, noHigh := p.parseNumber(p.Max)
+	if noLow == nil && v.number < low || noHigh == nil && v.number > high {
+		shown := strconv.FormatInt(v.number, 10)
+		if p.Type == "duration" {
+			shown = time.Duration(v.number).String()
+		}
+		return v, fmt.Errorf("must be %s%s, not %s", kind, p.describeBounds(), shown)
+	}
 	return v, nil
+}
+
+// parseNumber returns the value of text for a parameter of the type int, or in nanoseconds for one
+// of the type duration. It returns an error if text is not such a value.
+func (p Param) parseNumber(text string) (int64, error) {
+	if p.Type == "duration" {
+		d, err := time.ParseDuration(text)
+		return int64(d), err
+	}
+	n, err := strconv.Atoi(text)
+	return int64(n), err
 }
 
 // validateText returns an error if text is not a valid value of the parameter, which has the type
@@ -59,20 +69,6 @@ func (p Param) validateText(text string) error {
 		return p.Validate(text)
 	}
 	return nil
-}
-
-// parseInt returns s, the Min or Max of an int parameter, as an integer. It returns 0 if s is "",
-// which means that there is no bound; the caller must check for that.
-func (p Param) parseInt(s string) int {
-	n, _ := strconv.Atoi(s)
-	return n
-}
-
-// parseDuration returns s, the Min or Max of a duration parameter, as a duration. It returns 0 if s
-// is "", which means that there is no bound; the caller must check for that.
-func (p Param) parseDuration(s string) time.Duration {
-	d, _ := time.ParseDuration(s)
-	return d
 }
 
 // describeBounds returns the valid range of the parameter for the middle of an error message, such

@@ -23,11 +23,10 @@ type Spec struct {
 }
 
 // A paramValue is the value of a parameter. The field text is always set; number is set for an int
-// and duration for a duration.
+// and, in nanoseconds, for a duration.
 type paramValue struct {
-	text     string // the value as text, set for all types
-	number   int
-	duration time.Duration
+	text   string
+	number int64
 }
 
 // NoTrigger returns a Trigger with no field set.
@@ -181,11 +180,11 @@ func (u *Spec) setParam(key string, v paramValue) error {
 	}
 	switch key {
 	case "event":
-		u.Trigger.Event = v.number
+		u.Trigger.Event = int(v.number)
 	case "byte":
-		u.Trigger.Byte = int64(v.number)
+		u.Trigger.Byte = v.number
 	case "time":
-		u.Trigger.Time = v.duration
+		u.Trigger.Time = time.Duration(v.number)
 	}
 	return nil
 }
@@ -194,7 +193,7 @@ func (u *Spec) setParam(key string, v paramValue) error {
 // one. It returns 0 if the fault affects all streams.
 func (u Spec) MaxStreams() int {
 	if v, isSet := u.params["streams"]; isSet || u.Fault.Category != CategoryWire {
-		return v.number
+		return int(v.number)
 	}
 	return 1
 }
@@ -204,7 +203,7 @@ func (u Spec) MaxStreams() int {
 // do, because the run ends before their trigger. The effect is empty if the parameter "chance"
 // exempts this response.
 func (u Spec) NewEffect(r *rand.Rand, applied func()) Effect {
-	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= chance.number {
+	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= int(chance.number) {
 		return Effect{}
 	}
 	a := Args{
@@ -218,9 +217,9 @@ func (u Spec) NewEffect(r *rand.Rand, applied func()) Effect {
 		}
 		switch p.Type {
 		case "int":
-			a.Ints[p.Name] = v.number
+			a.Ints[p.Name] = int(v.number)
 		case "duration":
-			a.Durations[p.Name] = v.duration
+			a.Durations[p.Name] = time.Duration(v.number)
 		default:
 			a.Strings[p.Name] = v.text
 		}
