@@ -46,7 +46,7 @@ var split = &Fault{
 	},
 }
 
-// maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault Split.
+// maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault split.
 const maxOffsets = 256
 
 // parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an
