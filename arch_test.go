@@ -26,7 +26,7 @@ var may = map[string]struct {
 	"spec":                    {nil, "the vocabulary is shared by all, so it may depend on none"},
 	"spec/coverage":           {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "it accounts for lines of documents; what is asked and judged is not its business"},
 	"spec/rules":              {[]string{"spec"}, "a rule that could ask for the dialect would be tuned to it"},
-	"spec/dialect":            {[]string{"spec", "internal/sse", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
+	"spec/dialect":            {[]string{"spec", "internal/near", "internal/sse", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
 	"internal/diff":           {[]string{"internal/exitcode", "spec"}, "it compares what was told; which of the two is right is not its business"},
 	"internal/exitcode":       {nil, "numbers that tell a shell how a command ended"},
 	"internal/near":           {nil, "it compares words"},

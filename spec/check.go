@@ -24,6 +24,10 @@ type Check struct {
 	// than the primary user. Most rules are about what a single user may expect.
 	AllPrincipals bool
 
+	// ReadsDocument is whether documents name, at the place concerned, the requirements that the
+	// rule judges (x-requirement, x-error and the like).
+	ReadsDocument bool
+
 	// Watch starts one application of the rule, to one conversation. The returned function is called
 	// with each event of the conversation, in order and never concurrently. In each exchange
 	// HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last event, [Run] calls

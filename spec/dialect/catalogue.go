@@ -1,8 +1,10 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/goccy/go-yaml"
@@ -19,31 +21,41 @@ type catalogueExtension struct {
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue returns the requirements of the catalogue FAMILY/VERSION.requirements.yaml in
-// files, merged with those of the catalogue that it extends, if any. It returns an error if a file
-// is missing or invalid, or leaves out a requirement that does not exist.
-func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, error) {
-	name := family + "/" + version + ".requirements.yaml"
-	data, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
+// readCatalogue returns the requirements of the catalogue of a version in the directory dir of files,
+// merged with those of the catalogue that it extends, if any, and the files that it consists of. It
+// returns an error if a file is missing or invalid, or leaves out a requirement that does not exist.
+func readCatalogue(files fs.FS, dir, version string, extending []string) (
+	list []spec.Requirement, sources []sourceFile, err error,
+) {
+	name := path.Join(dir, catalogueFile(version))
+	if slices.Contains(extending, name) {
+		return nil, nil, fmt.Errorf("%s: extends itself", name)
 	}
-	var list []spec.Requirement
-	if yaml.UnmarshalWithOptions(data, &list, yaml.Strict()) == nil {
-		return list, nil
+	f, err := readSource(files, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	sources = []sourceFile{f}
+	if isYAMLList(f.data) {
+		if err := yaml.UnmarshalWithOptions(f.data, &list, yaml.Strict()); err != nil {
+			return nil, nil, f.yamlError(err)
+		}
+		return list, sources, nil
 	}
 	var ext catalogueExtension
-	if err := yaml.UnmarshalWithOptions(data, &ext, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err := yaml.UnmarshalWithOptions(f.data, &ext, yaml.Strict()); err != nil {
+		return nil, nil, f.yamlError(err)
 	}
 	if ext.Extends != "" {
-		if list, err = readCatalogue(files, family, ext.Extends); err != nil {
-			return nil, fmt.Errorf("%s extends %s: %w", name, ext.Extends, err)
+		var more []sourceFile
+		if list, more, err = readCatalogue(files, dir, ext.Extends, append(extending, name)); err != nil {
+			return nil, nil, fmt.Errorf("%s extends %s: %w", f.name, ext.Extends, err)
 		}
+		sources = append(sources, more...)
 	}
 	for _, id := range ext.Without {
 		if !slices.ContainsFunc(list, func(r spec.Requirement) bool { return r.ID == id }) {
-			return nil, fmt.Errorf("%s: without %s, which %s does not have", name, id, ext.Extends)
+			return nil, nil, fmt.Errorf("%s: without %s, which %s does not have", f.name, id, ext.Extends)
 		}
 		list = slices.DeleteFunc(list, func(r spec.Requirement) bool { return r.ID == id })
 	}
@@ -54,5 +66,16 @@ func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, err
 			list = append(list, r)
 		}
 	}
-	return list, nil
+	return list, sources, nil
+}
+
+// isYAMLList reports whether the first line of data that is not empty, a comment or the start of a
+// document begins a list.
+func isYAMLList(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {
+			return line[0] == '-' || line[0] == '['
+		}
+	}
+	return true
 }

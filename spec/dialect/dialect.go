@@ -26,8 +26,8 @@ type Dialect struct {
 	Base         string             // path of the document's server: "/api/v1/agent", or ""
 	Requirements []spec.Requirement // its catalogue
 
-	files      fs.FS
 	document   *document
+	catalogue  []sourceFile // the file of the catalogue, and those of the catalogues that it extends
 	operations []*Operation
 }
 
@@ -153,37 +153,53 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return s.opened[full], nil
 }
 
-// load reads the document and the catalogue of one dialect from files. It returns an error if
-// either is missing or invalid.
+// load reads the document and the catalogue of one embedded dialect from files. It returns an error
+// if either is missing or invalid.
 func load(files fs.FS, family, version string) (*Dialect, error) {
-	d := &Dialect{Name: family + "@" + version, Family: family, Version: version, files: files}
-	var err error
-	if d.Requirements, err = readCatalogue(files, family, version); err != nil {
+	d, err := read(files, family, version)
+	if err != nil {
 		return nil, err
 	}
-	if d.document, err = readDocument(files, family, version); err != nil {
+	d.Name, d.Family, d.Version = family+"@"+version, family, version
+	return d, d.addOperations()
+}
+
+// read returns a dialect with its document and catalogue, which it reads from the directory dir of
+// files, but without a name and operations.
+func read(files fs.FS, dir, version string) (d *Dialect, err error) {
+	d = &Dialect{}
+	if d.document, err = readDocument(files, dir, version); err != nil {
 		return nil, err
 	}
-	root := node{d.document, "", d.document.root}
+	if d.Requirements, d.catalogue, err = readCatalogue(files, dir, version, nil); err != nil {
+		return nil, err
+	}
+	root := d.document.lookup("")
 	d.Title = root.get("info").get("title").text()
 	for _, server := range root.get("servers").items() {
 		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
 		break
 	}
-	paths, items := root.get("paths").members()
+	return d, nil
+}
+
+// addOperations adds the operations of the document to the dialect. It returns an error if the
+// document is invalid.
+func (d *Dialect) addOperations() error {
+	paths, items := d.document.lookup("/paths").members()
 	for i, p := range paths {
 		if err := d.addPath(p, items[i]); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", d.Name, p, err)
+			return fmt.Errorf("%s: %s: %w", d.Name, p, err)
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // Document returns the OpenAPI document as YAML. If the document extends that of another version,
 // the result is the two merged; otherwise it is the file as written.
 func (d *Dialect) Document() ([]byte, error) {
-	if !d.document.extends {
-		return fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
+	if len(d.document.sources) == 1 {
+		return d.document.sources[0].data, nil
 	}
 	text, err := json.Marshal(d.document.root)
 	if err != nil {

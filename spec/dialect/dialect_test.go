@@ -1,12 +1,10 @@
 package dialect
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
 
 	"github.com/streamassay/streamassay/spec"
@@ -29,40 +27,12 @@ func each(t *testing.T, f func(t *testing.T, d *Dialect)) {
 	}
 }
 
-// TestDocumentsAreOpenAPI checks with an independent reader that every document is valid OpenAPI.
-func TestDocumentsAreOpenAPI(t *testing.T) {
-	each(t, func(t *testing.T, d *Dialect) {
-		text, err := d.Document()
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := openapi3.NewLoader().LoadFromData(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// An example with {{slots}} is not a valid UUID: slots are filled in and validated
-		// below.
-		if err := doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(doc.OpenAPI, "3.2") {
-			t.Errorf("openapi: %s", doc.OpenAPI)
-		}
-	})
-}
-
-// sample is an event with the slots that templates need to become valid requests.
-var sample = spec.Event{
-	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
-	Text: "hello", Cursor: "1-0", PollLimit: "3",
-}
-
 // TestPhrases checks that the request of every template is valid, and that it is parsed into the
 // event from which it was built.
 func TestPhrases(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, phrase := range d.Templates() {
-			r, err := d.BuildRequest(phrase, sample)
+			r, err := d.BuildRequest(phrase, sampleSlots)
 			if err != nil {
 				t.Errorf("%s: %v", phrase, err)
 				continue
@@ -75,100 +45,20 @@ func TestPhrases(t *testing.T) {
 				t.Errorf("%s: %v in %s", phrase, b, r.Body)
 			}
 			e := d.ParseRequest(r)
-			if phrase == "prompt" && (e.Text != sample.Text || e.Thread != sample.Thread) {
+			if phrase == "prompt" && (e.Text != sampleSlots.Text || e.Thread != sampleSlots.Thread) {
 				t.Errorf("prompt: heard %q in thread %q", e.Text, e.Thread)
 			}
-			if part, ok := e.Last(spec.InputToolResult); phrase == "tool-result" && (!ok || part.Call != sample.Call || part.Text != sample.Text) {
+			if part, ok := e.Last(spec.InputToolResult); phrase == "tool-result" && (!ok || part.Call != sampleSlots.Call || part.Text != sampleSlots.Text) {
 				t.Errorf("tool-result: heard call %q, result %q", part.Call, part.Text)
 			}
-			if part, ok := e.Last(spec.InputTool); phrase == "tool-offer" && (!ok || part.Name != sample.Name) {
+			if part, ok := e.Last(spec.InputTool); phrase == "tool-offer" && (!ok || part.Name != sampleSlots.Name) {
 				t.Errorf("tool-offer: heard tool %q", part.Name)
 			}
-			if part, ok := e.Last(spec.InputResume); phrase == "resume" && (!ok || part.ID != sample.ID || !strings.Contains(part.Text, sample.Text)) {
+			if part, ok := e.Last(spec.InputResume); phrase == "resume" && (!ok || part.ID != sampleSlots.ID || !strings.Contains(part.Text, sampleSlots.Text)) {
 				t.Errorf("resume: heard interrupt %q, payload %q", part.ID, part.Text)
 			}
 		}
 	})
-}
-
-// TestExamples checks that every example in a document is valid: examples of schemas, of replies
-// and of complete streams.
-func TestExamples(t *testing.T) {
-	each(t, func(t *testing.T, d *Dialect) {
-		n := 0
-		valid := func(schema node, examples ...node) {
-			compiled, err := d.document.compile(schema.pointer)
-			if err != nil {
-				t.Errorf("%s: %v", schema.pointer, err)
-				return
-			}
-			for _, e := range examples {
-				if e.exists() {
-					n++
-					if err := compiled.Validate(e.value); err != nil {
-						t.Errorf("%s: %v", e.pointer, err)
-					}
-				}
-			}
-		}
-		_, schemas := d.document.lookup("/components/schemas").members()
-		for _, s := range schemas {
-			valid(s, append(s.get("examples").items(), s.get("example"))...)
-		}
-		for _, o := range d.operations {
-			_, responses := o.node.get("responses").members()
-			for _, r := range responses {
-				medias, contents := r.get("content").members()
-				for i, c := range contents {
-					examples := []node{c.get("example")}
-					_, named := c.get("examples").members()
-					for _, e := range named {
-						examples = append(examples, e.get("value"))
-					}
-					if medias[i] != spec.EventStream {
-						valid(c.get("schema"), examples...)
-						continue
-					}
-					for _, e := range examples {
-						if e.exists() {
-							n += d.exampleStream(t, o, e)
-						}
-					}
-				}
-			}
-		}
-		if n < 10 {
-			t.Errorf("%d examples in all: a document explains itself by examples", n)
-		}
-	})
-}
-
-// exampleStream checks the stream e that the document shows as an example for o. It returns the
-// number of frames in that stream.
-func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int) {
-	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
-	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
-	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-		if e.IsFrame() {
-			frames++
-			broken := slices.DeleteFunc(e.Violations, func(b spec.Violation) bool { return d.level(b.Requirement) != spec.Must })
-			if e.Err != nil || len(broken) > 0 {
-				t.Errorf("%s: the example %s: %v %v", o.Name, e.Raw, e.Err, broken)
-			}
-		}
-	}
-	return frames
-}
-
-// level returns the level of the requirement with the given id, or MUST if there is no such
-// requirement.
-func (d *Dialect) level(id string) spec.Level {
-	for _, r := range d.Requirements {
-		if r.ID == id {
-			return r.Level
-		}
-	}
-	return spec.Must
 }
 
 // TestConstantsTellWordsApart checks that a frame whose discriminator is changed matches another
@@ -241,7 +131,7 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *variant) {
 		t.Fatal(err)
 	}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
-	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
+	x.Request, _ = d.BuildRequest(o.Templates()[0], sampleSlots)
 	var heard []spec.Event
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		if e.IsFrame() {

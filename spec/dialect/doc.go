@@ -1,5 +1,6 @@
-// Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml. A dialect
-// consists of its document and the catalogue beside it; there is no Go code per dialect.
+// Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml, which [Open] opens, and
+// those of other files, which [OpenFile] opens and validates. A dialect consists of its document and
+// the catalogue beside it; there is no Go code per dialect.
 // The package decodes requests, responses and frames, encodes them, and reports where they
 // violate the document. It does not judge: that is for package rules.
 //

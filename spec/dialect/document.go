@@ -7,12 +7,13 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -21,7 +22,7 @@ import (
 type document struct {
 	url          string
 	root         map[string]any
-	extends      bool // the file is a patch of the document of another version
+	sources      []sourceFile // its file, and those of the documents that it extends
 	compiler     *jsonschema.Compiler
 	compileMu    sync.Mutex
 	refusals     map[string]any      // pointer → x-error
@@ -29,56 +30,74 @@ type document struct {
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; schemas may be recursive
 }
 
-// readDocument reads the OpenAPI document FAMILY/VERSION.yaml from files. If the file has
-// x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the version
+// readDocument reads the OpenAPI document of a version from the directory dir of files. If the file
+// has x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the version
 // that x-extends names. It returns an error if a file is missing or invalid.
-func readDocument(files fs.FS, family, version string) (*document, error) {
-	tree, extends, err := readTree(files, family, version)
+func readDocument(files fs.FS, dir, version string) (*document, error) {
+	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
 		return nil, err
 	}
 	// The URL is absolute because a relative one is resolved against the working
 	// directory, whose path would then appear in every finding.
 	s := &document{
-		url: "dialect:///" + family + "/" + version, root: tree, extends: extends, compiler: jsonschema.NewCompiler(),
-		refusals: map[string]any{}, requirements: map[string]any{}, variantCache: map[string]*variant{},
+		url: "dialect:///" + url.PathEscape(path.Join(dir, version)), root: tree, sources: sources,
+		compiler: jsonschema.NewCompiler(), refusals: map[string]any{}, requirements: map[string]any{},
+		variantCache: map[string]*variant{},
 	}
 	s.compiler.AssertFormat()
 	s.index("", tree)
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads FAMILY/VERSION.yaml and returns it as decoded JSON. If the file extends another
-// one, extends is true and the result is that one with this file applied as a merge patch.
-func readTree(files fs.FS, family, version string) (tree map[string]any, extends bool, err error) {
-	name := family + "/" + version + ".yaml"
-	data, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, false, err
+// readTree reads the document of a version and returns it as decoded JSON, with the files that it
+// consists of: its own and, if that extends another version, those of that one. The tree is then that
+// of the other version with this file applied as a merge patch. extending lists the files that extend
+// this one.
+func readTree(files fs.FS, dir, version string, extending []string) (
+	tree map[string]any, sources []sourceFile, err error,
+) {
+	name := path.Join(dir, documentFile(version))
+	if slices.Contains(extending, name) {
+		return nil, nil, fmt.Errorf("%s: extends itself", name)
 	}
-	text, err := yaml.YAMLToJSON(data)
+	f, err := readSource(files, name)
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, err
+	}
+	text, err := parseYAML(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, f.yamlError(err)
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		return nil, false, fmt.Errorf("%s: not an object", name)
+		return nil, nil, &FileError{File: f.name, Line: 1, Message: "not an OpenAPI document: want a mapping with " +
+			"the members openapi, info and paths"}
 	}
 	base, ok := tree["x-extends"].(string)
 	if !ok {
-		return tree, false, nil
+		return tree, []sourceFile{f}, nil
 	}
 	delete(tree, "x-extends")
-	baseTree, _, err := readTree(files, family, base)
+	baseTree, sources, err := readTree(files, dir, base, append(extending, name))
 	if err != nil {
-		return nil, false, fmt.Errorf("%s extends %s: %w", name, base, err)
+		return nil, nil, fmt.Errorf("%s extends %s: %w", f.name, base, err)
 	}
 	delete(baseTree, "x-default")
-	return mergePatch(baseTree, tree).(map[string]any), true, nil
+	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
+}
+
+// readSource reads a file. In errors of a [boundedDir] the file has the name that the user gave.
+func readSource(files fs.FS, name string) (sourceFile, error) {
+	data, err := fs.ReadFile(files, name)
+	if dir, ok := files.(boundedDir); ok {
+		name = dir.path(name)
+	}
+	return sourceFile{name, data}, err
 }
 
 // mergePatch returns target with the JSON merge patch applied (RFC 7396). It may modify target, and

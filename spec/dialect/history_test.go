@@ -63,7 +63,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 func decodeReply(t *testing.T, d *Dialect, a EncodedResponse) (heard spec.Event) {
 	t.Helper()
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: a.MediaType}}, Body: a.Body}}
-	x.Request, _ = d.BuildRequest("history", sample)
+	x.Request, _ = d.BuildRequest("history", sampleSlots)
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		if len(e.Raw) > 0 {
 			heard = e
@@ -143,7 +143,7 @@ func TestCreatedIsISO(t *testing.T) {
 	} {
 		x := spec.Exchange{Response: spec.Response{Status: 202, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}}}
 		x.Response.Body = []byte(`{"taskId":"t","threadId":"T","runId":"r","created":"` + stamp + `"}`)
-		x.Request, _ = d.BuildRequest("prompt", sample)
+		x.Request, _ = d.BuildRequest("prompt", sampleSlots)
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			if e.Kind == spec.RunAccepted && (len(e.Violations) == 0) != ok {
 				t.Errorf("%s: %v", stamp, e.Violations)

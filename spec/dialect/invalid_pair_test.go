@@ -11,7 +11,7 @@ func TestMutantsByName(t *testing.T) {
 	pairs := 0
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, phrase := range []string{"prompt", "resume", "tool-result", "sign"} {
-			r, err := d.BuildRequest(phrase, sample)
+			r, err := d.BuildRequest(phrase, sampleSlots)
 			if err != nil {
 				continue // it does not have the template
 			}

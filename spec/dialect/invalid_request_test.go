@@ -230,7 +230,7 @@ func TestEveryConstraintIsBroken(t *testing.T) {
 			broken, undemanded := map[string]string{}, map[string]string{}
 			known := &InvalidRequestSet{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 			for _, phrase := range o.TemplatesBySimplicity() {
-				r, err := d.BuildRequest(phrase, sample)
+				r, err := d.BuildRequest(phrase, sampleSlots)
 				if err != nil {
 					t.Fatal(err)
 				}

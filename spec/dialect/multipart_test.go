@@ -153,7 +153,7 @@ func TestFormMutants(t *testing.T) {
 		},
 	}
 	for phrase, want := range want {
-		r, err := d.BuildRequest(phrase, sample)
+		r, err := d.BuildRequest(phrase, sampleSlots)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,8 +245,8 @@ func TestLinks(t *testing.T) {
 // precede files.
 func TestFormsAreTheSame(t *testing.T) {
 	d := runs(t)
-	a, _ := d.BuildRequest("attach", sample)
-	b, _ := d.BuildRequest("attach", sample)
+	a, _ := d.BuildRequest("attach", sampleSlots)
+	b, _ := d.BuildRequest("attach", sampleSlots)
 	if !bytes.Equal(a.Body, b.Body) {
 		t.Error("two forms that say the same differ")
 	}
@@ -260,7 +260,7 @@ func TestFormsAreTheSame(t *testing.T) {
 func FuzzMultipart(f *testing.F) {
 	d := runs(f)
 	for _, phrase := range []string{"attach", "transcribe"} {
-		r, err := d.BuildRequest(phrase, sample)
+		r, err := d.BuildRequest(phrase, sampleSlots)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -251,35 +251,6 @@ func (b schemaError) violation(part, root string) spec.Violation {
 	}
 }
 
-// RequirementIDs returns the ids of the requirements that the document names, in two sorted lists:
-// refused has those in x-error and x-denied, and enforced those in x-requirement, x-stream,
-// x-without and x-absent.
-func (d *Dialect) RequirementIDs() (refused, enforced []string) {
-	for _, v := range d.document.refusals {
-		for _, demand := range refusalList(node{d.document, "", v}) {
-			refused = append(refused, requirementIDs(demand.object()["requirement"])...)
-		}
-	}
-	for _, o := range d.operations {
-		for _, rule := range o.denials {
-			refused = append(refused, rule.refusal.Requirement)
-		}
-	}
-	for _, o := range d.operations {
-		enforced = append(enforced, o.promised.Status, o.promised.MediaType, o.promised.ContentCoding)
-		for _, omission := range o.omissions {
-			enforced = append(enforced, omission.requirement)
-		}
-	}
-	enforced = slices.DeleteFunc(enforced, func(id string) bool { return id == "" })
-	for _, v := range d.document.requirements {
-		enforced = append(enforced, requirementIDs(v)...)
-	}
-	slices.Sort(refused)
-	slices.Sort(enforced)
-	return slices.Compact(refused), slices.Compact(enforced)
-}
-
 // requirementIDs returns the ids in v, an x-requirement, which is one id or a map from keywords to
 // ids.
 func requirementIDs(v any) (ids []string) {

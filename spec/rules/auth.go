@@ -113,7 +113,7 @@ func (o resourceOwners) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 
 // NeedsCredentials judges whether requests without valid credentials are refused.
 var NeedsCredentials = &spec.Check{
-	ID: "auth.needs-credentials",
+	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
 Both missing and invalid credentials are judged. A server that refuses everything would
@@ -133,7 +133,7 @@ primary user.`,
 
 // OwnerOnly judges whether requests for another user's resources are refused.
 var OwnerOnly = &spec.Check{
-	ID: "auth.owner-only",
+	ID: "auth.owner-only", ReadsDocument: true,
 	Doc: `a request for another user's resource is refused as documented
 
 The owner of a thread is the user whose request for it was accepted first. A refusal counts

@@ -156,7 +156,7 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 // RefusesAsDocumented judges whether invalid requests are refused in the way that the document
 // requires.
 var RefusesAsDocumented = &spec.Check{
-	ID: "refuse.as-documented",
+	ID: "refuse.as-documented", ReadsDocument: true,
 	Doc: `an invalid request is refused as documented, and a valid one is not
 
 A server that refuses everything would pass by accident: a refusal counts only after the
@@ -320,7 +320,7 @@ func (d *operationState) refusedLastValid(x exchange) bool {
 
 // AcceptsAsDocumented judges whether valid requests are accepted.
 var AcceptsAsDocumented = &spec.Check{
-	ID: "accept.as-documented",
+	ID: "accept.as-documented", ReadsDocument: true,
 	Doc: `a valid request is accepted
 
 The document assigns the members of a request to requirements. A refused request counts

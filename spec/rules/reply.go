@@ -10,7 +10,7 @@ import (
 // ReplyAsPromised judges whether requests that do not ask for a stream get the documented status
 // and media type.
 var ReplyAsPromised = &spec.Check{
-	ID: "reply.as-promised",
+	ID: "reply.as-promised", ReadsDocument: true,
 	Doc: `a valid request is answered with the documented status and media type
 
 Not judged here: statuses that depend on the caller or on the state of the server, and

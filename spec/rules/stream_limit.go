@@ -101,7 +101,7 @@ func (l *streamExchange) countPossiblyOpen(all []*streamExchange) (n int) {
 // RefusesExcessStreams judges whether a request for one more stream than the user may have open is
 // refused.
 var RefusesExcessStreams = &spec.Check{
-	ID: "limit.refuses-streams",
+	ID: "limit.refuses-streams", ReadsDocument: true,
 	Doc: `a request for a stream above the user's limit is refused as documented
 
 The document does not state the limit, so this is judged only if the target's configuration

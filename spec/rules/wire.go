@@ -16,7 +16,7 @@ var wireChecks = []*spec.Check{
 
 // OpensStream judges whether the response to a valid request for a stream is an event stream.
 var OpensStream = &spec.Check{
-	ID: "wire.opens-stream",
+	ID: "wire.opens-stream", ReadsDocument: true,
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
 EventSource clients reject every other response. Not judged here: statuses that depend on
@@ -298,7 +298,7 @@ it may be the last one.`,
 
 // MatchesSchema judges whether all frames and replies match the schemas of the document.
 var MatchesSchema = &spec.Check{
-	ID: "wire.matches-schema",
+	ID: "wire.matches-schema", ReadsDocument: true,
 	Doc: `every frame and reply matches its schema
 
 The document defines the members, their types, and the requirement that each of them

@@ -1,0 +1,82 @@
+package dialect
+
+import (
+	"errors"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// nameGrammar matches the parts of the name of a dialect. They are used in paths and file names.
+var nameGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+const nameCharacters = `letters, digits, ".", "_" and "-"`
+
+// OpenFile returns the dialect that a document and its catalogue define, which are read from files:
+// the document from path, such as ./my-agent.yaml, and the catalogue from ./my-agent.requirements.yaml.
+// A document that x-extends names is read from the same directory. The family of the dialect is the
+// name of the file, and its version is info.version of the document.
+//
+// OpenFile validates both files, since nothing else does: see [Dialect.Validate], to which it passes
+// checks. An error names the file and, if it is about one place in it, the line and the JSON pointer;
+// it then is or wraps a [*FileError].
+func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
+	dir, file := filepath.Split(path)
+	files := boundedDir{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
+	switch {
+	case !isYAMLFile(file):
+		return nil, &FileError{File: path, Message: "is not the name of a YAML file: want NAME.yaml"}
+	case dir == "":
+		files.dir = "."
+	case files.dir == "":
+		files.dir = "/"
+	}
+	d, err := read(files, ".", file)
+	if err != nil {
+		return nil, withoutCatalogue(err, path)
+	}
+	if err := d.checkDocument(); err != nil {
+		return nil, err
+	}
+	if err := d.nameAfter(file); err != nil {
+		return nil, err
+	}
+	if err := d.addOperations(); err != nil {
+		return nil, d.errorAt("/paths", "%v", err)
+	}
+	if err := d.checkContents(checks); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// withoutCatalogue returns err with the reason why it must exist if the catalogue of the document at
+// path does not.
+func withoutCatalogue(err error, path string) error {
+	e, ok := errors.AsType[*FileError](err)
+	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {
+		e.Message += ": expected the catalogue of " + path + ", a list of its requirements"
+	}
+	return err
+}
+
+// nameAfter sets the name of the dialect to that of its file and the version in the document. It
+// returns an error if the result cannot be used in paths, or if an embedded dialect has it.
+func (d *Dialect) nameAfter(file string) error {
+	version := d.document.lookup("/info/version")
+	d.Family = strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")
+	d.Version = version.text()
+	d.Name = d.Family + "@" + d.Version
+	switch {
+	case !nameGrammar.MatchString(d.Family):
+		return d.errorAt("", "the name of the file is that of the dialect: expected %s", nameCharacters)
+	case !nameGrammar.MatchString(d.Version):
+		return d.errorAt(version.pointer, "the version is part of the dialect's name: expected %s", nameCharacters)
+	case slices.Contains(Names(), d.Name):
+		return d.errorAt(version.pointer, "%s is an embedded dialect: expected another version or file name", d.Name)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package dialect_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// echoFiles returns a new directory with the files of a small dialect, in which old, which must occur
+// in one of them, is replaced by new.
+func echoFiles(t *testing.T, old, replacement string) (document string) {
+	t.Helper()
+	dir, found := t.TempDir(), false
+	for _, name := range []string{"echo.yaml", "echo.requirements.yaml"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		found = found || strings.Contains(text, old)
+		text = strings.Replace(text, old, replacement, 1)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !found {
+		t.Fatalf("no file has %q", old)
+	}
+	return filepath.Join(dir, "echo.yaml")
+}
+
+// openError opens a file that must be invalid and returns the error without the name of its directory.
+func openError(t *testing.T, path string) string {
+	t.Helper()
+	d, err := dialect.OpenFile(path, rules.All)
+	if err == nil {
+		t.Errorf("opened %s, want an error", d.Name)
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), filepath.Dir(path)+"/", "")
+}
+
+// TestOpenFile checks the properties of a dialect that was read from files.
+func TestOpenFile(t *testing.T) {
+	d, err := dialect.OpenFile("testdata/echo.yaml", rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Name != "echo@1" || d.Family != "echo" || d.Version != "1" || d.Title != "Echo" || len(d.Requirements) != 4 {
+		t.Errorf("opened %+v", d)
+	}
+	if n := len(d.Plan(rules.All).Obligations); n != 3 {
+		t.Errorf("the plan has %d obligations, want 3", n)
+	}
+	if _, err := dialect.Open("echo@1"); err == nil {
+		t.Error("a dialect that was read from files can be opened by its name")
+	}
+}
+
+// TestInvalidFiles checks that there is one error for each mistake in a document or its catalogue,
+// with the file, the line and the pointer where the mistake is.
+func TestInvalidFiles(t *testing.T) {
+	for name, c := range map[string]struct{ old, replacement, want string }{
+		"not YAML": {"components:\n", "components: [\n", "echo.yaml:36: not YAML: "},
+		"no mapping": {"openapi: 3.2.0\ninfo: {title: Echo, version: \"1\"}\npaths:\n", "- a\n# ",
+			"echo.yaml:"},
+		"another version of OpenAPI": {"openapi: 3.2.0", "openapi: 3.0.3",
+			`echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is "3.0.3", want 3.2.0`},
+		"not OpenAPI": {"openapi: 3.2.0", "swagger: 2.0", "echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is null"},
+		"no version":  {`, version: "1"`, "", "echo.yaml:2: /info: not valid OpenAPI: invalid info: value of version must be"},
+		"no description": {"description: refused\n", "summary: refused\n",
+			"echo.yaml:33: /paths/~1run/post/responses/400: not valid OpenAPI: "},
+		"unknown type": {"required: [type, text]\n", "required: [type, text]\n      additionalProperties: {type: strng}\n",
+			"echo.yaml:57: /components/schemas/Delta/additionalProperties: not valid OpenAPI: "},
+		"wrong type": {"required: [type, text]\n", "required: [type, text]\n      minProperties: many\n",
+			"echo.yaml:57: /components/schemas/Delta/minProperties: not valid OpenAPI: minProperties is a value of the wrong type: string"},
+		"reference that leads nowhere": {`$ref: "#/components/schemas/Failure"`, `$ref: "#/components/schemas/Fail"`,
+			`echo.yaml:27: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: not valid OpenAPI: ` +
+				`the reference "#/components/schemas/Fail" leads nowhere`},
+		"reference to a file": {`$ref: "#/components/schemas/Failure"`, `$ref: "other.yaml#/Failure"`,
+			`echo.yaml:27: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: the reference ` +
+				`"other.yaml#/Failure" does not begin with #/`},
+		"unknown extension": {"x-kind: problem", "x-knd: problem",
+			"echo.yaml:68: /components/schemas/Problem/x-knd: unknown extension x-knd; did you mean x-kind?"},
+		"unknown kind": {"x-kind: message.delta", "x-kind: message.piece",
+			`echo.yaml:54: /components/schemas/Delta/x-kind: x-kind: unknown kind "message.piece"`},
+		"kind of no schema": {"x-kind: message.delta", "x-kind: http.request",
+			`echo.yaml:54: /components/schemas/Delta/x-kind: x-kind: unknown kind "http.request"`},
+		"unknown slot": {"error: {type: string, x-slot: text}", "error: {type: string, x-slot: txt}",
+			`echo.yaml:71: /components/schemas/Problem/properties/error/x-slot: x-slot: unknown slot "txt"; did you mean text?`},
+		"unknown member of an extension": {"status: [415, 400]", "statuses: [415, 400]",
+			`echo.yaml:12: /paths/~1run/post/requestBody/x-error/statuses: x-error: unknown member "statuses"; did you mean status?`},
+		"refusal without a requirement": {"{requirement: echo.refused, status: [415, 400]}", "{status: [415, 400]}",
+			"echo.yaml:12: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
+		"unknown requirement": {"x-requirement: echo.frame", "x-requirement: echo.frames",
+			`echo.yaml:24: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: ` +
+				`the requirement "echo.frames" is not in the catalogue`},
+		"unknown requirement of a refusal": {"requirement: echo.refused", "requirement: echo.other",
+			`echo.yaml:12: /paths/~1run/post/requestBody/x-error/requirement: the requirement "echo.other" is not in the catalogue`},
+		"requirement that no check reads": {"x-requirement: echo.frame", "x-requirement: echo.nested",
+			"echo.yaml:24: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: " +
+				"the requirement echo.nested is judged by no check that reads the document"},
+		"frames without a requirement": {"                x-requirement: echo.frame\n", "",
+			"echo.yaml:25: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/0: has no requirement"},
+		"example of a schema": {"content: hi}", "content: 3}",
+			"echo.yaml:52: /components/schemas/Ask/example: the example is not valid: messages[0].content"},
+		"example of a stream": {`{"type":"delta","text":"a"}`, `{"type":"delta","text":3}`,
+			"echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
+		"example of another frame": {`{"type":"delta","text":"a"}`, `{"type":"end"}`,
+			"echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
+		"template": {`content: "{{text}}"`, `text: "{{text}}"`,
+			"echo.yaml:17: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt is not valid: "},
+		"template without a prompt": {`content: "{{text}}"`, `content: hello there`,
+			"echo.yaml:17: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt does not say {{text}}"},
+		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:3: /paths: no operation starts a run"},
+		"no x-stream": {"      x-stream:\n        sentinel: \"[DONE]\"\n        requirements: {status: echo.status}\n", "",
+			"echo.yaml:5: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},
+		"invalid pattern": {"        text: {type: string, x-slot: text}\n    Failure", "        text: {type: string, x-slot: text, pattern: '['}\n    Failure",
+			"echo.yaml:59: /components/schemas/Delta/properties/text: not valid OpenAPI: "},
+		"unknown check": {"checks: [wire.opens-stream]", "checks: [wire.opens]",
+			`echo.requirements.yaml:6: /0/checks/0: no check judges requirement echo.status: there is no check "wire.opens"`},
+		"check that the document lacks words for": {"checks: [wire.opens-stream]", "checks: [wire.opens-stream, run.ends-once]",
+			"echo.requirements.yaml:6: /0/checks/1: no check judges requirement echo.status: run.ends-once needs the kind "},
+		"neither checks nor a reason": {"  checks: [wire.opens-stream]\n", "",
+			"echo.requirements.yaml:2: /0: no check judges requirement echo.status: expected checks"},
+		"unknown level": {"level: SHOULD", "level: OUGHT",
+			`echo.requirements.yaml:18: /3/level: requirement echo.nested has the level "OUGHT"`},
+		"twice":              {"id: echo.nested", "id: echo.frame", "echo.requirements.yaml:17: /3: requirement echo.frame is listed twice"},
+		"unknown exclusion":  {"kind: unobservable", "kind: lazy", "echo.requirements.yaml:21: /3/excluded: requirement echo.nested is excluded without"},
+		"unknown field":      {"quote: Nobody", "qoute: Nobody", `echo.requirements.yaml:19: unknown field "qoute"`},
+		"catalogue not YAML": {"- id: echo.frame\n", "- id: [echo.frame\n", "echo.requirements.yaml:"},
+		"unknown kind of evidence": {"checks: [refuse.as-documented]", "checks: [refuse.as-documented]\n  about: [run.start]",
+			`echo.requirements.yaml:17: /2/about/0: requirement echo.refused is about the kind "run.start"`},
+		"embedded name": {`version: "1"`, `version: "a/b"`, "echo.yaml:2: /info/version: the version is part of the dialect's name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := echoFiles(t, c.old, c.replacement)
+			got := openError(t, path)
+			if !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestUnreadableFiles checks the errors of files that cannot be read as documents at all.
+func TestUnreadableFiles(t *testing.T) {
+	path := echoFiles(t, "openapi", "openapi")
+	dir := filepath.Dir(path)
+	catalogue := filepath.Join(dir, "echo.requirements.yaml")
+	check := func(path, want string) {
+		t.Helper()
+		if got := openError(t, path); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	check(filepath.Join(dir, "none.yaml"), "none.yaml: no such file or directory")
+	check(filepath.Join(dir, "echo.json"), "echo.json: is not the name of a YAML file: want NAME.yaml")
+	if err := os.Rename(catalogue, catalogue+"~"); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.requirements.yaml: no such file or directory: expected the catalogue of echo.yaml, a list of its requirements")
+	if err := errors.Join(os.Rename(catalogue+"~", catalogue), os.Truncate(path, dialect.MaxFileBytes+1)); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.yaml: is larger than 4194304 bytes")
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.yaml: is not a regular file")
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.yaml: is not a regular file")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("openapi: 3.2.0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.yaml:1: /info: not valid OpenAPI: invalid info: must be an object")
+}
+
+// TestExtendingFile checks that a document may extend another one in its directory, and that the
+// errors name the file that has the mistake.
+func TestExtendingFile(t *testing.T) {
+	path := echoFiles(t, "openapi", "openapi")
+	dir := filepath.Dir(path)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := filepath.Join(dir, "next.yaml")
+	write("next.yaml", "x-extends: echo.yaml\ninfo: {version: '2'}\n")
+	write("next.requirements.yaml", "extends: echo.yaml\nwithout: [echo.nested]\n")
+	d, err := dialect.OpenFile(next, rules.All)
+	if err != nil || d.Name != "next@2" || d.Title != "Echo" || len(d.Requirements) != 3 {
+		t.Fatalf("opened %+v, error %v", d, err)
+	}
+	for text, want := range map[string]string{
+		"x-extends: next\n":       "next.yaml extends next: next.yaml: extends itself",
+		"x-extends: ../echo\n":    "../echo.yaml: must be the name of a file in the same directory",
+		"x-extends: other\n":      "other.yaml: no such file or directory",
+		"x-extends: echo\nx-a: 1": "next.yaml:2: /x-a: unknown extension x-a",
+		"x-extends: echo\ncomponents:\n  schemas:\n    Delta: {required: null, properties: {type: {x-slot: none}}}\n": "next.yaml:4: " +
+			"/components/schemas/Delta/properties/type/x-slot: x-slot: unknown slot",
+	} {
+		write("next.yaml", text)
+		if got := openError(t, next); !strings.Contains(got, want) {
+			t.Errorf("%q: got %s\nwant %s", text, got, want)
+		}
+	}
+	write("next.yaml", "x-extends: echo.yaml\n")
+	write("next.requirements.yaml", "extends: echo\nrequirements:\n  - {id: a, level: MUST, quote: b, source: c, checks: [none]}\n")
+	if got, want := openError(t, next), `next.requirements.yaml:3: /requirements/0/checks/0: no check judges requirement a: `; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestFileError checks that the error about a position is found with errors.As.
+func TestFileError(t *testing.T) {
+	_, err := dialect.OpenFile(echoFiles(t, "x-kind: problem", "x-kind: nothing"), rules.All)
+	at, ok := errors.AsType[*dialect.FileError](err)
+	if !ok || at.Line != 68 || at.Pointer != "/components/schemas/Problem/x-kind" || !strings.HasSuffix(at.File, "echo.yaml") {
+		t.Errorf("got %#v", err)
+	}
+}

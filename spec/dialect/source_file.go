@@ -1,0 +1,264 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// A FileError is an error at one place in a document or catalogue.
+type FileError struct {
+	File    string
+	Line    int    // from 1; 0 if the error is about the file as a whole
+	Pointer string // JSON pointer to the value that the error is about; "" if it is about the file
+	Message string
+}
+
+// Error returns the message after the position: "FILE:LINE: POINTER: MESSAGE".
+func (e *FileError) Error() string {
+	text := e.File
+	if e.Line > 0 {
+		text += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Pointer != "" {
+		text += ": " + e.Pointer
+	}
+	return text + ": " + e.Message
+}
+
+// A sourceFile is a document or catalogue as written.
+type sourceFile struct {
+	name string // for messages
+	data []byte
+}
+
+// documentFile returns the name of the file with the document of the given version: VERSION.yaml, or
+// VERSION if that is the name of a YAML file itself. catalogueFile returns that of its catalogue.
+func documentFile(version string) string {
+	if isYAMLFile(version) {
+		return version
+	}
+	return version + ".yaml"
+}
+
+func catalogueFile(version string) string {
+	file := documentFile(version)
+	extension := path.Ext(file)
+	return strings.TrimSuffix(file, extension) + ".requirements" + extension
+}
+
+// isYAMLFile reports whether a file name has one of the extensions of YAML files.
+func isYAMLFile(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// MaxFileBytes is the largest document or catalogue that [OpenFile] reads, in bytes.
+const MaxFileBytes = 4 << 20
+
+// A boundedDir is a directory whose regular files of at most [MaxFileBytes] can be read. The names
+// in errors begin with the name of the directory, as in the path that the user gave.
+type boundedDir struct{ dir string }
+
+// Open implements [fs.FS].
+func (b boundedDir) Open(name string) (fs.File, error) { return os.DirFS(b.dir).Open(name) }
+
+// ReadFile implements [fs.ReadFileFS]. It returns an error if the file is not regular, is too large
+// or cannot be read.
+func (b boundedDir) ReadFile(name string) ([]byte, error) {
+	fail := func(message string) ([]byte, error) {
+		return nil, &FileError{File: b.path(name), Message: message}
+	}
+	if !fs.ValidPath(name) || strings.Contains(name, "/") {
+		return fail("must be the name of a file in the same directory")
+	}
+	info, err := os.Stat(b.path(name))
+	switch {
+	case err != nil:
+		return fail(causeOf(err))
+	case !info.Mode().IsRegular():
+		return fail("is not a regular file")
+	}
+	f, err := os.Open(b.path(name))
+	if err != nil {
+		return fail(causeOf(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	switch {
+	case err != nil:
+		return fail(causeOf(err))
+	case len(data) > MaxFileBytes:
+		return fail(fmt.Sprintf("is larger than %d bytes", MaxFileBytes))
+	}
+	return data, nil
+}
+
+// path returns the path of a file of the directory.
+func (b boundedDir) path(name string) string {
+	if b.dir == "." {
+		return name
+	}
+	return strings.TrimSuffix(b.dir, "/") + "/" + name
+}
+
+// causeOf returns the text of an error of package os without the operation and the path.
+func causeOf(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// errorAt returns the error about the value at a pointer. Its position is in the first of the files
+// that has the value or, if none has it, in the file that has the longest part of the way to it.
+func errorAt(files []sourceFile, pointer, message string) *FileError {
+	found := &FileError{Pointer: pointer, Message: message}
+	longest := -1
+	for _, f := range files {
+		tree, err := parser.ParseBytes(f.data, 0)
+		if err != nil || len(tree.Docs) == 0 {
+			continue
+		}
+		if line, depth := lineAt(tree.Docs[0].Body, tokensOf(pointer)); depth > longest {
+			found.File, found.Line, longest = f.name, line, depth
+		}
+	}
+	return found
+}
+
+// tokensOf returns the unescaped tokens of a JSON pointer.
+func tokensOf(pointer string) (tokens []string) {
+	if pointer == "" {
+		return nil
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		tokens = append(tokens, unescape(token))
+	}
+	return tokens
+}
+
+// lineAt returns the line on which the value begins that the tokens of a JSON pointer lead to, and
+// how many tokens lead to it: fewer than all if the tree lacks the rest.
+func lineAt(n ast.Node, tokens []string) (line, depth int) {
+	line = 1
+	for {
+		n = content(n)
+		if depth == 0 && n != nil && n.GetToken() != nil {
+			line = n.GetToken().Position.Line
+			if fields := mappingFields(n); len(fields) > 0 {
+				line = fields[0].Key.GetToken().Position.Line
+			}
+		}
+		if depth == len(tokens) {
+			return line, depth
+		}
+		next, at := child(n, tokens[depth])
+		if next == nil {
+			return line, depth
+		}
+		n, line, depth = next, at, depth+1
+	}
+}
+
+// content returns the node to which a YAML anchor or tag is attached, or else n itself.
+func content(n ast.Node) ast.Node {
+	for {
+		switch wrapped := n.(type) {
+		case *ast.AnchorNode:
+			n = wrapped.Value
+		case *ast.TagNode:
+			n = wrapped.Value
+		default:
+			return n
+		}
+	}
+}
+
+// mappingFields returns the fields of n, or nil if n is not a mapping.
+func mappingFields(n ast.Node) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	return nil
+}
+
+// child returns the member or item of n that a token of a JSON pointer names, and its line. It
+// returns nil if there is none.
+func child(n ast.Node, token string) (ast.Node, int) {
+	if list, ok := n.(*ast.SequenceNode); ok {
+		i, err := strconv.Atoi(token)
+		if err != nil || i < 0 || i >= len(list.Values) {
+			return nil, 0
+		}
+		line, _ := lineAt(list.Values[i], nil)
+		return list.Values[i], line
+	}
+	for _, field := range mappingFields(n) {
+		if key := field.Key.GetToken(); key != nil && key.Value == token {
+			return field.Value, key.Position.Line
+		}
+	}
+	return nil, 0
+}
+
+// pointerAt returns the pointer to the innermost member or item of the tree whose key or value
+// begins at a line and column, both from 1. It returns "" if there is none.
+func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
+	here := func(n ast.Node) bool {
+		t := n.GetToken()
+		return t != nil && t.Position.Line == line && t.Position.Column == column
+	}
+	visit := func(n ast.Node, key ast.Node, at string) {
+		if inner := pointerAt(n, line, column, at); inner != "" {
+			pointer = inner
+		} else if here(key) || here(content(n)) {
+			pointer = at
+		}
+	}
+	n = content(n)
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for i, item := range list.Values {
+			visit(item, item, at+"/"+strconv.Itoa(i))
+		}
+	}
+	for _, field := range mappingFields(n) {
+		visit(field.Value, field.Key, at+"/"+escape(field.Key.GetToken().Value))
+	}
+	return pointer
+}
+
+// parseYAML returns f decoded as JSON would be. An error has the position of the mistake.
+func parseYAML(f sourceFile) ([]byte, error) {
+	text, err := yaml.YAMLToJSON(f.data)
+	if err != nil {
+		return nil, f.yamlError(err)
+	}
+	return text, nil
+}
+
+// yamlError returns err, an error of the YAML reader, with its position in f.
+func (f sourceFile) yamlError(err error) *FileError {
+	e := &FileError{File: f.name, Message: strings.ReplaceAll(err.Error(), "\n", " ")}
+	if at, ok := errors.AsType[yaml.Error](err); ok {
+		e.Message = at.GetMessage()
+		if at.GetToken() != nil {
+			e.Line = at.GetToken().Position.Line
+		}
+	}
+	if _, ok := errors.AsType[*yaml.SyntaxError](err); ok {
+		e.Message = "not YAML: " + e.Message
+	}
+	return e
+}

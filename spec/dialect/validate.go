@@ -1,0 +1,271 @@
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Validate returns an error if the document or the catalogue is invalid, or if they contradict each
+// other or the given checks. The error is a [*FileError] if it is about one place in a file. Documents
+// that were embedded when the program was built need no validation.
+func (d *Dialect) Validate(checks []*spec.Check) error {
+	if err := d.checkDocument(); err != nil {
+		return err
+	}
+	return d.checkContents(checks)
+}
+
+// checkDocument is the part of [Dialect.Validate] that does not need the operations of the document.
+func (d *Dialect) checkDocument() error {
+	if err := d.checkOpenAPI(); err != nil {
+		return err
+	}
+	return d.checkExtensions()
+}
+
+// checkContents is the part of [Dialect.Validate] that needs the operations of the document.
+func (d *Dialect) checkContents(checks []*spec.Check) error {
+	for _, check := range []func() error{
+		d.checkSchemas,
+		func() error { return d.checkCatalogue(checks) },
+		func() error { return d.checkCitations(checks) },
+		d.checkStreams, d.checkTemplates, d.checkExamples,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSchemas returns an error if a schema of the document cannot be compiled.
+func (d *Dialect) checkSchemas() (err error) {
+	_, all := d.document.lookup("/components/schemas").members()
+	for _, o := range d.operations {
+		for _, p := range o.parameters {
+			all = append(all, p.schema)
+		}
+		_, responses := o.node.get("responses").members()
+		for _, content := range append(responses, o.node.get("requestBody")) {
+			_, medias := content.get("content").members()
+			for _, media := range medias {
+				all = append(all, media.get("schema"), media.get("itemSchema"))
+			}
+		}
+	}
+	for _, schema := range all {
+		if !schema.exists() {
+			continue
+		}
+		if _, err := d.document.compile(schema.pointer); err != nil {
+			message := strings.ReplaceAll(err.Error(), d.document.url+"#", "")
+			return d.errorAt(schema.pointer, "not a valid schema: %s", strings.ReplaceAll(message, "\n", " "))
+		}
+	}
+	return nil
+}
+
+// checkStreams returns an error if no operation starts a run, or if a frame can violate the document
+// without violating a requirement.
+func (d *Dialect) checkStreams() error {
+	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
+		return d.errorAt("/paths", "no operation starts a run: one must have a JSON body with an example named prompt")
+	}
+	for _, o := range d.operations {
+		switch {
+		case o.IsStream && len(o.frameVariants) == 0:
+			return d.errorAt(o.node.pointer+"/responses", "the operation has x-stream, but no response with an itemSchema")
+		case !o.IsStream && len(o.frameVariants) > 0:
+			return d.errorAt(o.node.pointer, "the operation responds with %s, but has no x-stream", spec.EventStream)
+		}
+		for _, w := range o.frameVariants {
+			if w.defaultRequirement == "" {
+				return d.errorAt(w.node.pointer, "has no requirement: put an x-requirement on it or on the itemSchema")
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	levels         = []spec.Level{spec.Must, spec.Should, spec.May}
+	exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
+)
+
+// checkCatalogue returns an error about the first requirement of the catalogue that lacks a member,
+// that names a check that does not exist or cannot judge the dialect, or that nothing judges although
+// it gives no reason for that.
+func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
+	kinds := d.Kinds()
+	seen := map[string]bool{}
+	for i, r := range d.Requirements {
+		fail := func(member, format string, args ...any) error {
+			return d.requirementError(i, member, fmt.Sprintf(format, args...))
+		}
+		switch {
+		case r.ID == "":
+			return fail("", "the requirement has no id")
+		case seen[r.ID]:
+			return fail("", "requirement %s is listed twice", r.ID)
+		case !slices.Contains(levels, r.Level):
+			return fail("level", "requirement %s has the level %q: expected MUST, SHOULD or MAY", r.ID, r.Level)
+		case r.Quote == "":
+			return fail("", "requirement %s has no quote", r.ID)
+		case r.Source == "":
+			return fail("", "requirement %s has no source", r.ID)
+		case len(r.Checks) == 0 && r.Excluded == nil:
+			return fail("", "no check judges requirement %s: expected checks, or excluded with the reason", r.ID)
+		case len(r.Checks) > 0 && r.Excluded != nil:
+			return fail("excluded", "requirement %s has both checks and excluded", r.ID)
+		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(exclusionKinds, r.Excluded.Kind)):
+			return fail("excluded", "requirement %s is excluded without a reason, or without a kind: expected %s",
+				r.ID, joinOr(exclusionKinds))
+		}
+		seen[r.ID] = true
+		for k, id := range r.Checks {
+			member := "checks/" + strconv.Itoa(k)
+			n := slices.IndexFunc(checks, func(c *spec.Check) bool { return c.ID == id })
+			if n < 0 {
+				return fail(member, "no check judges requirement %s: there is no check %q", r.ID, id)
+			}
+			for _, need := range checks[n].Needs {
+				if !slices.Contains(kinds, need) {
+					return fail(member, "no check judges requirement %s: %s needs the kind %s, which the document does not have",
+						r.ID, id, need)
+				}
+			}
+		}
+		for k, about := range r.About {
+			if !slices.Contains(kinds, about) && !isTransportKind(about) {
+				return fail("about/"+strconv.Itoa(k), "requirement %s is about the kind %q, which the document does not have",
+					r.ID, about)
+			}
+		}
+	}
+	return nil
+}
+
+// isTransportKind reports whether events of kind k do not depend on the document.
+func isTransportKind(k spec.Kind) bool {
+	return slices.Contains([]spec.Kind{
+		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,
+	}, k)
+}
+
+// requirementError returns an error about a member of the requirement with index i of the catalogue.
+// If member is "", it is about the requirement as a whole. An extended catalogue is another order of
+// requirements than its files have, so the requirement is found by its id.
+func (d *Dialect) requirementError(i int, member, message string) error {
+	r := d.Requirements[i]
+	for _, f := range d.catalogue {
+		at := "/" + strconv.Itoa(i)
+		if len(d.catalogue) > 1 || !isYAMLList(f.data) {
+			at = f.requirementPointer(r.ID)
+		}
+		if at != "" {
+			if member != "" {
+				at += "/" + member
+			}
+			return errorAt([]sourceFile{f}, at, message)
+		}
+	}
+	return errorAt(d.catalogue[:1], "", message)
+}
+
+// requirementPointer returns the pointer to the last requirement with the given id in a catalogue, or
+// "" if there is none.
+func (f sourceFile) requirementPointer(id string) (pointer string) {
+	text, err := parseYAML(f)
+	if err != nil {
+		return ""
+	}
+	root, err := decode(text)
+	if err != nil {
+		return ""
+	}
+	list, at := root, ""
+	if object, ok := root.(map[string]any); ok {
+		list, at = object["requirements"], "/requirements"
+	}
+	items, _ := list.([]any)
+	for i, item := range items {
+		if memberAt(item, []string{"id"}) == id {
+			pointer = at + "/" + strconv.Itoa(i)
+		}
+	}
+	return pointer
+}
+
+// checkCitations returns an error about the first place of the document that names a requirement that
+// is not in the catalogue, or that no check judges that reads the document.
+func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
+	var readers []string
+	for _, c := range checks {
+		if c.ReadsDocument {
+			readers = append(readers, c.ID)
+		}
+	}
+	judged := map[string]bool{}
+	for _, r := range d.Requirements {
+		judged[r.ID] = slices.ContainsFunc(r.Checks, func(id string) bool { return slices.Contains(readers, id) })
+	}
+	d.document.citations(func(pointer, id string) bool {
+		switch known, ok := judged[id]; {
+		case !ok:
+			err = d.errorAt(pointer, "the requirement %s is not in the catalogue", displayValue(id))
+		case !known:
+			err = d.errorAt(pointer, "the requirement %s is judged by no check that reads the document: expected one of %s",
+				id, strings.Join(readers, ", "))
+		}
+		return err == nil
+	})
+	return err
+}
+
+// citations calls visit for each place of the document that names a requirement, until visit returns
+// false.
+func (s *document) citations(visit func(pointer, id string) bool) {
+	all := func(at string, v any) bool { // one id, or a map to ids
+		switch v := v.(type) {
+		case string:
+			return visit(at, v)
+		case map[string]any:
+			names, members := node{s, at, v}.members()
+			for i := range names {
+				if !visit(members[i].pointer, members[i].text()) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	s.walk("", s.root, func(pointer, name string, v any) bool {
+		n := node{s, pointer, v}
+		switch name {
+		case "x-requirement", "x-absent", "x-without":
+			return all(pointer, v)
+		case "x-stream":
+			requirements := n.get("requirements")
+			return all(requirements.pointer, requirements.value)
+		case "x-error":
+			return allRefusals(n, all)
+		case "x-denied":
+			_, lists := n.members()
+			return !slices.ContainsFunc(lists, func(list node) bool { return !allRefusals(list, all) })
+		}
+		return true
+	})
+}
+
+// allRefusals calls visit for the requirement of each entry of n, which is an x-error or one reason of
+// an x-denied, until visit returns false. It reports whether no call did.
+func allRefusals(n node, visit func(pointer string, requirement any) bool) bool {
+	return !slices.ContainsFunc(refusalList(n), func(entry node) bool {
+		requirement := entry.get("requirement")
+		return !visit(requirement.pointer, requirement.value)
+	})
+}

@@ -1,0 +1,128 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// sampleSlots is an event with the slots that templates need to become valid requests.
+var sampleSlots = spec.Event{
+	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
+	Text: "hello", Cursor: "1-0", PollLimit: "3",
+}
+
+// checkTemplates returns an error if a template does not become a valid request, or one that is taken
+// for a request of another operation.
+func (d *Dialect) checkTemplates() error {
+	for _, name := range d.Templates() {
+		o, _ := d.TemplateOperation(name)
+		at := o.node.pointer
+		if len(o.bodies) > 0 {
+			at = o.bodies[0].node.get("examples").get(name).get("value").pointer
+		}
+		r, err := d.BuildRequest(name, sampleSlots)
+		if err != nil {
+			return d.errorAt(at, "the example %s is not a request: %v", name, err)
+		}
+		if o != d.Operation(r) {
+			return d.errorAt(at, "the example %s is a request of %s %s, not of %s", name, r.Method, r.Target, o.Name)
+		}
+		if violations := d.ValidateRequest(r); len(violations) > 0 {
+			return d.errorAt(at, "the example %s is not valid: %v (with its slots filled in: %s)", name, violations[0], r.Body)
+		}
+		e := d.ParseRequest(r)
+		if name == "prompt" && e.Text != sampleSlots.Text {
+			return d.errorAt(at, "the example prompt does not say {{text}} in a user message: the document reads %q", e.Text)
+		}
+	}
+	return nil
+}
+
+// checkExamples returns an error if an example in the document is not valid: one of a schema among the
+// components, of a reply or of a stream.
+func (d *Dialect) checkExamples() error {
+	_, schemas := d.document.lookup("/components/schemas").members()
+	for _, s := range schemas {
+		if err := d.checkValues(s, append(s.get("examples").items(), s.get("example"))...); err != nil {
+			return err
+		}
+	}
+	for _, o := range d.operations {
+		_, responses := o.node.get("responses").members()
+		for _, r := range responses {
+			medias, contents := r.get("content").members()
+			for i, content := range contents {
+				examples := []node{content.get("example")}
+				_, named := content.get("examples").members()
+				for _, e := range named {
+					examples = append(examples, e.get("value"))
+				}
+				err := d.checkValues(content.get("schema"), examples...)
+				if medias[i] == spec.EventStream {
+					err = d.checkStreamExamples(o, examples)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkValues returns an error if one of the examples that exist is not a value of a schema.
+func (d *Dialect) checkValues(schema node, examples ...node) error {
+	for _, e := range examples {
+		if !e.exists() || !schema.exists() {
+			continue
+		}
+		valid, err := d.document.compile(schema.pointer)
+		if err != nil {
+			return d.errorAt(schema.pointer, "not a valid schema: %v", err)
+		}
+		if found := d.document.schemaErrors(e.value, valid.Validate(e.value), nil); len(found) > 0 {
+			return d.errorAt(e.pointer, "the example is not valid: %s", found[0].text("it"))
+		}
+	}
+	return nil
+}
+
+// checkStreamExamples returns an error if one of the examples that exist is not a stream of o: if a
+// frame is not a frame of the document, or violates a MUST.
+func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
+	for _, e := range examples {
+		x := spec.Exchange{Response: spec.Response{
+			Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text()),
+		}}
+		if names := o.Templates(); len(names) > 0 {
+			x.Request, _ = d.BuildRequest(names[0], sampleSlots)
+		}
+		for event := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+			isBroken := func(b spec.Violation) bool { return d.level(b.Requirement) == spec.Must }
+			broken := slices.IndexFunc(event.Violations, isBroken)
+			switch {
+			case !event.IsFrame() && event.Kind != spec.Incomplete:
+			case event.Err != nil:
+				return d.errorAt(e.pointer, "the example is not valid: %v in %s", event.Err, displayValue(string(event.Raw)))
+			case event.Kind == spec.Incomplete:
+				return d.errorAt(e.pointer, "the example is not valid: no blank line follows its last event")
+			case broken >= 0:
+				return d.errorAt(e.pointer, "the example is not valid: %v in %s",
+					event.Violations[broken], displayValue(string(event.Raw)))
+			}
+		}
+	}
+	return nil
+}
+
+// level returns the level of the requirement with the given id, or MUST if there is no such
+// requirement.
+func (d *Dialect) level(id string) spec.Level {
+	for _, r := range d.Requirements {
+		if r.ID == id {
+			return r.Level
+		}
+	}
+	return spec.Must
+}

@@ -1,0 +1,17 @@
+package spec
+
+// DocumentKinds lists the kinds that the x-kind of a schema may name: those of frames, replies and
+// the parts of both, and of the parts of requests.
+var DocumentKinds = []Kind{
+	Unrecognized,
+	RunAccepted, RunStart, RunProgress, RunEnd, RunError, RunRefused,
+	StepStart, StepEnd,
+	MessageStart, MessageProgress, MessageDelta, MessageEnd,
+	ReasoningStart, ReasoningDelta, ReasoningEnd, ContentPart, ContentEnd,
+	ToolStart, ToolDelta, ToolEnd, ToolCall, ToolResult,
+	Interrupt,
+	Problem, CancelAccepted, Health, History,
+	AttachmentStored, AttachmentSigned, AttachmentContent, Transcription, Reply,
+	HistoryUser, HistoryAssistant, HistoryTool, HistoryImage,
+	InputSystem, InputUser, InputAssistant, InputToolResult, InputResume, InputTool, InputImage, InputFile,
+}
