@@ -38,7 +38,7 @@ var may = map[string]struct {
 	"internal/wire":           {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol would forgive"},
 	"reference":               {[]string{"spec", "spec/dialect", "reference/state", "reference/files", "reference/speech", "reference/identity", "reference/metrics"}, "a server that could see the rules would be written to pass them"},
 	"reference/state":         {nil, "it keeps what it is given; what that means is the server's business"},
-	"reference/state/durable": {[]string{"reference/state", "modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/redis/go-redis"}, "the only package that knows a database"},
+	"reference/state/durable": {[]string{"reference/state", "modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/gomodule/redigo"}, "the only package that knows a database"},
 	"reference/model":         {[]string{"spec", "internal/sse", "reference", "reference/state"}, "an agent like any other: it knows no dialect"},
 	"reference/files":         {[]string{"reference/files/blob"}, "it keeps images; who may see them is the server's business"},
 	"reference/files/blob":    {nil, "bytes with a type and metadata; what they mean is not its business"},

@@ -6,16 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -27,7 +24,7 @@ const redisTimeout = 5 * time.Second
 // called replicas here, may share. Acknowledged data is as durable as the server's
 // configuration makes it.
 type redisStore struct {
-	client     *redis.Client
+	client     *redisClient
 	address    string // for error messages
 	prefix     string // of all keys and channels; ends in a colon
 	replica    string // random id of this store
@@ -59,27 +56,24 @@ const RedisMaxRuns = 100_000
 // guaranteed to survive a crash of the server only with appendonly yes and appendfsync
 // always.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
-	options, prefix, err := parseRedisURL(url)
+	address, prefix, err := parseRedisURL(url)
 	if err != nil {
 		return nil, err
 	}
-	heartbeatOptions := *options
-	heartbeatOptions.PoolSize = 1000 // after PoolSize failed dials, go-redis tries only once per second
-	logging.Disable()                // go-redis logs errors that it returns as well
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
 	s := &redisStore{
-		client:  redis.NewClient(options),
-		address: options.Addr,
+		client:  newRedisClient(address),
+		address: address.address,
 		prefix:  prefix + ":",
 		replica: rand.Text(),
 		cfg:     cfg,
 	}
 	if err := s.checkServer(ctx); err != nil {
-		_ = s.client.Close() // err is more useful
+		_ = s.client.close() // err is more useful
 		return nil, err
 	}
-	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, redis.NewClient(&heartbeatOptions))
+	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
 	if err := s.startBackground(ctx); err != nil {
 		_ = s.Close() // err is more useful
 		return nil, err
@@ -108,38 +102,12 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	}
 }
 
-// parseRedisURL parses address, the URL of a server, and returns the client options and the prefix
-// of all keys. Its errors do not quote the URL, which may contain a password.
-func parseRedisURL(address string) (o *redis.Options, prefix string, err error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, "", errors.New("redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB")
-	}
-	query := u.Query()
-	prefix = cmp.Or(query.Get("prefix"), "streamassay")
-	query.Del("prefix")
-	u.RawQuery = query.Encode()
-	if o, err = redis.ParseURL(u.String()); err != nil {
-		return nil, "", fmt.Errorf("redis %s: %s", cmp.Or(u.Host, u.Path), strings.TrimPrefix(err.Error(), "redis: "))
-	}
-	o.ContextTimeoutEnabled = true // else redisTimeout has no effect
-	o.DialTimeout = cmp.Or(o.DialTimeout, 2*time.Second)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, 2*time.Second)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, 2*time.Second)
-	o.PoolTimeout = cmp.Or(o.PoolTimeout, 2*time.Second)
-	o.MaxRetries = cmp.Or(o.MaxRetries, 2) // safe: scripts are idempotent
-	o.DialerRetries = 1
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return o, prefix, nil
-}
-
 // checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
 // example because it is too old.
 func (s *redisStore) checkServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	info, err := s.client.Info(ctx).Result()
+	info, err := redis.String(s.client.do(ctx, "INFO"))
 	if err != nil {
 		return s.wrap(err)
 	}
@@ -191,11 +159,11 @@ func (s *redisStore) runScript(ctx context.Context, script *redis.Script, args .
 }
 
 func (s *redisStore) runScriptOn(
-	ctx context.Context, db *redis.Client, script *redis.Script, args ...any,
+	ctx context.Context, db *redisClient, script *redis.Script, args ...any,
 ) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	reply, err := script.Run(ctx, db, []string{s.prefix}, args...).Slice()
+	reply, err := redis.Values(db.doScript(ctx, script, append([]any{s.prefix}, args...)))
 	return reply, s.wrap(err)
 }
 
@@ -225,12 +193,12 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	key := s.key("secret", "")
-	secret, err := s.client.Get(ctx, key).Bytes()
-	if errors.Is(err, redis.Nil) {
+	secret, err := redis.Bytes(s.client.do(ctx, "GET", key))
+	if errors.Is(err, redis.ErrNil) {
 		mine := make([]byte, 32)
 		_, _ = rand.Read(mine) // never fails
-		if err = s.client.SetNX(ctx, key, mine, 0).Err(); err == nil {
-			secret, err = s.client.Get(ctx, key).Bytes() // another replica may have set it first
+		if _, err = s.client.do(ctx, "SET", key, mine, "NX"); err == nil {
+			secret, err = redis.Bytes(s.client.do(ctx, "GET", key)) // another replica may have set it first
 		}
 	}
 	return secret, s.wrap(err)
@@ -241,7 +209,8 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	return s.wrap(s.client.Set(ctx, s.key("probe", ""), "1", time.Minute).Err())
+	_, err := s.client.do(ctx, "SET", s.key("probe", ""), "1", "EX", 60)
+	return s.wrap(err)
 }
 
 // Close releases the store. Other replicas can claim its running runs immediately.
@@ -250,7 +219,7 @@ func (s *redisStore) Close() error {
 		s.stop()
 		s.background.Wait()
 		s.heartbeat.leave()
-		s.closeErr = s.wrap(s.client.Close())
+		s.closeErr = s.wrap(s.client.close())
 	})
 	return s.closeErr
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -91,8 +93,8 @@ func TestRedisNoMemory(t *testing.T) {
 	begin(t, s, run, "u")
 	tell(t, s, run, "1")
 	db := r.client()
-	defer db.Close()
-	if err := db.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+	defer db.close()
+	if _, err := db.do(t.Context(), "CONFIG", "SET", "maxmemory", "1"); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("2", "3"), Messages: []state.Message{{ID: "m"}}, End: true})
@@ -111,7 +113,7 @@ func TestRedisNoMemory(t *testing.T) {
 	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("a thread was made by halves: %v", err)
 	}
-	if err := db.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+	if _, err := db.do(t.Context(), "CONFIG", "SET", "maxmemory", "0"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Ping(t.Context()); err != nil {
@@ -130,14 +132,14 @@ func TestRedisDeaf(t *testing.T) {
 	r := startRedis(t)
 	s, other := r.open(t, state.Config{}), r.open(t, state.Config{})
 	db := r.client()
-	defer db.Close()
+	defer db.close()
 	run := state.RunRef{Thread: "t", Run: "r"}
 	begin(t, s, run, "u")
 	places := follow(t, other, run)
 	for i := range 20 {
 		if i%2 == 0 {
 			eventually(t, func() error { // both listen, and are cut off
-				n, err := db.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Result()
+				n, err := redis.Int(db.do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub"))
 				if err == nil && n == 0 {
 					err = errors.New("nobody listens")
 				}
@@ -149,7 +151,7 @@ func TestRedisDeaf(t *testing.T) {
 			t.Errorf("heard of %d, not of %d", got, at)
 		}
 	}
-	if err := db.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+	if _, err := db.do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Cancel(t.Context(), run); err != nil {
@@ -280,6 +282,7 @@ func TestRedisAway(t *testing.T) {
 	since, known := two.heartbeat.steadiness()
 	r.kill()
 	receive(t, time.After(2*dead))
+	back := time.Now() // no replica can have a heartbeat before
 	r.start()
 	eventually(t, func() error { // requested before, and received only now
 		taken, err := two.runScript(t.Context(), takeoverScript, "", "", two.replica, "old", 9, since, known, dead.Milliseconds())
@@ -288,11 +291,7 @@ func TestRedisAway(t *testing.T) {
 		}
 		return err
 	})
-	var back time.Time
-	eventually(t, func() error {
-		back = time.Now()
-		return two.heartbeat.beat(t.Context())
-	})
+	eventually(t, func() error { return two.heartbeat.beat(t.Context()) })
 	eventually(t, func() error {
 		runs, err := two.ClaimOrphans(t.Context())
 		if err == nil && len(runs) == 0 {

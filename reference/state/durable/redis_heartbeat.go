@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -20,7 +20,7 @@ const maxTakeover = 100
 // replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
-	client *redis.Client // of its own, so that it neither waits for other calls nor backs off
+	client *redisClient  // of its own, so that it does not wait for other calls
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
@@ -29,13 +29,13 @@ type heartbeat struct {
 
 // newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
 // its method leave closes db.
-func newHeartbeat(s *redisStore, db *redis.Client) *heartbeat {
+func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
 // beatScript records a heartbeat and returns the server's time in ms. Its arguments are "", "",
 // replica, and the time after which the replica counts as dead (in ms from now).
-var beatScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
+var beatScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local now = now()
 call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
 return {now}
@@ -87,7 +87,7 @@ func (p *heartbeat) steadiness() (since, known int64) {
 
 // leaveScript marks a replica as dead, and removes the replica if it has no runs. Its arguments are
 // "", "", replica.
-var leaveScript = redis.NewScript("#!lua\n" + scriptPrelude + `
+var leaveScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
 local beats, me = P .. 'beats', ARGV[3]
 call('HSET', beats, me, 0)
 if call('SCARD', P .. 'live:' .. me) == 0 then call('HDEL', beats, me) end
@@ -102,7 +102,7 @@ func (p *heartbeat) leave() {
 	defer cancel()
 	// If this fails, the other replicas claim the runs after Config.DeadAfter.
 	_, _ = p.store.runScriptOn(ctx, p.client, leaveScript, "", "", p.store.replica)
-	_ = p.client.Close() // no call is in progress
+	_ = p.client.close() // no call is in progress
 }
 
 // A takeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
@@ -121,7 +121,7 @@ type takeover struct {
 // all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have
 // succeeded without a gap for the time dead, up to now. After an outage of the server, all replicas
 // thus have that time for a heartbeat.
-var takeoverScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
+var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}
 if call('LINDEX', got, 0) == token then
@@ -173,8 +173,8 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 		}
 		t.pendingToken = ""
 		for _, id := range ids {
-			text, _ := id.(string)
-			if run, ok := parseRunRef(text); ok {
+			text, _ := id.([]byte)
+			if run, ok := parseRunRef(string(text)); ok {
 				runs = append(runs, run)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -25,7 +25,7 @@ const (
 func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	v, err := s.client.HMGet(ctx, s.key("t:", name), "owner", "tag", "last", "lost").Result()
+	v, err := redis.Values(s.client.do(ctx, "HMGET", s.key("t:", name), "owner", "tag", "last", "lost"))
 	if err != nil {
 		return state.Thread{}, s.wrap(err)
 	}
@@ -43,7 +43,7 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 // afterScript returns the events of a run beyond a position, and whether the run has ended. Its
 // arguments are thread, run, position, limit (in events) and bytes. It reads both atomically,
 // because otherwise an event added between the two reads would be missed.
-var afterScript = redis.NewScript("#!lua flags=no-writes\n" + scriptPrelude + `
+var afterScript = redis.NewScript(1, "#!lua flags=no-writes\n"+scriptPrelude+`
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
 if not v[1] then return {'unknown'} end
@@ -82,7 +82,7 @@ func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position
 		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
 			return nil, false, s.wrap(err)
 		}
-		entries = append(entries, state.LogEntry{Position: position, Data: []byte(a.nextText())})
+		entries = append(entries, state.LogEntry{Position: position, Data: a.nextBytes()})
 	}
 	if a.err != nil {
 		return nil, false, s.wrap(a.err)
@@ -105,8 +105,8 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	n, err := s.client.HGet(ctx, key, field).Int64()
-	if errors.Is(err, redis.Nil) {
+	n, err := redis.Int64(s.client.do(ctx, "HGET", key, field))
+	if errors.Is(err, redis.ErrNil) {
 		return 0, nil
 	}
 	return n, s.wrap(err)
@@ -148,9 +148,8 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	if before != "" {
 		latest = "(" + before
 	}
-	days, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
-		Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2,
-	}).Result()
+	days, err := redis.Strings(s.client.do(ctx,
+		"ZRANGE", s.key("d:", thread), latest, "-", "BYLEX", "REV", "LIMIT", 0, 2))
 	return days, s.wrap(err)
 }
 
@@ -181,30 +180,34 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 		if err != nil {
 			return "", "", err
 		}
-		for _, z := range page {
-			if name, _ := z.Member.(string); strings.HasPrefix(name, prefix) {
-				return name, front, nil
+		for _, t := range page {
+			if strings.HasPrefix(t.name, prefix) {
+				return t.name, front, nil
 			}
 		}
 		if len(page) == 0 {
 			return "", front, nil
 		}
 		if below == "+inf" {
-			front = exclusiveBound(page[0])
+			front = "(" + page[0].score
 		}
-		below = exclusiveBound(page[len(page)-1])
+		below = "(" + page[len(page)-1].score
 	}
 }
 
-// exclusiveBound returns the score of z in the form of a Redis range bound that excludes the score
-// itself.
-func exclusiveBound(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
+// A scoredThread is a thread in the list of its owner. The score is a number as the server writes
+// it; "(" before it makes it a bound that excludes it.
+type scoredThread struct{ name, score string }
 
-func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]redis.Z, error) {
+func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]scoredThread, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	page, err := s.client.ZRevRangeByScoreWithScores(ctx, s.key("o:", owner),
-		&redis.ZRangeBy{Min: seen, Max: below, Count: maxThreadPage}).Result()
+	pairs, err := redis.Strings(s.client.do(ctx,
+		"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
+	page := make([]scoredThread, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		page = append(page, scoredThread{pair[0], pair[1]})
+	}
 	return page, s.wrap(err)
 }
 
@@ -228,22 +231,43 @@ func (s *redisStore) messages(ctx context.Context, thread string, from, to int64
 func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	found, err := s.client.XRangeN(ctx, s.key("m:", thread), streamID(from), streamID(to), maxReadItems).Result()
+	found, err := redis.Values(s.client.do(ctx,
+		"XRANGE", s.key("m:", thread), streamID(from), streamID(to), "COUNT", maxReadItems))
 	if err != nil {
 		return nil, s.wrap(err)
 	}
 	messages := make([]state.Message, len(found))
-	for i, x := range found {
-		text, _ := x.Values["m"].(string)
-		if err := json.Unmarshal([]byte(text), &messages[i]); err != nil {
-			return nil, s.wrap(fmt.Errorf("message %s: %w", x.ID, err))
+	for i, entry := range found {
+		id, data, err := parseStreamEntry(entry)
+		if err == nil {
+			err = json.Unmarshal(data, &messages[i])
 		}
-		id, _, _ := strings.Cut(x.ID, "-")
-		if messages[i].Seq, err = strconv.ParseInt(id, 10, 64); err != nil {
+		if err != nil {
+			return nil, s.wrap(fmt.Errorf("message %s: %w", id, err))
+		}
+		number, _, _ := strings.Cut(id, "-")
+		if messages[i].Seq, err = strconv.ParseInt(number, 10, 64); err != nil {
 			return nil, s.wrap(err)
 		}
 	}
 	return messages, nil
+}
+
+// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of its only field.
+func parseStreamEntry(entry any) (id string, value []byte, err error) {
+	var fields any
+	pair, err := redis.Values(entry, nil)
+	if err == nil {
+		_, err = redis.Scan(pair, &id, &fields)
+	}
+	texts, err := redis.ByteSlices(fields, err)
+	if err == nil && len(texts) != 2 {
+		err = errUnexpectedReply
+	}
+	if err != nil {
+		return id, nil, err
+	}
+	return id, texts[1], nil
 }
 
 func streamID(n int64) string { return strconv.FormatInt(n, 10) + "-0" }

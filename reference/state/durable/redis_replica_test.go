@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -71,11 +73,11 @@ func TestRedisRooms(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, state.Config{})
 	db := r.client()
-	defer db.Close()
+	defer db.close()
 	channels := func(want int) {
 		t.Helper()
 		eventually(t, func() error {
-			names, err := db.PubSubChannels(t.Context(), s.prefix+"*").Result()
+			names, err := redis.Strings(db.do(t.Context(), "PUBSUB", "CHANNELS", s.prefix+"*"))
 			if err == nil && len(names) != want+1 { // and the one of the canceled
 				err = fmt.Errorf("%d channels, not %d", len(names)-1, want)
 			}
@@ -112,7 +114,7 @@ func TestRedisRooms(t *testing.T) {
 	stop()
 	other()
 	channels(1)
-	list, err := db.ClientList(t.Context()).Result()
+	list, err := redis.String(db.do(t.Context(), "CLIENT", "LIST"))
 	if n := strings.Count(list, " sub=2 "); err != nil || n != 1 || strings.Count(list, " sub=0 ") != strings.Count(list, "\n")-1 {
 		t.Errorf("%d connections listen to the room and for cancels (%v):\n%s", n, err, list)
 	}
@@ -151,8 +153,8 @@ func TestRedisTakeOver(t *testing.T) {
 	taken(three)
 	end(t, three, run)
 	db := r.client()
-	defer db.Close()
-	if n := db.Exists(t.Context(), three.key("live:", one.replica), three.key("live:", two.replica), three.key("live:", three.replica)).Val(); n != 0 {
+	defer db.close()
+	if n, err := redis.Int(db.do(t.Context(), "EXISTS", three.key("live:", one.replica), three.key("live:", two.replica), three.key("live:", three.replica))); n != 0 || err != nil {
 		t.Errorf("%d replicas have runs, and none is left", n)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -19,7 +21,7 @@ func TestRedisAddress(t *testing.T) {
 		{"redis://host:1/2", "host:1", "streamassay", ""},
 		{"redis://host", "host:6379", "streamassay", ""},
 		{"rediss://u:secret@host:1/2?prefix=x", "host:1", "x", ""},
-		{"redis://host:1/2?prefix=x&dial_timeout=1s", "host:1", "x", ""},
+		{"redis://host:1/2?prefix=x", "host:1", "x", ""},
 		{"unix:///run/redis?prefix=x&db=3", "/run/redis", "x", ""},
 		{"redis://u:secret@host:1/x", "", "", "redis host:1: invalid database number: \"x\""},
 		{"redis://u:secret@host:1/2?nonsense=secret", "", "", "redis host:1: unexpected option: nonsense"},
@@ -27,15 +29,15 @@ func TestRedisAddress(t *testing.T) {
 		{"redis://u:secret%zz@host:1", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
 		{"redis://u:secret@host:port", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
 	} {
-		o, prefix, err := parseRedisURL(c.address)
+		a, prefix, err := parseRedisURL(c.address)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%s: %v, not %s", c.address, err, c.err)
 			}
 			continue
 		}
-		if err != nil || o.Addr != c.addr || prefix != c.prefix || o.DialTimeout == 0 {
-			t.Errorf("%s: %q %q %v", c.address, o.Addr, prefix, err)
+		if err != nil || a.address != c.addr || prefix != c.prefix {
+			t.Errorf("%s: %q %q %v", c.address, a.address, prefix, err)
 		}
 	}
 }
@@ -73,8 +75,8 @@ func TestRedisRefused(t *testing.T) {
 	// A user needs what begins with the prefix, and nothing else.
 	acl := func(rules ...any) {
 		t.Helper()
-		args := append([]any{"acl", "setuser", "narrow", "reset", "on", ">secret", "+@all"}, rules...)
-		if err := s.client.Do(t.Context(), args...).Err(); err != nil {
+		args := append([]any{"setuser", "narrow", "reset", "on", ">secret", "+@all"}, rules...)
+		if _, err := s.client.do(t.Context(), "ACL", args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,8 +134,8 @@ func TestRedisForgets(t *testing.T) {
 		}
 	}
 	db := r.client()
-	defer db.Close()
-	keys, err := db.Keys(t.Context(), "*").Result()
+	defer db.close()
+	keys, err := redis.Strings(db.do(t.Context(), "KEYS", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

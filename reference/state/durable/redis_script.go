@@ -3,7 +3,7 @@ package durable
 import (
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -92,7 +92,7 @@ end
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
 // keepEvents, replica, token, tag, dead (in ms), and the messages. A call with the replica and the
 // token of an earlier call returns the same result and adds nothing.
-var startScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + clockScript + `
+var startScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+clockScript+`
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
 if whose and whose ~= owner then return {'owner'} end
@@ -151,7 +151,7 @@ end
 // appendScript implements Append. Its arguments are thread, run, replica, token, end, maxRuns,
 // maxBytes, count (of events), the events, and the messages. A call with the token of the previous
 // call, whose reply may have been lost, returns the same result and adds nothing.
-var appendScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + forgetScript + `
+var appendScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+forgetScript+`
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
 local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)
 if not v[1] then return {'unknown'} end
@@ -190,7 +190,7 @@ return {'told', first, canceled}
 
 // cancelScript implements Cancel. Its arguments are thread and run. An empty run stands for all
 // running runs of the thread.
-var cancelScript = redis.NewScript("#!lua\n" + scriptPrelude + `
+var cancelScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
 local runs = {run}
 if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end
 for _, run in ipairs(runs) do

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -133,28 +133,33 @@ func (h *redisSubscriber) reportReady(err error) {
 // anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	link := h.store.client.Subscribe(ctx)
+	defer cancel()
+	conn, err := h.store.client.address.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	link := redis.PubSubConn{Conn: conn}
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
 	defer func() { _ = link.Close() }() // nothing is pending
-	if err := link.Subscribe(ctx, h.channels()...); err != nil {
+	if err := link.Subscribe(h.channels()...); err != nil {
 		return false, err
 	}
 	background.Go(func() {
 		h.syncSubscriptions(ctx, link)
-		_ = link.Close() // makes ReceiveTimeout return
+		_ = link.Close() // makes ReceiveWithTimeout return
 	})
 	for {
-		reply, err := link.ReceiveTimeout(ctx, receiveTimeout)
-		if err != nil {
+		reply := link.ReceiveWithTimeout(receiveTimeout)
+		if err, failed := reply.(error); failed {
 			return received, err
 		}
 		received = true
 		switch m := reply.(type) {
-		case *redis.Message:
+		case redis.Message:
 			h.handleMessage(m)
-		case *redis.Subscription:
+		case redis.Subscription:
 			if m.Kind == "subscribe" {
 				h.notify(m.Channel)
 			}
@@ -172,11 +177,11 @@ func (h *redisSubscriber) session(ctx context.Context) (received bool, err error
 
 // channels returns the names of the Redis channels to which a new connection must subscribe. It
 // also clears the set of pending changes.
-func (h *redisSubscriber) channels() []string {
+func (h *redisSubscriber) channels() []any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.dirty)
-	channels := []string{h.store.key("cancel", "")}
+	channels := []any{h.store.key("cancel", "")}
 	for channel := range h.watchers {
 		channels = append(channels, channel)
 	}
@@ -185,7 +190,7 @@ func (h *redisSubscriber) channels() []string {
 
 // syncSubscriptions subscribes to channels and unsubscribes from them as watchers come and leave,
 // and pings the server regularly. It returns when the connection link fails or ctx is done.
-func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) {
+func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link redis.PubSubConn) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
 	var err error
@@ -194,13 +199,13 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.Pub
 		case <-h.dirtySignal:
 			on, off := h.takeChanges()
 			if len(off) > 0 {
-				err = link.Unsubscribe(ctx, off...)
+				err = link.Unsubscribe(off...)
 			}
 			if len(on) > 0 && err == nil {
-				err = link.Subscribe(ctx, on...)
+				err = link.Subscribe(on...)
 			}
 		case <-ping.C:
-			err = link.Ping(ctx)
+			err = link.Ping("")
 		case <-ctx.Done():
 			return
 		}
@@ -209,7 +214,7 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.Pub
 
 // takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) because
 // watchers have come or left since the last call.
-func (h *redisSubscriber) takeChanges() (on, off []string) {
+func (h *redisSubscriber) takeChanges() (on, off []any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for channel := range h.dirty {
@@ -223,12 +228,12 @@ func (h *redisSubscriber) takeChanges() (on, off []string) {
 	return on, off
 }
 
-func (h *redisSubscriber) handleMessage(m *redis.Message) {
+func (h *redisSubscriber) handleMessage(m redis.Message) {
 	if m.Channel != h.store.key("cancel", "") {
 		h.notify(m.Channel)
 		return
 	}
-	if run, ok := parseRunRef(m.Payload); ok {
+	if run, ok := parseRunRef(string(m.Data)); ok {
 		h.queueCancel(run)
 	}
 }
@@ -238,10 +243,20 @@ func (h *redisSubscriber) handleMessage(m *redis.Message) {
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	ids := h.store.client.SScan(ctx, h.store.key("asked", ""), 0, "", maxReadItems).Iterator()
-	for ids.Next(ctx) {
-		if run, ok := parseRunRef(ids.Val()); ok {
-			h.queueCancel(run)
+	for cursor := "0"; ; {
+		reply, err := redis.Values(h.store.client.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
+		var page any
+		if err == nil {
+			_, err = redis.Scan(reply, &cursor, &page)
+		}
+		ids, err := redis.Strings(page, err)
+		for _, id := range ids {
+			if run, ok := parseRunRef(id); ok {
+				h.queueCancel(run)
+			}
+		}
+		if err != nil || cursor == "0" {
+			return
 		}
 	}
 }

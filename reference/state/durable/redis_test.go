@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -33,7 +31,6 @@ type redisServer struct {
 
 func startRedis(t testing.TB, options ...string) *redisServer {
 	t.Helper()
-	logging.Disable() // it is not there at first
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("NOT RUN: redis-server is not installed (Debian: apt-get install redis-server): the Redis store was not tested")
@@ -71,10 +68,10 @@ func (r *redisServer) start() {
 		r.t.Fatal(err)
 	}
 	db := r.client()
-	defer db.Close()
+	defer db.close()
 	eventually(r.t, func() error {
-		err := db.Ping(r.t.Context()).Err()
-		if redis.HasErrorPrefix(err, "NOAUTH") {
+		_, err := db.do(r.t.Context(), "PING")
+		if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
 			return nil // it wants a password, so it is there
 		}
 		return err
@@ -89,8 +86,8 @@ func (r *redisServer) kill() {
 	_ = r.cmd.Wait()
 }
 
-func (r *redisServer) client() *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: r.addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+func (r *redisServer) client() *redisClient {
+	return newRedisClient(redisAddress{network: "tcp", address: r.addr()})
 }
 
 func (r *redisServer) open(t testing.TB, cfg state.Config) *redisStore {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -85,7 +87,7 @@ func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef)
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
-		v, err := s.client.HMGet(ctx, s.key("r:", encodeRef(ref)), "born", "over", "by").Result()
+		v, err := redis.Strings(s.client.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))
 		if err != nil {
 			break
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/streamassay/streamassay/reference/state"
 )
 
@@ -231,8 +233,8 @@ func TestRedisLate(t *testing.T) {
 	late := s.nextToken()
 	tell(t, s, run, "1")
 	reply, err := s.runScript(t.Context(), appendScript, run.Thread, run.Run, s.replica, late, "1", 9, 0, 1, "late")
-	if err != nil || len(reply) != 1 || reply[0] != "late" {
-		t.Errorf("got %v, %v", reply, err)
+	if got, err := redis.Strings(reply, err); err != nil || len(got) != 1 || got[0] != "late" {
+		t.Errorf("got %v, %v", got, err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
 		t.Errorf("got %q", got)

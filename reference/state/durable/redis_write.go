@@ -105,7 +105,8 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())
+	_, err := s.client.doScript(ctx, cancelScript, []any{s.prefix, run.Thread, run.Run})
+	return s.wrap(err)
 }
 
 // A scriptReply reads the values of a script's reply, which are all strings, one by one. If a value
@@ -115,16 +116,18 @@ type scriptReply struct {
 	err    error
 }
 
-func (a *scriptReply) nextText() string {
+func (a *scriptReply) nextText() string { return string(a.nextBytes()) }
+
+func (a *scriptReply) nextBytes() []byte {
 	if len(a.values) == 0 {
 		a.err = errUnexpectedReply
-		return ""
+		return nil
 	}
-	s, ok := a.values[0].(string)
+	text, ok := a.values[0].([]byte)
 	if a.values = a.values[1:]; !ok {
 		a.err = errUnexpectedReply
 	}
-	return s
+	return text
 }
 
 func (a *scriptReply) nextNumber() int64 {
