@@ -75,9 +75,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// elicitingCapabilities maps a reply template to the capability that a server needs to provide what
+// replyTemplateCapabilities maps a reply template to the capability that a server needs to provide what
 // the reply refers to, such as the tool call for a tool result.
-var elicitingCapabilities = map[string]string{
+var replyTemplateCapabilities = map[string]string{
 	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
 }
 
@@ -91,7 +91,7 @@ func (t *Conversation) probeReply(o *dialect.Operation, template string, known *
 		t.Run = t.newID()
 		return t.BuildRequest(template, e), ok
 	}
-	if t.target.lacksCapability(elicitingCapabilities[template]) {
+	if t.target.lacksCapability(replyTemplateCapabilities[template]) {
 		return
 	}
 	valid, ok := newReply()
