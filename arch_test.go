@@ -1,18 +1,10 @@
 package streamassay_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 const module = "github.com/streamassay/streamassay"
@@ -134,68 +126,4 @@ func dependency(path string) (name string, standard bool) {
 		return path, true
 	}
 	return strings.Join(parts[:min(3, len(parts))], "/"), false
-}
-
-// No code decides by the name of a dialect: what differs between dialects stands
-// in their documents.
-func TestNobodyAsksForTheDialect(t *testing.T) {
-	names := map[string]bool{}
-	for _, name := range dialect.Names() {
-		family, _, _ := strings.Cut(name, "@")
-		names[name], names[family] = true, true
-	}
-	files := 0
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && (path == "bench" || path == "clients") {
-			return filepath.SkipDir // what the server is measured with, and who talks to it
-		}
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		files++
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := decides(n, names); ok {
-				t.Errorf("%s decides by the dialect %s: the document should carry the difference", set.Position(n.Pos()), literal)
-			}
-			return true
-		})
-		return nil
-	})
-	if err != nil || files < 20 {
-		t.Errorf("%d files were looked at: %v", files, err)
-	}
-}
-
-// decides says whether a comparison, a case or a map key names a dialect.
-func decides(n ast.Node, names map[string]bool) (string, bool) {
-	var exprs []ast.Expr
-	switch n := n.(type) {
-	case *ast.BinaryExpr:
-		if n.Op == token.EQL || n.Op == token.NEQ {
-			exprs = []ast.Expr{n.X, n.Y}
-		}
-	case *ast.CaseClause:
-		exprs = n.List
-	case *ast.KeyValueExpr:
-		exprs = []ast.Expr{n.Key}
-	case *ast.IndexExpr:
-		exprs = []ast.Expr{n.Index}
-	case *ast.CallExpr:
-		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && strings.Contains(" HasPrefix HasSuffix Contains EqualFold ", " "+sel.Sel.Name+" ") {
-			exprs = n.Args
-		}
-	}
-	for _, e := range exprs {
-		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil && names[text] {
-				return text, true
-			}
-		}
-	}
-	return "", false
 }
