@@ -37,7 +37,7 @@ const seedHeader = "X-Mock-Seed"
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the
 // reference server, which writes its response to a responseWriter.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{server: s, request: r, scope: s.scopes.get(r.Header.Get(testHeader))}
+	x := &exchange{server: s, request: r, scope: s.scope(r.Header.Get(testHeader))}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
@@ -91,8 +91,20 @@ func (x *exchange) variation() *vary.Variation {
 	if seed == nil || x.dialect == nil {
 		return nil
 	}
-	return x.server.variations.get(*seed, x.dialect)
+	return x.server.variations.get(variationKey{*seed, x.dialect}, func() *vary.Variation {
+		return vary.New(*seed, x.dialect)
+	})
 }
+
+// A variationKey identifies a variation.
+type variationKey struct {
+	seed    uint64
+	dialect *dialect.Dialect
+}
+
+// maxVariations is the maximum number of variations that a mock keeps, because creating one is
+// expensive.
+const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response.
 func (x *exchange) recordHead(status int, header http.Header) {

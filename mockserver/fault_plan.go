@@ -62,39 +62,6 @@ func newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.E
 // A runKey identifies a run.
 type runKey struct{ dialect, thread, run string }
 
-// faultPlans holds the fault plans of runs that are started by one request and streamed by others.
-// It keeps at most maxPlans plans and drops the oldest first. It is safe for concurrent use.
-type faultPlans struct {
-	mu    sync.Mutex
-	all   map[runKey]*faultPlan
-	order []runKey
-}
-
-// maxPlans is the maximum number of fault plans that a mock keeps.
+// maxPlans is the maximum number of fault plans that a mock keeps, of runs that are started by one
+// request and streamed by others.
 const maxPlans = 10_000
-
-// put stores one as the plan of the run that key identifies. It does nothing if the run already has
-// a plan, because a repeated request does not start another run.
-func (p *faultPlans) put(key runKey, one *faultPlan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil {
-		p.all = map[runKey]*faultPlan{}
-	}
-	if _, exists := p.all[key]; exists { // a repeated request for a run does not start another one
-		return
-	}
-	if len(p.order) >= maxPlans {
-		delete(p.all, p.order[0])
-		p.order = p.order[1:]
-	}
-	p.all[key] = one
-	p.order = append(p.order, key)
-}
-
-// find returns the plan of a run, or nil if there is none.
-func (p *faultPlans) find(key runKey) *faultPlan {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all[key]
-}

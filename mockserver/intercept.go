@@ -136,7 +136,7 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 // events. If other requests stream the run, it stores the plan for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if !h.Operation.IsStream {
-		x.server.plans.put(x.run, x.ownPlan)
+		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run
 	}
 	speed := decision.Reply.Pace
 	if own := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }); own != nil {

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,10 +58,13 @@ type Server struct {
 	journal    *journal.Journal
 	clock      *Clock
 	seed       uint64
-	scopes     scopes
-	plans      faultPlans
+	shared     *scope                 // of all tests
+	scopes     latest[string, *scope] // of the tests, by their ids
+	settingsMu sync.Mutex             // serializes updates of settings
+	requests   keyCounter
+	plans      latest[runKey, *faultPlan]
 	streams    streams
-	variations variations
+	variations latest[variationKey, *vary.Variation]
 	store      state.Resetter
 	backend    backendServer
 	handler    http.Handler
@@ -98,7 +102,8 @@ func New(cfg Config) (*Server, error) {
 	if s.journal == nil {
 		s.journal = journal.New(journal.Config{Cursor: vary.DecodeCursor})
 	}
-	s.scopes.shared, s.scopes.all = newScope("", nil), map[string]*scope{}
+	s.shared = newScope("", nil)
+	s.scopes.limit, s.plans.limit, s.variations.limit = maxTests, maxPlans, maxVariations
 	s.SetSettings("", s.initialSettings())
 	r := cfg.Server
 	r.Now, r.NewID, r.Intercept, r.Inline = s.clock.Now, newID, s.intercept, true

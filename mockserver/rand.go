@@ -40,7 +40,7 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	}
 	_, _ = h.Write(body)
 	sum := h.Sum64()
-	binary.LittleEndian.PutUint64(number[:], s.scopes.requests.next(sum))
+	binary.LittleEndian.PutUint64(number[:], s.requests.next(sum))
 	_, _ = h.Write(number[:])
 	return h.Sum64()
 }

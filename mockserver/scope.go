@@ -2,7 +2,6 @@ package mockserver
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
@@ -73,48 +72,18 @@ func setting[T any](s *scope, of func(*Settings) *T) *T {
 	return nil
 }
 
-// scopes holds the scopes of all tests. It is safe for concurrent use.
-type scopes struct {
-	shared   *scope
-	requests keyCounter
-
-	mu    sync.Mutex
-	all   map[string]*scope
-	order []string
-}
-
-// get returns the scope of a test, or the shared scope if test is "". It creates a scope for a test
-// that has none, and drops the oldest one if there are maxTests.
-func (s *scopes) get(test string) *scope {
+// scope returns the scope of a test, or the shared scope if test is "". It creates a scope for a
+// test that has none, and drops the oldest one if there are maxTests.
+func (s *Server) scope(test string) *scope {
 	if test == "" {
 		return s.shared
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.all[test]; found != nil {
-		return found
-	}
-	if len(s.order) >= maxTests {
-		delete(s.all, s.order[0])
-		s.order = slices.Delete(s.order, 0, 1)
-	}
-	created := newScope(test, s.shared)
-	s.all[test] = created
-	s.order = append(s.order, test)
-	return created
-}
-
-// drop removes the scope of a test.
-func (s *scopes) drop(test string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, test)
-	s.order = slices.DeleteFunc(s.order, func(known string) bool { return known == test })
+	return s.scopes.get(test, func() *scope { return newScope(test, s.shared) })
 }
 
 // Settings returns the settings of a test, or those that all tests share if test is "". A test that
 // the server does not know yet is added, with empty settings.
-func (s *Server) Settings(test string) Settings { return *s.scopes.get(test).settings.Load() }
+func (s *Server) Settings(test string) Settings { return *s.scope(test).settings.Load() }
 
 // SetSettings replaces the settings of a test, or those that all tests share if test is "".
 // Responses that have already begun are not affected.
@@ -126,9 +95,9 @@ func (s *Server) SetSettings(test string, to Settings) {
 // share if test is "", and stores the changed copy. Concurrent updates are serialized; change must
 // not call methods of s.
 func (s *Server) UpdateSettings(test string, change func(*Settings)) {
-	scope := s.scopes.get(test)
-	s.scopes.mu.Lock()
-	defer s.scopes.mu.Unlock()
+	scope := s.scope(test)
+	s.settingsMu.Lock()
+	defer s.settingsMu.Unlock()
 	to := *scope.settings.Load()
 	change(&to)
 	scope.settings.Store(&to)
@@ -136,14 +105,10 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 
 // ScriptState returns the state of the scripts of a test, or of the scripts that all tests share if
 // test is "".
-func (s *Server) ScriptState(test string) *script.State { return s.scopes.get(test).state }
+func (s *Server) ScriptState(test string) *script.State { return s.scope(test).state }
 
 // Tests returns the sorted names of the tests that have sent a request or have settings.
-func (s *Server) Tests() []string {
-	s.scopes.mu.Lock()
-	defer s.scopes.mu.Unlock()
-	return slices.Sorted(slices.Values(s.scopes.order))
-}
+func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of a test. If test is "",
 // it discards those of all tests and the state of the reference, almost as if the mock were
@@ -161,9 +126,9 @@ func (s *Server) Reset(test string) {
 	for _, known := range s.Tests() {
 		s.scopes.drop(known)
 	}
-	s.scopes.requests.reset()
-	s.scopes.shared.state.Reset()
-	s.scopes.shared.sessions.Reset()
+	s.requests.reset()
+	s.shared.state.Reset()
+	s.shared.sessions.Reset()
 	s.SetSettings("", s.initialSettings())
 }
 

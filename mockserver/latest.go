@@ -1,0 +1,58 @@
+package mockserver
+
+import (
+	"slices"
+	"sync"
+)
+
+// A latest is a map that holds at most limit entries: when there are as many, adding one drops the
+// one that was added first. It is safe for concurrent use.
+type latest[K comparable, V any] struct {
+	limit int
+
+	mu    sync.Mutex
+	all   map[K]V
+	order []K // the keys, that added first at the front
+}
+
+// find returns the value of a key, or the zero value if the map has no such key.
+func (l *latest[K, V]) find(key K) V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[key]
+}
+
+// get returns the value of a key. If the map has no such key, get adds it with the result of create,
+// which must not use the map.
+func (l *latest[K, V]) get(key K, create func() V) V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if found, ok := l.all[key]; ok {
+		return found
+	}
+	if l.all == nil {
+		l.all = map[K]V{}
+	}
+	if len(l.order) >= l.limit {
+		delete(l.all, l.order[0])
+		l.order = l.order[1:]
+	}
+	l.all[key] = create()
+	l.order = append(l.order, key)
+	return l.all[key]
+}
+
+// drop removes a key, if the map has it.
+func (l *latest[K, V]) drop(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.all, key)
+	l.order = slices.DeleteFunc(l.order, func(other K) bool { return other == key })
+}
+
+// keys returns the keys in the order in which they were added.
+func (l *latest[K, V]) keys() []K {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.order)
+}
