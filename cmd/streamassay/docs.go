@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/coverage"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
@@ -85,19 +84,9 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 		if reason = strings.TrimSpace(reason); reason != "" {
 			fmt.Fprintf(&b, "\n%s\n", reason)
 		}
-		fmt.Fprintf(&b, "\nRequired by: %s.\n", strings.Join(dialectsRequiring(c, dialects), ", "))
+		fmt.Fprintf(&b, "\nRequired by: %s.\n", strings.Join(namesWhere(dialects, func(d *dialect.Dialect) bool { return requiresCheck(d, c) }), ", "))
 	}
 	return b.Bytes()
-}
-
-// dialectsRequiring returns the names of the dialects that have a requirement judged by check c.
-func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
-	for _, d := range dialects {
-		if slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }) {
-			all = append(all, d.Name)
-		}
-	}
-	return all
 }
 
 // requirementsDocument returns the text of docs/requirements.md.
@@ -143,7 +132,7 @@ recording.
 			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, familyTitles[family])
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", f.Name, strings.ToUpper(f.Doc[:1])+f.Doc[1:])
-		possible := supportingDialects(f, dialects)
+		possible := namesWhere(dialects, func(d *dialect.Dialect) bool { return supportsFault(d, f) })
 		switch {
 		case len(possible) == len(dialects):
 		case len(possible) == 0:
@@ -176,17 +165,4 @@ var familyTitles = map[fault.Category]string{
 	fault.CategoryProtocol: "Faults in the events of a run; every stream of the run has them",
 	fault.CategoryResume:   "Faults when a stream is resumed",
 	fault.CategoryWire:     "Faults in how the bytes of a stream are sent, and in how the body ends",
-}
-
-// supportingDialects returns the names of those dialects into whose responses the fault f can be
-// injected, because they have all kinds of events that f requires.
-func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
-	for _, d := range dialects {
-		kinds := d.Kinds()
-		missing := func(k spec.Kind) bool { return !slices.Contains(kinds, k) }
-		if !slices.ContainsFunc(f.RequiredKinds, missing) {
-			names = append(names, d.Name)
-		}
-	}
-	return names
 }

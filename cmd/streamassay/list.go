@@ -11,6 +11,7 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
@@ -167,14 +168,8 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, c := range rules.All {
-		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc}
-		for _, d := range dialects {
-			for _, o := range d.Plan(rules.All).Obligations {
-				if o.Check == c {
-					e.Dialects = append(e.Dialects, d.Name)
-				}
-			}
-		}
+		names := namesWhere(dialects, func(d *dialect.Dialect) bool { return requiresCheck(d, c) })
+		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc, Dialects: names}
 		if len(e.Dialects) > 0 {
 			list = append(list, e)
 			rows = append(rows, []string{e.ID, e.Title})
@@ -194,12 +189,7 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, s := range suites.Scenarios {
-		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.ExpectedChecks}
-		for _, d := range dialects {
-			if s.AppliesTo(d) {
-				e.Dialects = append(e.Dialects, d.Name)
-			}
-		}
+		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.ExpectedChecks, Dialects: namesWhere(dialects, s.AppliesTo)}
 		if len(e.Dialects) > 0 {
 			list = append(list, e)
 			rows = append(rows, []string{e.Name, e.Doc})
@@ -232,7 +222,8 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	for _, f := range fault.All {
 		e := entry{
 			Name: f.Name, Family: string(f.Category), Doc: f.Doc,
-			Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects),
+			Checks:   slices.Concat([]string{}, f.Checks),
+			Dialects: namesWhere(dialects, func(d *dialect.Dialect) bool { return supportsFault(d, f) }),
 		}
 		if len(e.Dialects) == 0 {
 			continue
@@ -246,4 +237,26 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		rows = append(rows, []string{e.Name, e.Family, f.Doc, strings.Join(params, " ")})
 	}
 	return rows, list
+}
+
+// namesWhere returns the names of the dialects for which the function has returns true.
+func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (names []string) {
+	for _, d := range dialects {
+		if has(d) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// requiresCheck reports whether check c judges a requirement of the dialect d.
+func requiresCheck(d *dialect.Dialect, c *spec.Check) bool {
+	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) })
+}
+
+// supportsFault reports whether the fault f can be injected into responses of the dialect d, which
+// must have all kinds of events that f needs.
+func supportsFault(d *dialect.Dialect, f *fault.Fault) bool {
+	kinds := d.Kinds()
+	return !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }

@@ -166,11 +166,7 @@ func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []entry{}
 	for _, m := range mutation.All {
 		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Violates, Kills: m.KilledBy, Also: m.AlsoFails}
-		for _, d := range dialects {
-			if m.AppliesTo(d) {
-				e.Dialects = append(e.Dialects, d.Name)
-			}
-		}
+		e.Dialects = namesWhere(dialects, m.AppliesTo)
 		if len(e.Dialects) > 0 {
 			list = append(list, e)
 			rows = append(rows, []string{e.Name, e.Doc, strings.Join(e.Dialects, " ")})
