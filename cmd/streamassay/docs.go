@@ -84,7 +84,8 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 		if reason = strings.TrimSpace(reason); reason != "" {
 			fmt.Fprintf(&b, "\n%s\n", reason)
 		}
-		fmt.Fprintf(&b, "\nRequired by: %s.\n", strings.Join(namesWhere(dialects, func(d *dialect.Dialect) bool { return requiresCheck(d, c) }), ", "))
+		required := namesWhere(dialects, func(d *dialect.Dialect) bool { return requiresCheck(d, c) })
+		fmt.Fprintf(&b, "\nRequired by: %s.\n", strings.Join(required, ", "))
 	}
 	return b.Bytes()
 }

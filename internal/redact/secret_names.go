@@ -80,6 +80,16 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
+// Names holds the names of header fields and query parameters that hold secrets in addition to those
+// for which [IsCredential] returns true.
+type Names []string
+
+// Contains reports whether a field with the given name, in upper or lower case, holds a secret:
+// because its name is in n, or because it is a credential.
+func (n Names) Contains(name string) bool {
+	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
+}
+
 // IdentifiesUser reports whether a header field with the given name, in upper or lower case, is one
 // with which the sender of a request authenticates itself.
 func IdentifiesUser(name string) bool {
@@ -122,6 +132,17 @@ func basicSecrets(token string) []string {
 		return []string{string(plain), password}
 	}
 	return []string{string(plain)}
+}
+
+// WithoutUser returns a URL with [Placeholder] in place of its user and password. It returns text
+// unchanged if it has no user or is not a URL.
+func WithoutUser(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return text
+	}
+	u.User = url.User(Placeholder)
+	return u.String()
 }
 
 // RedactTarget returns the target of a request with [Placeholder] in place of the values of those

@@ -1,7 +1,12 @@
 package redact_test
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/redact"
@@ -70,5 +75,32 @@ func TestTarget(t *testing.T) {
 	}
 	if got := redact.SecretParameters("/x?a=b&token=c%20d&sig=", redact.IsCredential); !slices.Equal(got, []string{"c%20d", "c d"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestOneListOfCredentials checks that no other package has a list of its own: no file
+// names two of the usual header fields that hold credentials.
+func TestOneListOfCredentials(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		isOwn := filepath.Dir(path) == filepath.Join("..", "..", "internal", "redact")
+		if err != nil || entry.IsDir() || isOwn || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files++
+		var found []string
+		for _, name := range []string{"Authorization", "Proxy-Authorization", "Set-Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token"} {
+			if strings.Contains(strings.ToLower(string(text)), strings.ToLower(strconv.Quote(name))) {
+				found = append(found, name)
+			}
+		}
+		if len(found) > 1 {
+			t.Errorf("%s names %v: ask IsCredential or IdentifiesUser", path, found)
+		}
+		return err
+	})
+	if err != nil || files < 100 {
+		t.Errorf("%d files were looked at: %v", files, err)
 	}
 }

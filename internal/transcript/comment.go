@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -158,7 +157,7 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	for _, s := range settings {
 		for _, value := range s.write(t) {
 			if s.key == "target" {
-				value = withoutUser(value)
+				value = redact.WithoutUser(value)
 			}
 			b.WriteString(s.key + ": " + oneLine(hide.text(value)) + "\n")
 		}
@@ -175,15 +174,4 @@ func proseLine(line string) string {
 		line = " " + line
 	}
 	return line
-}
-
-// withoutUser returns the URL s with a placeholder for its user and password. It returns s
-// unchanged if it has no user or is not a URL.
-func withoutUser(s string) string {
-	u, err := url.Parse(s)
-	if err != nil || u.User == nil {
-		return s
-	}
-	u.User = url.User(redact.Placeholder)
-	return u.String()
 }

@@ -1,16 +1,13 @@
 package transcript
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
 
 // A secretRedactor removes the secrets of a transcript from what Format writes.
 type secretRedactor struct {
-	fields  []string // header fields to redact, besides credentials
+	fields  redact.Names // header fields to redact, besides credentials
 	secrets *redact.Redactor
 }
 
@@ -29,8 +26,7 @@ func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {
 		value := r.text(f.Value)
-		isListed := func(name string) bool { return strings.EqualFold(name, f.Name) }
-		if redact.IsCredential(f.Name) || slices.ContainsFunc(r.fields, isListed) {
+		if r.fields.Contains(f.Name) {
 			value = redact.Placeholder
 		}
 		out = append(out, spec.Field{Name: r.text(f.Name), Value: value})

@@ -125,7 +125,7 @@ func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
-	s.method, s.target = o.Request.Method, redact.RedactTarget(o.Request.Target, names.isSecret)
+	s.method, s.target = o.Request.Method, redact.RedactTarget(o.Request.Target, names.Contains)
 	s.requestHeader = names.redactHeader(o.Request.Header)
 	s.body, s.bodySize = o.Request.Body, len(o.Request.Body)
 	if s.redactor != nil {
@@ -230,7 +230,7 @@ func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header
 	s.header = s.header[:0]
 	for name, values := range header {
 		for _, value := range values {
-			if names.isSecret(name) {
+			if names.Contains(name) {
 				s.secrets = appendMaskable(s.secrets, redact.SecretValues(name, value))
 				value = redact.Placeholder
 			}

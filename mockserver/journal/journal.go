@@ -56,7 +56,7 @@ func New(cfg Config) *Journal {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Journal{cfg: cfg, secrets: secretNames{extra: cfg.Secrets}}
+	return &Journal{cfg: cfg, secrets: secretNames{Names: cfg.Secrets}}
 }
 
 // Forgotten returns the number of exchanges that were dropped because of a limit. It does

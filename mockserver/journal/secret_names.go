@@ -2,7 +2,6 @@ package journal
 
 import (
 	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,7 @@ import (
 // addition to those that package redact knows. It caches redactors, because clients send
 // the same secrets with every request. It is safe for concurrent use.
 type secretNames struct {
-	extra []string
+	redact.Names
 
 	mu        sync.Mutex
 	redactors map[string]*redact.Redactor
@@ -25,22 +24,15 @@ type secretNames struct {
 // full, it is emptied.
 const maxRedactors = 64
 
-// isSecret reports whether the value of the header or query parameter with this name must be
-// redacted.
-func (n *secretNames) isSecret(name string) bool {
-	isName := func(s string) bool { return strings.EqualFold(s, name) }
-	return redact.IsCredential(name) || slices.ContainsFunc(n.extra, isName)
-}
-
 // appendSecrets appends to dst the secret values in the header and the query of a request that are
 // long enough to be redacted wherever they occur, and returns the extended slice.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
-		if n.isSecret(f.Name) {
+		if n.Contains(f.Name) {
 			dst = appendMaskable(dst, redact.SecretValues(f.Name, f.Value))
 		}
 	}
-	return appendMaskable(dst, redact.SecretParameters(r.Target, n.isSecret))
+	return appendMaskable(dst, redact.SecretParameters(r.Target, n.Contains))
 }
 
 // appendMaskable appends to dst those values that are long enough to be redacted wherever they
@@ -83,7 +75,7 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	out := slices.Clone(h)
 	for i, f := range out {
 		switch {
-		case n.isSecret(f.Name):
+		case n.Contains(f.Name):
 			out[i].Value = redact.Placeholder
 		case strings.EqualFold(f.Name, "Referer"), strings.EqualFold(f.Name, "Location"):
 			out[i].Value = n.redactURL(f.Value)
@@ -95,11 +87,7 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 // redactURL returns a URL in which a placeholder replaces the user information and the values of
 // secret query parameters.
 func (n *secretNames) redactURL(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		u.User = url.User(redact.Placeholder)
-		text = u.String()
-	}
-	return redact.RedactTarget(text, n.isSecret)
+	return redact.RedactTarget(redact.WithoutUser(text), n.Contains)
 }
 
 // jsonString returns s encoded as a JSON string, with quotation marks.
