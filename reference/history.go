@@ -62,7 +62,7 @@ func (s *Server) historyMessage(c *requestContext, m state.Message) spec.Event {
 		e.Text = asJSON(m.Text)
 	}
 	for _, f := range m.Files {
-		link := s.cfg.Files.Link(s.fileBaseURL(c), files.File{Bucket: f.Bucket, Path: f.Path, Type: f.Type})
+		link := s.cfg.Files.Link(s.fileBaseURL(c), files.File{Path: f.Path, Type: f.Type})
 		e.Parts = append(e.Parts, spec.Event{Kind: spec.HistoryImage, Type: f.Type, Text: link})
 	}
 	return e

@@ -26,7 +26,7 @@ func TestRefusals(t *testing.T) {
 				switch phrase {
 				case "sign":
 					f := k.upload()
-					e.Name, e.ID = f.Bucket, f.Path
+					e.Name, e.ID = o.FixedText(spec.AttachmentSigned, "name"), f.Path
 				case "uploaded":
 					e.ID = k.s.cfg.Files.Link("http://127.0.0.1/files", k.upload())
 				}
@@ -218,4 +218,18 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBucket checks that replies name the bucket of the document, and that the server finds files in
+// no other.
+func TestBucket(t *testing.T) {
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
+	defer k.close()
+	f := k.upload()
+	for bucket, want := range map[string]int{"attachments": 200, "other": 404} {
+		p := k.do(k.messageRequest("sign", spec.Event{Name: bucket, ID: f.Path}))
+		if p.status != want || want == 200 && !strings.Contains(p.body.String(), `"bucket":"attachments"`) {
+			t.Errorf("%s: status %d, want %d: %s", bucket, p.status, want, p.body.String())
+		}
+	}
 }

@@ -52,7 +52,7 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	user, _ := c.event.Last(spec.InputUser)
 	for _, part := range user.Parts {
 		if f, ok := s.uploadedFile(part); ok {
-			file := state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
+			file := state.File{Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
 			messages[i].Files = append(messages[i].Files, file)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Server) referencesForeignFile(c *requestContext) bool {
 			if !ok {
 				return true
 			}
-			if _, owner, err := s.cfg.Files.Find(c.r.Context(), f.Bucket, f.Path); err != nil || owner != c.user {
+			if _, owner, err := s.cfg.Files.Find(c.r.Context(), f.Path); err != nil || owner != c.user {
 				return true
 			}
 		}
@@ -110,7 +110,10 @@ func (s *Server) serveAttach(c *requestContext) {
 
 // serveSign replies with a new link to an uploaded file of the user.
 func (s *Server) serveSign(c *requestContext) {
-	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.event.Name, c.event.ID)
+	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.event.ID)
+	if c.event.Name != c.op.FixedText(spec.AttachmentSigned, "name") { // all files are in one bucket
+		err = files.ErrNotFound
+	}
 	switch {
 	case err != nil:
 		s.refuseFile(c, err)
@@ -123,7 +126,7 @@ func (s *Server) serveSign(c *requestContext) {
 
 func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 	link := s.cfg.Files.Link(s.fileBaseURL(c), f)
-	s.respond(c, spec.Event{Kind: kind, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: link})
+	s.respond(c, spec.Event{Kind: kind, ID: f.Path, Type: f.Type, Text: link})
 }
 
 // serveTranscribe responds with the text of an uploaded recording of speech.

@@ -15,9 +15,9 @@ import (
 	"github.com/streamassay/streamassay/reference/files/blob"
 )
 
-// Bucket is the bucket name of every file. It does not depend on the storage, so that files keep
-// their names when they are moved to another storage.
-const Bucket = "attachments"
+// linkDir is the last directory in the path of every link. It does not depend on the storage, so that
+// links stay valid when files are moved to another storage.
+const linkDir = "attachments"
 
 // Limits of files and of their storage.
 const (
@@ -53,9 +53,9 @@ type Store struct {
 
 // A File describes a stored file.
 type File struct {
-	Bucket, Path string
-	Type         string // media type
-	Size         int64  // in bytes
+	Path string
+	Type string // media type
+	Size int64  // in bytes
 }
 
 // An Upload is a file to be stored. Its Name is only a hint: the name of a stored file contains at
@@ -110,7 +110,7 @@ func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Bucket: Bucket, Path: newPath(up.Name, kind), Type: kind, Size: int64(len(up.Data))}
+	f := File{Path: newPath(up.Name, kind), Type: kind, Size: int64(len(up.Data))}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	err = s.storage.Put(ctx, f.Path, up.Data, blob.Attributes{
@@ -125,8 +125,8 @@ func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 
 // Find returns a file and the name of its owner. The error is ErrNotFound or wraps
 // ErrUnavailable.
-func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner string, err error) {
-	if bucket != Bucket || !isValidPath(path) {
+func (s *Store) Find(ctx context.Context, path string) (f File, owner string, err error) {
+	if !isValidPath(path) {
 		return File{}, "", ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
@@ -139,7 +139,7 @@ func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner st
 	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not written by Put
 		return File{}, "", ErrNotFound
 	}
-	return File{Bucket: Bucket, Path: path, Type: attrs.Type, Size: attrs.Size}, owner, nil
+	return File{Path: path, Type: attrs.Type, Size: attrs.Size}, owner, nil
 }
 
 // Ping checks that files can be stored, by storing one and deleting it. The error wraps

@@ -107,10 +107,10 @@ func TestPutFind(t *testing.T) {
 		}
 		for _, owner := range []string{"ann", "", "Ännchen / 安 \n\x00%41+ ", "a\xff", "a\xfe"} {
 			f := put(t, s, Upload{Owner: owner, Thread: "T 1", Name: "my cat.jpeg", Type: "Image/PNG; x=y", Data: png})
-			if f.Bucket != Bucket || f.Type != "image/png" || f.Size != int64(len(png)) || !strings.HasSuffix(f.Path, "-my-cat.png") {
+			if f.Type != "image/png" || f.Size != int64(len(png)) || !strings.HasSuffix(f.Path, "-my-cat.png") {
 				t.Errorf("put %+v", f)
 			}
-			got, who, err := s.Find(t.Context(), f.Bucket, f.Path)
+			got, who, err := s.Find(t.Context(), f.Path)
 			if err != nil || got != f || who != owner {
 				t.Errorf("found %+v of %q, %v; want %+v of %q", got, who, err, f, owner)
 			}
@@ -126,13 +126,12 @@ func TestFindUnknown(t *testing.T) {
 	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		f := put(t, s, a("cat"))
 		id := strings.Repeat("a", 26)
-		for _, at := range [][2]string{
-			{"", f.Path}, {"other", f.Path}, {Bucket + "/", f.Path}, {Bucket, ""}, {Bucket, "."}, {Bucket, ".."},
-			{Bucket, id}, {Bucket, id + "-x.png"}, {Bucket, f.Path + ".attrs"}, {Bucket, "../" + f.Path}, {Bucket, "/" + f.Path}, {Bucket, "./" + f.Path},
-			{Bucket, f.Path + "/"}, {Bucket, f.Path + "\x00"}, {Bucket, f.Path + "\n"}, {Bucket, strings.ToUpper(f.Path)}, {Bucket, "../../etc/passwd"},
-			{Bucket, `..\` + f.Path}, {Bucket, id + "-" + strings.Repeat("x", 41)}, {Bucket, strings.Repeat(id, 1000)}, {Bucket, id + "-ü"},
+		for _, at := range []string{
+			"", ".", "..", id, id + "-x.png", f.Path + ".attrs", "../" + f.Path, "/" + f.Path, "./" + f.Path, f.Path + "/", f.Path + "\x00",
+			f.Path + "\n", strings.ToUpper(f.Path), "../../etc/passwd", `..\` + f.Path, id + "-" + strings.Repeat("x", 41),
+			strings.Repeat(id, 1000), id + "-ü",
 		} {
-			if got, owner, err := s.Find(t.Context(), at[0], at[1]); !errors.Is(err, ErrNotFound) {
+			if got, owner, err := s.Find(t.Context(), at); !errors.Is(err, ErrNotFound) {
 				t.Errorf("%.80q: found %+v of %q, %v", at, got, owner, err)
 			}
 		}
@@ -147,10 +146,10 @@ func TestForeignFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, path), png, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f, _, err := s.Find(t.Context(), Bucket, path); !errors.Is(err, ErrNotFound) {
+	if f, _, err := s.Find(t.Context(), path); !errors.Is(err, ErrNotFound) {
 		t.Errorf("found %+v, %v", f, err)
 	}
-	w := get(s, s.Link(base, File{Bucket: Bucket, Path: path}))
+	w := get(s, s.Link(base, File{Path: path}))
 	if h := w.Header(); h.Get("Content-Type") != "application/octet-stream" || h.Get("Content-Disposition") != "attachment" {
 		t.Errorf("served with %v", h)
 	}
@@ -289,7 +288,7 @@ func TestAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 				paths[i] = f.Path
-				if _, owner, err := s.Find(t.Context(), Bucket, f.Path); err != nil || owner != fmt.Sprint(i) {
+				if _, owner, err := s.Find(t.Context(), f.Path); err != nil || owner != fmt.Sprint(i) {
 					t.Errorf("%d: of %q, %v", i, owner, err)
 				}
 				if _, ok := s.ParseLink(s.Link("", f)); !ok {
@@ -299,7 +298,7 @@ func TestAtOnce(t *testing.T) {
 		}
 		group.Wait()
 		for i, path := range paths {
-			w := get(s, s.Link("", File{Bucket: Bucket, Path: path}))
+			w := get(s, s.Link("", File{Path: path}))
 			if data := w.Body.Bytes(); len(data) != len(png)+1 || data[len(png)] != byte(i) {
 				t.Errorf("%d: %d %q", i, w.Code, data)
 			}
@@ -318,7 +317,7 @@ func TestMemoryEnds(t *testing.T) {
 		kept = append(kept, put(t, s, a("x")))
 	}
 	for i, f := range kept {
-		_, _, err := s.Find(t.Context(), f.Bucket, f.Path)
+		_, _, err := s.Find(t.Context(), f.Path)
 		if gone := i < 2; gone != errors.Is(err, ErrNotFound) || !gone && err != nil {
 			t.Errorf("%d: %v", i, err)
 		}

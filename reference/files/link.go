@@ -19,12 +19,12 @@ const (
 // Link returns a signed URL of the file f below a base URL. The URL expires after
 // Config.LinkLifetime. Link returns "" if Put cannot have returned f.
 func (s *Store) Link(base string, f File) string {
-	if f.Bucket != Bucket || !isValidPath(f.Path) {
+	if !isValidPath(f.Path) {
 		return ""
 	}
 	until := strconv.FormatInt(s.cfg.Now().Add(s.cfg.LinkLifetime).Unix(), 10)
 	query := expiresParam + until + signatureParam + s.sign(f.Path, until)
-	return strings.TrimSuffix(base, "/") + "/" + Bucket + "/" + f.Path + "?" + query
+	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + "?" + query
 }
 
 // ParseLink returns the file of a link that Link returned, for any base and even if the link has
@@ -47,14 +47,14 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	if !hasQuery || !hasExpiry || !signed || len(expiry) > 20 {
 		return f, until, false
 	}
-	if !strings.HasSuffix(dir, "/"+Bucket) || !isValidPath(path) {
+	if !strings.HasSuffix(dir, "/"+linkDir) || !isValidPath(path) {
 		return f, until, false
 	}
 	if !hmac.Equal([]byte(signature), []byte(s.sign(path, expiry))) {
 		return f, until, false
 	}
 	seconds, err := strconv.ParseInt(expiry, 10, 64)
-	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
+	return File{Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
 // sign returns the signature of a link to the file at path. The parameter until is the time at
@@ -62,7 +62,7 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 // contains one.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
-	mac.Write([]byte("GET\n" + Bucket + "\n" + path + "\n" + until))
+	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 

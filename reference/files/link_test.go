@@ -27,7 +27,7 @@ func TestLink(t *testing.T) {
 	each(t, Config{}, func(t *testing.T, s *Store, c *clock) {
 		f := put(t, s, a("cat.png"))
 		link := s.Link(base, f)
-		if !strings.HasPrefix(link, base+"/"+Bucket+"/"+f.Path+"?expires=") || s.Link(base+"/", f) != link {
+		if !strings.HasPrefix(link, base+"/"+linkDir+"/"+f.Path+"?expires=") || s.Link(base+"/", f) != link {
 			t.Errorf("link %s", link)
 		}
 		w := get(s, link)
@@ -99,9 +99,9 @@ func TestTampered(t *testing.T) {
 	for _, bad := range []string{
 		"", "?", path, path + "?", path + "?" + stamp, path + "?" + sign, path + "?" + sign + "&" + stamp, link + "&x=y", link + "#x", path + "?x=y&" + query, link + "=",
 		path + "?" + strings.Replace(stamp, "=", "=0", 1) + "&" + sign, path + "?" + strings.Replace(stamp, "=", "=%2B", 1) + "&" + sign, path + "?" + stamp + "&" + stamp + "&" + sign,
-		path + "/?" + query, path + "//?" + query, "/x/" + f.Path + "?" + query, "/" + Bucket + "/../" + path[1:] + "x?" + query, "/" + Bucket + "/" + other.Path + "?" + query,
-		"/" + Bucket + "/" + strings.Replace(f.Path, "-", "%2D", 1) + "?" + query, "/" + Bucket + "//" + f.Path + "?" + query, strings.ToUpper(link), link + "\n", link + " ",
-		"/" + Bucket + "/%2e%2e/" + f.Path + "?" + query, NewMemory(Config{Now: s.cfg.Now}).Link("", f),
+		path + "/?" + query, path + "//?" + query, "/x/" + f.Path + "?" + query, "/" + linkDir + "/../" + path[1:] + "x?" + query, "/" + linkDir + "/" + other.Path + "?" + query,
+		"/" + linkDir + "/" + strings.Replace(f.Path, "-", "%2D", 1) + "?" + query, "/" + linkDir + "//" + f.Path + "?" + query, strings.ToUpper(link), link + "\n", link + " ",
+		"/" + linkDir + "/%2e%2e/" + f.Path + "?" + query, NewMemory(Config{Now: s.cfg.Now}).Link("", f),
 	} {
 		checkInvalid(t, s, bad)
 	}
@@ -153,13 +153,13 @@ func TestOwns(t *testing.T) {
 	s := open(t, "memory", Config{})
 	for kind, want := range map[string]string{"image/png": "image/png", "image/jpeg": "image/jpeg", "image/x-icon": "image/x-icon", "image/x-own": ""} {
 		f := put(t, s, Upload{Owner: "ann", Name: "x.gif", Type: kind, Data: []byte("\x00\x01\x02")})
-		for _, base := range []string{"", base, "https://example.com", "http://h/?x=/" + Bucket + "/y"} {
-			if got, ok := s.ParseLink(s.Link(base, f)); !ok || got != (File{Bucket: Bucket, Path: f.Path, Type: want}) {
+		for _, base := range []string{"", base, "https://example.com", "http://h/?x=/" + linkDir + "/y"} {
+			if got, ok := s.ParseLink(s.Link(base, f)); !ok || got != (File{Path: f.Path, Type: want}) {
 				t.Errorf("%s: %+v, %v", base, got, ok)
 			}
 		}
 	}
-	for _, f := range []File{{}, {Bucket: "other", Path: newPath("x", "")}, {Bucket: Bucket, Path: "../x"}} {
+	for _, f := range []File{{}, {Path: "../x"}} {
 		if link := s.Link(base, f); link != "" {
 			t.Errorf("%+v has the link %s", f, link)
 		}

@@ -114,7 +114,7 @@ func checkUnavailable(t *testing.T, s *Store, f File) {
 	var group sync.WaitGroup
 	for what, do := range map[string]func() error{
 		"put":  func() error { _, err := s.Put(t.Context(), a("x")); return err },
-		"find": func() error { _, _, err := s.Find(t.Context(), f.Bucket, f.Path); return err },
+		"find": func() error { _, _, err := s.Find(t.Context(), f.Path); return err },
 		"ping": func() error { return s.Ping(t.Context()) },
 		"link": func() error {
 			w := get(s, s.Link("", f))
@@ -155,7 +155,7 @@ func TestDirectoryGone(t *testing.T) {
 	if err := errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)); err != nil {
 		t.Fatal(err)
 	}
-	if _, owner, err := s.Find(t.Context(), f.Bucket, f.Path); err != nil || owner != "ann" {
+	if _, owner, err := s.Find(t.Context(), f.Path); err != nil || owner != "ann" {
 		t.Errorf("back again: of %q, %v", owner, err)
 	}
 	put(t, s, a("x"))
@@ -169,7 +169,7 @@ func TestDirectoryBroken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, f.Path+".attrs"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Find(t.Context(), f.Bucket, f.Path); !errors.Is(err, ErrUnavailable) {
+	if _, _, err := s.Find(t.Context(), f.Path); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("find: %v", err)
 	}
 	if w := get(s, s.Link("", f)); w.Code != http.StatusServiceUnavailable {
@@ -183,7 +183,7 @@ func TestDirectoryStays(t *testing.T) {
 	f := put(t, one, a("x"))
 	link := one.Link("http://h/files", f)
 	two := open(t, place, Config{SigningKey: key})
-	if got, owner, err := two.Find(t.Context(), f.Bucket, f.Path); err != nil || got != f || owner != "ann" {
+	if got, owner, err := two.Find(t.Context(), f.Path); err != nil || got != f || owner != "ann" {
 		t.Errorf("found %+v of %q, %v", got, owner, err)
 	}
 	if w := get(two, link); w.Code != http.StatusOK || !bytes.Equal(w.Body.Bytes(), png) {
@@ -199,7 +199,7 @@ func TestStoreGone(t *testing.T) {
 	}
 	_ = l.Close()
 	s := open(t, "s3://box?region=eu-west-1&use_path_style=true&endpoint=http://"+l.Addr().String(), Config{})
-	checkUnavailable(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
+	checkUnavailable(t, s, File{Path: newPath("x", "image/png")})
 }
 
 // TestStoreRefuses checks that a store that refuses requests counts as unavailable, not as empty.
@@ -208,7 +208,7 @@ func TestStoreRefuses(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	t.Cleanup(h.Close)
 	s := open(t, "s3://box?region=eu-west-1&use_path_style=true&endpoint="+h.URL, Config{})
-	checkUnavailable(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
+	checkUnavailable(t, s, File{Path: newPath("x", "image/png")})
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -105,7 +105,7 @@ func (m Message) Day() string { return m.At.UTC().Format(time.DateOnly) }
 type Call struct{ ID, Name, Arguments string }
 
 // A File identifies an uploaded file. Type is its media type.
-type File struct{ Bucket, Path, Type string }
+type File struct{ Path, Type string }
 
 // A Resetter is a store with a method Reset, which immediately drops every run that has ended, and
 // every thread whose runs have all ended.

@@ -19,6 +19,17 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
+// FixedText returns what the reference server writes where replies or frames of kind k carry the slot,
+// if they have no other value for it. It returns "" if there is no such member.
+func (o *Operation) FixedText(k spec.Kind, slot string) string {
+	if w := o.variantOfKind(k); w != nil {
+		if m := w.layout.fieldForSlot(slot); m != nil {
+			return slotText(m.fixedValue)
+		}
+	}
+	return ""
+}
+
 // MaxBodyBytes returns the documented maximum size of a JSON body of o in bytes, or 0 if the
 // document sets no maximum.
 func (o *Operation) MaxBodyBytes() int {
