@@ -57,10 +57,26 @@ func TestResetBeginsAgain(t *testing.T) {
 			if first == "" {
 				first = got
 			}
-			if got != first || !strings.Contains(got, "5") {
+			if got != first || !strings.Contains(got, "5 ") {
 				t.Errorf("%s: after a reset the response is %s\nand was before %s", name, got, first)
 			}
 			m.Reset("")
+		}
+	}
+}
+
+// TestResetForgetsFaults checks that a run after a reset gets the faults of its own request, although
+// a run with the same id had others before.
+func TestResetForgetsFaults(t *testing.T) {
+	for _, name := range both {
+		m := made(t, mockserver.Config{}, name)
+		k := newTestClient(t, m)
+		if got := k.ask("run-1", "conformance:many 6", "X-Mock-Fault: abort; event=2; streams=0"); strings.Contains(string(got.Body), "5 ") {
+			t.Errorf("%s: the stream is not faulty: %s", name, got.Body)
+		}
+		m.Reset("")
+		if got := string(k.ask("run-1", "conformance:many 6").Body); !strings.Contains(got, "5 ") {
+			t.Errorf("%s: the stream after a reset is faulty: %s", name, got)
 		}
 	}
 }

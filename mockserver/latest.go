@@ -56,3 +56,10 @@ func (l *latest[K, V]) keys() []K {
 	defer l.mu.Unlock()
 	return slices.Clone(l.order)
 }
+
+// reset removes all keys.
+func (l *latest[K, V]) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all, l.order = nil, nil
+}

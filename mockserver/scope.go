@@ -111,9 +111,9 @@ func (s *Server) ScriptState(test string) *script.State { return s.scope(test).s
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of a test. If test is "",
-// it discards those of all tests and the state of the reference, almost as if the mock were
-// restarted with its configuration: the clock and the fault plans of earlier runs stay, and open
-// streams continue and keep their threads.
+// it discards those of all tests, the state of the reference and the fault plans of all runs, almost
+// as if the mock were restarted with its configuration: the clock stays, and open streams continue
+// and keep their threads and faults.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
@@ -122,6 +122,7 @@ func (s *Server) Reset(test string) {
 	}
 	s.journal.Clear()
 	s.store.Reset()
+	s.plans.reset()
 	s.requestCount.Store(0)
 	for _, known := range s.Tests() {
 		s.scopes.drop(known)
