@@ -8,20 +8,17 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestTargetFlagAndField checks that each option of a target, given as a flag, as a field of a
 // --config file, or as a flag beside a --config file without the field, has the same effect.
 func TestTargetFlagAndField(t *testing.T) {
-	set := func(args ...string) targetOptions {
-		t.Helper()
-		o := newTargetOptions()
+	set := func(flag, value string) (o targetOptions, err error) {
+		o = newTargetOptions()
 		cmd := &cobra.Command{}
 		o.addRunFlags(cmd)
-		if err := cmd.ParseFlags(args); err != nil {
-			t.Fatal(err)
-		}
-		return o
+		return o, cmd.ParseFlags([]string{"--" + flag + "=" + value})
 	}
 	read := func(fields string, flags targetOptions) targetOptions {
 		t.Helper()
@@ -36,29 +33,32 @@ func TestTargetFlagAndField(t *testing.T) {
 		list[0].URL, list[0].source = "", configSource{}
 		return list[0]
 	}
-	values := map[string]struct{ flag, field string }{ // by flag
-		"dialect": {"runs", "[runs]"}, "header": {"A: b", "['A: b']"}, "other-header": {"A: b", "['A: b']"}, "claim": {"tool", "[tool]"},
-		"lacks": {"tool", "[tool]"}, "prompts": {"natural", "natural"}, "prompt": {"text=hello", "{text: hello}"}, "stream-limit": {"5", "5"},
-		"only": {"text", "[text]"}, "skip": {"text", "[text]"}, "strict": {"true", "true"}, "timeout": {"7s", "7s"}, "idle-timeout": {"7s", "7s"},
-		"max-time": {"7s", "7s"}, "max-bytes": {"2KiB", "2048"}, "max-events": {"5", "5"}, "max-event": {"2KiB", "2KiB"}, "parallel": {"5", "5"},
-		"seed": {"5", "5"}, "salt": {"5", "5"}, "sequences": {"5", "5"}, "repeat": {"5", "5"}, "ca": {"a.pem", "a.pem"}, "insecure": {"true", "true"},
-		"report": {"json=a,b", "['json=a,b']"}, "transcripts": {"dir", "dir"},
-	}
 	for _, o := range targetFlags {
 		if o.usage == "" {
 			continue
 		}
-		v, ok := values[o.name]
-		if !ok {
-			t.Errorf("--%s: the test has no value", o.name)
+		value, want := "", newTargetOptions()
+		for _, try := range []string{"true", "5", "7s", "2KiB", "natural", "text=hello"} { // one of them is valid and not the default
+			if got, err := set(o.name, try); err == nil && !reflect.DeepEqual(got, newTargetOptions()) {
+				value, want = try, got
+				break
+			}
+		}
+		if value == "" {
+			t.Errorf("--%s accepts none of the values of the test", o.name)
 			continue
 		}
-		want := set("--" + o.name + "=" + v.flag)
-		if reflect.DeepEqual(want, newTargetOptions()) {
-			t.Errorf("--%s has no effect", o.name)
+		defaults := newTargetOptions()
+		switch o.value(&defaults).(type) {
+		case *[]string, *nameList:
+			value = "['" + value + "']"
+		case *string, pflag.Value:
+			value = "'" + value + "'"
+		case *map[string]string:
+			value = "{text: hello}"
 		}
-		if got := read("    "+o.fieldName()+": "+v.field+"\n", newTargetOptions()); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s in a file: %+v, want %+v", o.fieldName(), got, want)
+		if got := read("    "+o.fieldName()+": "+value+"\n", defaults); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %s in a file: %+v, want %+v", o.fieldName(), value, got, want)
 		}
 		if got := read("", want); !reflect.DeepEqual(got, want) {
 			t.Errorf("--%s beside a file: %+v, want %+v", o.name, got, want)
