@@ -102,19 +102,21 @@ type Check struct {
 
 // A Finding is one failed judgement with the bytes that prove it.
 type Finding struct {
-	Message     string `json:"message"`
-	Requirement string `json:"requirement,omitempty"` // id of the violated requirement
-	Operation   string `json:"operation,omitempty"`   // "POST /runs"
-	Exchange    int    `json:"exchange"`              // of the conversation, from 0
-	Event       *int   `json:"event,omitempty"`       // index of the frame in the exchange, from 0; absent: not about a frame
-	Line        int    `json:"line"`                  // of the body, from 1; 0: not about the body
-	Offset      int    `json:"offset"`                // of the body in bytes, from 0
-	Raw         string `json:"raw"`                   // at most [MaxRaw] bytes, as text
-	Request     string `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
-	Response    string `json:"response,omitempty"`    // status line, relevant header fields and, unless Raw has it, beginning of the body
-	Pointer     string `json:"pointer"`               // JSON Pointer into the frame or body, if known
-	Seen        int    `json:"seen,omitempty"`        // in how many of Plays it occurred, if not in all
-	Plays       int    `json:"plays,omitempty"`       // how often its scenario was played, if it is intermittent
+	Message     string     `json:"message"`
+	Requirement string     `json:"requirement,omitempty"` // id of the violated requirement
+	Operation   string     `json:"operation,omitempty"`   // "POST /runs"
+	Exchange    int        `json:"exchange"`              // of the conversation, from 0
+	Event       *int       `json:"event,omitempty"`       // index of the frame in the exchange, from 0; absent: not about a frame
+	Line        int        `json:"line"`                  // of the body, from 1; 0: not about the body
+	Offset      int        `json:"offset"`                // of the body in bytes, from 0
+	Raw         string     `json:"raw"`                   // at most [MaxRaw] bytes, as text
+	Level       spec.Level `json:"level,omitempty"`       // about a client: of the requirement
+	Where       string     `json:"where,omitempty"`       // about a client: the part of the request
+	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
+	Response    string     `json:"response,omitempty"`    // status line, relevant header fields and, unless Raw has it, beginning of the body
+	Pointer     string     `json:"pointer"`               // JSON Pointer into the frame or body, if known
+	Seen        int        `json:"seen,omitempty"`        // in how many of Plays it occurred, if not in all
+	Plays       int        `json:"plays,omitempty"`       // how often its scenario was played, if it is intermittent
 }
 
 // The exit codes that a report can have. A command that fails because of its usage or configuration

@@ -16,6 +16,9 @@ type Check struct {
 	ID  string // permanent identifier: "message.nests"
 	Doc string // a title, a blank line, then the rationale
 
+	// Of is the party that the rule is about: the server, unless stated otherwise.
+	Of Party
+
 	// Needs lists the kinds that the rule is about. A catalogue must not name the
 	// check for a dialect that lacks one of them.
 	Needs []Kind
@@ -36,6 +39,15 @@ type Check struct {
 	// Events and what they refer to do not change after the call, so Watch may retain them.
 	Watch func(*Pass) func(Event)
 }
+
+// A Party is one side of a conversation.
+type Party string
+
+// The parties. A run and a lint judge the server, a mock server judges its clients.
+const (
+	Server Party = ""
+	Client Party = "client"
+)
 
 // Title returns the first line of Doc, a one-line description of the check.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
@@ -87,6 +99,12 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if p.onFinding != nil {
 		p.onFinding(f)
 	}
+}
+
+// Level returns the level of the requirement with the given id, or the strictest level of the
+// requirements that the check judges if that is none of them.
+func (p *Pass) Level(requirement string) Level {
+	return p.obligation.requirementByID(requirement).Level
 }
 
 // Limits on the message of a finding. They keep reports readable. Shortening a message loses

@@ -176,14 +176,21 @@ type Event struct {
 	Err error
 }
 
-// RequestFacts holds what the document and the user say about a request and its response.
+// RequestFacts holds the request line of a request, what the document and the user say about the
+// request and its response, and what a mock decided about them.
 type RequestFacts struct {
+	Method, Target string
+
 	Scripted    bool               // the content of the response can be judged
 	StreamLimit int                // concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string    // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements // how requests without permission are refused
 	Promised    StreamRequirements // requirements on a streamed response
 	Omitted     []string           // requirements on the meaning of members left out
+
+	Rule      string // of a mock: the rule of its script that matched
+	Unmatched string // of a mock: why no rule matched, if one should have
+	Faulty    bool   // of a mock: a fault changed the response
 }
 
 // Facts returns the facts about a request. For other events, it returns the zero value.

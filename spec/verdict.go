@@ -40,6 +40,7 @@ type Requirement struct {
 	Level    Level      `yaml:"level"`
 	Quote    string     `yaml:"quote"`   // verbatim where [Requirement.Quoted], else in this project's words
 	English  string     `yaml:"english"` // translation of a Quote that is not English
+	Of       Party      `yaml:"of"`      // who has to meet it
 	Source   string     `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks   []string   `yaml:"checks"`
 	About    []Kind     `yaml:"about"` // kinds of events that are evidence for this and no other requirement of a check
@@ -95,6 +96,27 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 		}
 	}
 	return d
+}
+
+// NewClientPlan returns the plan for judging clients by those of the given checks that are about
+// clients. A check that needs no kind and that no requirement of the catalogue names judges a
+// requirement of level MUST without an id. A check with ReadsDocument also judges the requirements
+// in server, which the document names where it describes requests.
+func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
+	catalogue = slices.Clone(catalogue)
+	for _, c := range checks {
+		isNamed := func(r Requirement) bool { return slices.Contains(r.Checks, c.ID) }
+		if c.Of == Client && len(c.Needs) == 0 && !slices.ContainsFunc(catalogue, isNamed) {
+			catalogue = append(catalogue, Requirement{Of: Client, Level: Must, Checks: []string{c.ID}})
+		}
+	}
+	plan := NewPlan(checks, catalogue, kinds)
+	for i, o := range plan.Obligations {
+		if o.Check.ReadsDocument {
+			plan.Obligations[i].Requirements = append(o.Requirements, server...)
+		}
+	}
+	return plan
 }
 
 // Requirement returns the requirement that a finding of the check violates: the one that the event

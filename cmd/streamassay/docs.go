@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/coverage"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
@@ -71,8 +72,8 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 // checksDocument returns the text of docs/checks.md.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks; each is written once for all dialects.\n",
-		len(rules.All))
+	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks of servers and %d of clients; each is written once for all dialects.\n",
+		len(rules.About(spec.Server)), len(rules.About(spec.Client)))
 	area := ""
 	for _, c := range rules.All {
 		if of, _, _ := strings.Cut(c.ID, "."); of != area {
@@ -100,9 +101,9 @@ quotation marks is quoted from it, with an English translation if it is in anoth
 this project.
 `)
 	for _, d := range dialects {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n", d.Name, d.Title, len(d.Requirements))
+		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n", d.Name, d.Title, len(d.Catalogue()))
 		fmt.Fprint(&b, "| level | requirement | text | source | judged by |\n|---|---|---|---|---|\n")
-		for _, r := range d.Requirements {
+		for _, r := range d.Catalogue() {
 			judged := strings.Join(r.Checks, ", ")
 			if r.Excluded != nil {
 				judged = "none (" + r.Excluded.Kind + "): " + r.Excluded.Reason

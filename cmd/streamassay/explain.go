@@ -57,7 +57,7 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 		explainCheck(w, c, dialects)
 	}
 	for _, d := range dialects {
-		for _, r := range d.Requirements {
+		for _, r := range d.Catalogue() {
 			if r.ID == id {
 				found = true
 				explainRequirement(w, d, r)
@@ -89,6 +89,8 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	}
 	fmt.Fprintln(w)
 	switch provoked := suites.ScenariosFor(c.ID); {
+	case c.Of == spec.Client:
+		fmt.Fprintf(w, "\n  about clients: the mock judges the requests that it receives\n")
 	case len(provoked) > maxNamedScenarios:
 		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n",
 			strings.Join(provoked[:maxNamedScenarios], ", "), len(provoked)-maxNamedScenarios)
@@ -99,7 +101,7 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	}
 	fmt.Fprintf(w, "\n  required by:\n")
 	for _, d := range dialects {
-		for _, r := range d.Requirements {
+		for _, r := range d.Catalogue() {
 			if slices.Contains(r.Checks, c.ID) {
 				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n",
 					r.Level, d.Name, r.ID, requirementText(r), r.Source)

@@ -128,7 +128,7 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, d := range dialects {
-		e := entry{d.Name, d.Title, dialect.IsDefault(d.Name), d.Base, len(d.Requirements)}
+		e := entry{d.Name, d.Title, dialect.IsDefault(d.Name), d.Base, len(d.Catalogue())}
 		list = append(list, e)
 		mark := ""
 		if e.Default {
@@ -144,7 +144,7 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []reports.RequirementResult{}
 	for _, d := range dialects {
-		for _, r := range reports.RequirementResults(d.Requirements, nil) {
+		for _, r := range reports.RequirementResults(d.Catalogue(), nil) {
 			r.Dialect = d.Name
 			list = append(list, r)
 			judged := strings.Join(r.Checks, " ")
@@ -161,15 +161,16 @@ func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 // least one of the given dialects.
 func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
-		ID       string   `json:"id"`
-		Title    string   `json:"title"`
-		Doc      string   `json:"doc"`
-		Dialects []string `json:"dialects"`
+		ID       string     `json:"id"`
+		Title    string     `json:"title"`
+		Doc      string     `json:"doc"`
+		Of       spec.Party `json:"of,omitempty"` // "client": a mock judges its clients by it
+		Dialects []string   `json:"dialects"`
 	}
 	list := []entry{}
 	for _, c := range rules.All {
 		names := namesWhere(dialects, func(d *dialect.Dialect) bool { return requiresCheck(d, c) })
-		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc, Dialects: names}
+		e := entry{c.ID, c.Title(), c.Doc, c.Of, names}
 		if len(e.Dialects) > 0 {
 			list = append(list, e)
 			rows = append(rows, []string{e.ID, e.Title})
@@ -251,7 +252,7 @@ func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (n
 
 // requiresCheck reports whether check c judges a requirement of the dialect d.
 func requiresCheck(d *dialect.Dialect, c *spec.Check) bool {
-	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) })
+	return slices.ContainsFunc(d.Catalogue(), func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) })
 }
 
 // supportsFault reports whether the fault f can be injected into responses of the dialect d, which

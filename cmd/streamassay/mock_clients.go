@@ -40,9 +40,10 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		}
 	}
 	return func(j *journal.Journal, code int) error {
-		found := want.Conclude(j, journal.Filter{})
+		found := want.Conclude(j)
+		found.Tool, found.Version = "streamassay", buildVersion()
 		if code != exitOK {
-			found.ExitCode = code
+			found.Exit = code
 		}
 		fmt.Fprint(sh.out, found.Text())
 		if m.expectReport != "" {
@@ -55,7 +56,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 				return exitError{exitInternal, fmt.Sprintf("--expect-report %s: %v", m.expectReport, withoutPath(err))}
 			}
 		}
-		return exitWith(found.ExitCode)
+		return exitWith(found.Exit)
 	}, nil
 }
 

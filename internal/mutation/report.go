@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
@@ -23,7 +24,7 @@ func (r *Report) Summary() string {
 	over := r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })
 	killed := len(played) - len(survivors)
 	proven := 0
-	for _, c := range rules.All {
+	for _, c := range rules.About(spec.Server) {
 		if len(r.killsBy(c.ID)) > 0 {
 			proven++
 		}
@@ -31,7 +32,7 @@ func (r *Report) Summary() string {
 	const format = "%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; " +
 		"%d of %d checks proven able to fail"
 	return fmt.Sprintf(format,
-		killed, len(played), len(survivors), len(over), proven, len(rules.All))
+		killed, len(played), len(survivors), len(over), proven, len(rules.About(spec.Server)))
 }
 
 var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
@@ -131,7 +132,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 		fmt.Fprintf(b, " %s |", d.Name)
 	}
 	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(r.Dialects)+1))
-	for _, c := range rules.All {
+	for _, c := range rules.About(spec.Server) {
 		kills := r.killsBy(c.ID)
 		fmt.Fprintf(b, "| %s | %d |", c.ID, len(kills))
 		for _, d := range r.Dialects {
@@ -154,7 +155,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 // writeKills writes, for each check, the list of the mutants that it killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Which\n")
-	for _, c := range rules.All {
+	for _, c := range rules.About(spec.Server) {
 		fmt.Fprintf(b, "\n%s\n\n", c.ID)
 		for _, k := range r.killsBy(c.ID) {
 			fmt.Fprintf(b, "* %s: %s\n", k.mutant, strings.Join(k.dialects, ", "))

@@ -40,13 +40,12 @@ type entryBuffer struct {
 	secrets           []string         // secret values to redact, until the exchange ends
 	redactor          *redact.Redactor // redactor of secrets, or nil
 
-	parsed       bool
-	operation    string
-	thread, run  string
-	cursor       string
-	violations   []spec.Violation
-	resultCalls  []string // calls whose results the request contains without the calls themselves
-	interruptIDs []string // interrupts that the request answers
+	parsed      bool
+	operation   string
+	thread, run string
+	cursor      string
+	violations  []spec.Violation
+	references  []reference // to what the server sent in earlier responses
 
 	matched   bool
 	rule      string
@@ -65,9 +64,15 @@ type entryBuffer struct {
 	endReason  EndReason
 	endedAfter time.Duration
 
-	historyFindings []Finding // findings from the comparison with earlier exchanges
-	historyChecked  bool      // whether historyFindings is set
-	otherBytes      int64     // memory of everything but sentBytes, pieces and header
+	evaluation *evaluation // of the exchange after its end; nil: not judged yet
+	otherBytes int64       // memory of everything but sentBytes, pieces and header
+}
+
+// A reference is a part of a request that answers a tool call or an interrupt, with the id of the
+// call or the interrupt.
+type reference struct {
+	kind spec.Kind
+	id   string
 }
 
 // A piece is one write of the response body. Its bytes follow those of the previous piece
@@ -161,9 +166,9 @@ func (s *entryBuffer) reset() {
 	s.dialect, s.op, s.test, s.method, s.target = "", "", "", "", ""
 	s.operation, s.thread, s.run, s.cursor, s.rule = "", "", "", "", ""
 	s.mockTime, s.startTime, s.headTime, s.endReason = time.Time{}, time.Time{}, time.Time{}, InProgress
-	s.requestHeader, s.body, s.violations, s.resultCalls = nil, nil, nil, nil
-	s.interruptIDs, s.misses, s.faults, s.historyFindings = nil, nil, nil, nil
-	s.parsed, s.matched, s.historyChecked, s.redactor = false, false, false, nil
+	s.requestHeader, s.body, s.violations, s.references = nil, nil, nil, nil
+	s.misses, s.faults, s.evaluation = nil, nil, nil
+	s.parsed, s.matched, s.redactor = false, false, nil
 	s.sentBytes, s.pieces, s.header, s.secrets = buf, pieces, head, secrets
 }
 
@@ -199,15 +204,15 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	}
 	for i := range event.Parts {
 		p := &event.Parts[i]
-		switch {
-		case len(s.resultCalls)+len(s.interruptIDs) >= maxCalls:
-		case p.Kind == spec.InputToolResult && p.Call != "" && bytes.Count(event.Raw, jsonString(p.Call)) < 2:
-			// If the request mentions the call twice, it contains the call as well.
-			s.resultCalls = append(s.resultCalls, s.redact(p.Call))
-			s.otherBytes += int64(16 + len(p.Call))
-		case p.Kind == spec.InputResume && p.ID != "":
-			s.interruptIDs = append(s.interruptIDs, s.redact(p.ID))
-			s.otherBytes += int64(16 + len(p.ID))
+		id := p.ID
+		if p.Kind == spec.InputToolResult {
+			id = p.Call
+		} else if p.Kind != spec.InputResume {
+			continue
+		}
+		if id != "" && len(s.references) < maxCalls {
+			s.references = append(s.references, reference{p.Kind, s.redact(id)})
+			s.otherBytes += int64(32 + len(id))
 		}
 	}
 }

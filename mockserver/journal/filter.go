@@ -134,21 +134,14 @@ func orNone(seen string) string {
 // selectEntries returns references to the exchanges that match f, sorted by id. It ignores the
 // fields Offset and Limit of f.
 func (j *Journal) selectEntries(f Filter) (all []entryRef) {
-	refs := j.entryRefs()
-	var seen *history
-	for _, r := range refs {
+	for _, r := range j.entryRefs() {
 		if !r.lock() {
 			continue
 		}
 		ok := len(f.mismatches(r.buffer)) == 0
 		r.buffer.mu.Unlock()
 		if ok && f.Finding != "" {
-			if seen == nil {
-				seen = j.newHistory(refs)
-			}
-			ok = slices.ContainsFunc(seen.findings(r), func(g Finding) bool {
-				return f.Finding == "any" || f.Finding == g.Kind || f.Finding == g.Requirement
-			})
+			ok = slices.ContainsFunc(j.evaluate(r).findings, func(g Finding) bool { return g.is(f.Finding) })
 		}
 		if ok {
 			all = append(all, r)
@@ -167,24 +160,23 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 		all = all[:min(f.Limit, len(all))]
 	}
 	page = []Record{}
-	seen := j.newHistory(nil)
 	for _, r := range all {
-		if record, ok := j.record(r, seen); ok {
+		if record, ok := j.record(r); ok {
 			page = append(page, record)
 		}
 	}
 	return page, total
 }
 
-// record returns a snapshot of the exchange r with its findings. The parameter seen gives access to
-// the exchanges before r. The result ok is false if r was dropped from the journal.
-func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
+// record returns a snapshot of the exchange r with its findings. The result ok is false if r was
+// dropped from the journal.
+func (j *Journal) record(r entryRef) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
 	}
 	record = r.buffer.toRecord()
 	r.buffer.mu.Unlock()
-	record.Findings = append(record.Findings, seen.findings(r)...)
+	record.Findings = append(record.Findings, j.evaluate(r).findings...)
 	return record, true
 }
 
@@ -204,20 +196,19 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	if !ok {
 		return record, false
 	}
-	return j.record(refs[i], j.newHistory(refs))
+	return j.record(refs[i])
 }
 
 // Export writes the exchanges that match f to w as JSON Lines, oldest first. It stops at the first
 // error from writing to w and returns that error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
-	seen := j.newHistory(nil)
 	all := j.selectEntries(f)
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
 	}
 	for _, r := range all {
-		record, ok := j.record(r, seen)
+		record, ok := j.record(r)
 		if !ok {
 			continue
 		}

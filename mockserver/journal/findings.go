@@ -3,52 +3,23 @@ package journal
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // A Finding is a mistake that a client made in one request.
 type Finding struct {
-	Kind        string     `json:"kind"`
-	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": none covers it
+	Kind        string     `json:"kind"`        // id of the check that found it
+	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": the request belongs to no dialect
 	Level       spec.Level `json:"level"`
 	Where       string     `json:"where"`
 	Message     string     `json:"message"`
-}
-
-// The kinds of findings. Each kind is a mistake that a client can make.
-const (
-	FindingDocument   = "client.document"    // the request violates the dialect's document
-	FindingRoute      = "client.route"       // no operation has this method and path
-	FindingUnmatched  = "client.matched"     // no rule of the script matches the request
-	FindingCursor     = "client.cursor"      // the cursor is the id of no event that was sent
-	FindingToolResult = "client.tool-result" // the result of a tool call that was never made
-	FindingRefused    = "client.refused"     // refused for other reasons: credentials, size, media type
-	FindingInterrupt  = "client.resume"      // the answer to an interrupt that was never sent
-)
-
-// findingKinds lists the kinds of findings, with the titles of the corresponding checks in an
-// [Outcome].
-var findingKinds = []struct{ id, title string }{
-	{FindingDocument, "requests conform to the document"},
-	{FindingRoute, "requests use the methods and paths of operations"},
-	{FindingUnmatched, "each run matches a rule of the script"},
-	{FindingCursor, "streams are resumed from the id of an event that was sent"},
-	{FindingToolResult, "tool results refer to calls that were made"},
-	{FindingRefused, "no request is refused"},
-	{FindingInterrupt, "answers refer to interrupts that were sent"},
-}
-
-// refusalStatuses lists the status codes with which the mock refuses a request because the client
-// made a mistake. A script or a fault can also make the mock respond with one of them; this is not
-// a mistake of the client.
-var refusalStatuses = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-	http.StatusRequestHeaderFieldsTooLarge,
 }
 
 // A LocatedFinding is a finding together with the exchange to whose request it refers.
@@ -60,65 +31,117 @@ type LocatedFinding struct {
 	Finding
 }
 
+// An evaluation holds what the checks of clients say about one exchange.
+type evaluation struct {
+	located  LocatedFinding // names the exchange; has no finding
+	findings []Finding
+	judged   map[string]int // number of judgements, by check
+}
+
+// locatedFindings returns the findings, each with its exchange.
+func (v evaluation) locatedFindings() (all []LocatedFinding) {
+	for _, f := range v.findings {
+		v.located.Finding = f
+		all = append(all, v.located)
+	}
+	return all
+}
+
 // Judge returns the findings about the exchanges that match f, in the order of the exchanges.
 // Findings about exchanges that were dropped from the journal come first. The fields Offset and
 // Limit of f are ignored.
 func (j *Journal) Judge(f Filter) []LocatedFinding {
-	f.Offset, f.Limit = 0, 0
 	all := j.keptFindings(f)
-	seen := j.newHistory(nil)
 	for _, r := range j.selectEntries(f) {
-		found := seen.findings(r)
-		if len(found) == 0 || !r.lock() {
-			continue
-		}
-		located := r.buffer.findingLocation()
-		r.buffer.mu.Unlock()
-		for _, g := range found {
-			located.Finding = g
-			all = append(all, located)
-		}
+		all = append(all, j.evaluate(r).locatedFindings()...)
 	}
 	return all
 }
 
-// findingLocation returns a LocatedFinding that names the exchange s but has no finding yet. The
-// caller must hold the lock of s.
+// clientPlan returns the plan for judging the clients of the named dialect. The name is "" for
+// requests that belong to no dialect.
+func (j *Journal) clientPlan(name string) spec.Plan {
+	if plan, ok := j.plans.Load(name); ok {
+		return plan.(spec.Plan)
+	}
+	plan := spec.NewClientPlan(rules.All, nil, nil, nil)
+	if d, err := dialect.Open(name); err == nil {
+		plan = d.ClientPlan(rules.All)
+	}
+	j.plans.Store(name, plan)
+	return plan
+}
+
+// evaluate judges the exchange r. The evaluation of an exchange that has ended is stored, because
+// the exchanges before it may be dropped before the next call. It is empty if r was dropped.
+func (j *Journal) evaluate(r entryRef) (v evaluation) {
+	if !r.lock() {
+		return v
+	}
+	s := r.buffer
+	if s.evaluation != nil {
+		v = *s.evaluation
+		s.mu.Unlock()
+		return v
+	}
+	refers := j.Forgotten() == 0 && (s.cursor != "" || len(s.references) > 0)
+	located, events, ended := s.findingLocation(), s.events(refers), s.endReason != InProgress
+	s.mu.Unlock()
+	if refers {
+		events = append(j.sentBefore(r.id, located.Dialect), events...)
+	}
+	v = judge(located, j.clientPlan(located.Dialect), events)
+	if ended && r.lock() {
+		s.evaluation = &v
+		s.mu.Unlock()
+	}
+	return v
+}
+
+// judge applies the checks of the plan to events, which end with those of the located exchange.
+func judge(located LocatedFinding, plan spec.Plan, events []spec.Event) evaluation {
+	v := evaluation{located: located, judged: map[string]int{}}
+	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
+		v.judged[r.Obligation.Check.ID] = r.Judged
+		for _, f := range r.Findings {
+			requirement := r.Obligation.Requirement(f)
+			v.findings = append(v.findings, Finding{
+				Kind: r.Obligation.Check.ID, Requirement: requirement.ID, Level: requirement.Level,
+				Where: f.Event.Violations[0].Location, Message: f.Message,
+			})
+		}
+	}
+	return v
+}
+
+// findingLocation returns a LocatedFinding that names the exchange s but has no finding. The caller
+// must hold the lock of s.
 func (s *entryBuffer) findingLocation() LocatedFinding {
 	return LocatedFinding{ID: s.id, Dialect: s.dialect, Test: s.test, Request: s.method + " " + s.target}
 }
 
-// ownFindings returns the findings about the exchange s that follow from its own request and
-// response, without earlier exchanges. The caller must hold the lock of s.
-func (s *entryBuffer) ownFindings() (all []Finding) {
-	for _, violation := range s.violations {
-		requirement := violation.Requirement
-		for _, d := range violation.Refusals {
-			if requirement == "" {
-				requirement = d.Requirement
+// events returns what was recorded of the exchange, as events without the body of the response.
+// Unless refers is true, the request lacks what refers to earlier responses. The caller must hold
+// the lock of s.
+func (s *entryBuffer) events(refers bool) []spec.Event {
+	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
+	if s.isUnmatched() {
+		facts.Unmatched = fmt.Sprintf("(%d tried)%s", s.missCount, nearestMiss(s.misses))
+	}
+	request := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Request: facts, Violations: s.violations}
+	if s.op != "" {
+		request.Operation = s.operation
+	}
+	if refers {
+		request.Cursor, request.Raw = s.cursor, s.body
+		for _, r := range s.references {
+			// A body that was not kept completely may have the call to which its tool result refers.
+			if r.kind == spec.InputResume || len(s.body) == s.bodySize {
+				request.Parts = append(request.Parts, spec.Event{Kind: r.kind, Call: r.id, ID: r.id})
 			}
 		}
-		level := requirementLevel(s.dialect, requirement)
-		if s.status/100 == 4 { // the server did not tolerate the violation
-			level = spec.Must
-		}
-		all = append(all, Finding{FindingDocument, requirement, level, violation.Location, violation.Message})
 	}
-	switch {
-	case len(all) == 0 && s.rule == "" && len(s.faults) == 0 && slices.Contains(refusalStatuses, s.status):
-		message := fmt.Sprintf("request refused with %d %s", s.status, http.StatusText(s.status))
-		all = append(all, Finding{FindingRefused, "", spec.Must, s.method + " " + s.target, message})
-	case s.op == "" && s.status == http.StatusNotFound:
-		message := "no operation for " + s.method + " on this path"
-		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, message})
-	case s.op == "" && s.status == http.StatusMethodNotAllowed:
-		message := "method " + s.method + " is not allowed on this path"
-		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, message})
-	case s.isUnmatched():
-		message := fmt.Sprintf("no rule matches (%d tried)%s", s.missCount, nearestMiss(s.misses))
-		all = append(all, Finding{FindingUnmatched, "", spec.Must, s.operation, message})
-	}
-	return all
+	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
 }
 
 // isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
@@ -138,182 +161,48 @@ func nearestMiss(misses []Miss) string {
 	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
 }
 
-// requirementLevel returns the level of a requirement of the named dialect. It returns MUST
-// if the requirement is "" or not in the catalogue, because the document is violated all
-// the same.
-func requirementLevel(name, requirement string) spec.Level {
-	if requirement == "" {
-		return spec.Must
-	}
-	d, err := dialect.Open(name)
-	if err != nil {
-		return spec.Must
-	}
-	for _, r := range d.Requirements {
-		if r.ID == requirement {
-			return r.Level
-		}
-	}
-	return spec.Must
-}
-
-// A history gives access to the exchanges in the journal. It is used to find mistakes that depend
-// on what the server sent in earlier exchanges.
-type history struct {
-	journal *Journal
-	refs    []entryRef
-}
-
-// newHistory returns a history of the given exchanges. If refs is nil, the history takes all
-// exchanges that are in the journal when it first needs them.
-func (j *Journal) newHistory(refs []entryRef) *history { return &history{j, refs} }
-
-// findings returns the findings about the exchange r, or nil if r was dropped from the journal.
-// Findings that depend on earlier exchanges are stored as soon as they can be determined, because
-// the earlier exchanges may be dropped before the next call.
-func (p *history) findings(r entryRef) []Finding {
-	if !r.lock() {
-		return nil
-	}
-	all := r.buffer.ownFindings()
-	if r.buffer.historyChecked || r.buffer.cursor == "" && r.buffer.resultCalls == nil && r.buffer.interruptIDs == nil {
-		all = append(all, r.buffer.historyFindings...)
-		r.buffer.mu.Unlock()
-		return all
-	}
-	refs := references{
-		id: r.id, dialect: r.buffer.dialect, op: r.buffer.operation, cursor: r.buffer.cursor,
-		calls: slices.Clone(r.buffer.resultCalls), interrupts: slices.Clone(r.buffer.interruptIDs),
-	}
-	valid, status := len(r.buffer.violations) == 0, r.buffer.status
-	r.buffer.mu.Unlock()
-	if !valid || status == 0 { // status 0: the request may still be refused
-		return all
-	}
-	if status < 400 {
-		refs.cursor = "" // the server accepted it
-	}
-	found := p.findUnsent(refs)
-	if r.lock() {
-		r.buffer.historyFindings, r.buffer.historyChecked = found, true
-		r.buffer.mu.Unlock()
-	}
-	return append(all, found...)
-}
-
-// references holds those ids in a request that only make sense if the server sent them in an
-// earlier response.
-type references struct {
-	id          uint64 // id of the exchange
-	dialect, op string
-	cursor      string
-	calls       []string // tool calls
-	interrupts  []string
-}
-
-// findUnsent returns a finding for each id in refs that does not occur in an earlier response of
-// the same dialect. It returns nil if one of the earlier responses is not completely in the
-// journal, because the id may be in the missing part.
-func (p *history) findUnsent(refs references) (all []Finding) {
-	if p.refs == nil {
-		p.refs = p.journal.entryRefs()
-	}
-	if p.journal.Forgotten() > 0 {
-		return nil
-	}
-	for _, r := range p.refs {
-		if r.id >= refs.id {
+// sentBefore returns the bodies of the responses of a dialect before the exchange with the given
+// id, as events with the bytes and the cursors. A body that was not kept completely, or that has a
+// content coding, is marked as exceeding a limit.
+func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
+	for _, r := range j.entryRefs() {
+		if r.id >= id {
 			break
 		}
 		if !r.lock() {
 			continue
 		}
-		s := r.buffer
-		if s.dialect == refs.dialect {
+		if s := r.buffer; s.dialect == dialect {
+			e := spec.Event{Kind: spec.BodyEnd, Frame: -1, Raw: bytes.Clone(s.sentBytes)}
 			if s.sentSize > int64(len(s.sentBytes)) || spec.Header(s.header).Has("Content-Encoding") {
-				s.mu.Unlock()
-				return nil
+				e.Err = spec.ErrLimitExceeded
 			}
-			if refs.cursor != "" && p.sentCursor(s.sentBytes, refs.cursor) {
-				refs.cursor = ""
-			}
-			mentioned := func(id string) bool { return mentions(s.sentBytes, id) }
-			refs.calls = slices.DeleteFunc(refs.calls, mentioned)
-			refs.interrupts = slices.DeleteFunc(refs.interrupts, mentioned)
+			all = append(all, e)
 		}
-		s.mu.Unlock()
+		r.buffer.mu.Unlock()
 	}
-	if refs.cursor != "" {
-		requirement := cursorRequirement(refs)
-		level := spec.Should
-		if requirement != "" {
-			level = requirementLevel(refs.dialect, requirement)
+	for _, e := range all {
+		for cursor := range j.cursors(e.Raw) {
+			all = append(all, spec.Event{Kind: spec.Unrecognized, Cursor: cursor})
 		}
-		message := fmt.Sprintf("no event with the id %q was sent before", refs.cursor)
-		all = append(all, Finding{FindingCursor, requirement, level, "cursor", message})
-	}
-	for _, call := range refs.calls {
-		message := fmt.Sprintf("no call with the id %q was made before", call)
-		all = append(all, Finding{FindingToolResult, "", spec.Should, "tool result", message})
-	}
-	for _, id := range refs.interrupts {
-		message := fmt.Sprintf("no interrupt with the id %q was sent before", id)
-		all = append(all, Finding{FindingInterrupt, "", spec.Should, "resume", message})
 	}
 	return all
 }
 
-// sentCursor reports whether buf, a response body, contains the cursor, either as the id of an
-// event or as a JSON string.
-func (p *history) sentCursor(buf []byte, cursor string) bool {
-	for line := range bytes.FieldsFuncSeq(buf, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		id, ok := bytes.CutPrefix(line, []byte("id:"))
-		if !ok {
-			continue
-		}
-		text := strings.TrimPrefix(string(id), " ")
-		if p.journal.cfg.Cursor != nil {
-			text = p.journal.cfg.Cursor(text)
-		}
-		if text == cursor {
-			return true
-		}
-	}
-	return bytes.Contains(buf, jsonString(cursor))
-}
-
-// minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
-// by chance; see mentions.
-const minMentionLength = 6
-
-// mentions reports whether buf, a response body, contains an id. A short id must occur as a
-// complete JSON string. A long id may occur anywhere, because it may be part of JSON within a
-// string.
-func mentions(buf []byte, id string) bool {
-	if len(id) < minMentionLength {
-		return bytes.Contains(buf, jsonString(id))
-	}
-	return bytes.Contains(buf, []byte(id))
-}
-
-// cursorRequirement returns the id of the requirement in the dialect's catalogue that covers
-// unknown cursors for the operation of refs, or "" if there is none.
-func cursorRequirement(refs references) string {
-	d, err := dialect.Open(refs.dialect)
-	if err != nil {
-		return ""
-	}
-	for _, o := range d.Operations() {
-		if o.Name != refs.op {
-			continue
-		}
-		for _, demand := range d.UnknownSlotViolation(o, "cursor").Refusals {
-			if demand.Requirement != "" {
-				return demand.Requirement
+// cursors returns an iterator over the ids of the events in body, a response body, as clients
+// repeat them.
+func (j *Journal) cursors(body []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			text, ok := strings.CutPrefix(string(line), "id:")
+			if text = strings.TrimPrefix(text, " "); j.cfg.Cursor != nil {
+				text = j.cfg.Cursor(text)
+			}
+			if ok && !yield(text) {
+				return
 			}
 		}
 	}
-	return ""
 }
 
 // maxKeptFindings is the maximum number of findings about dropped exchanges that a journal keeps.
@@ -322,17 +211,17 @@ const maxKeptFindings = 200
 // keepFindings stores the findings about the exchange s, which is about to be dropped. At most
 // maxKeptFindings are stored in total. The caller must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *entryBuffer) {
-	all := append(s.ownFindings(), s.historyFindings...)
-	if len(all) == 0 {
+	room := maxKeptFindings - len(j.oldFindings)
+	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
+	if room <= 0 || isFlawless && s.evaluation == nil {
 		return
 	}
-	located := s.findingLocation()
-	for _, g := range all {
-		if len(j.oldFindings) < maxKeptFindings {
-			located.Finding = g
-			j.oldFindings = append(j.oldFindings, located)
-		}
+	if s.evaluation == nil {
+		v := judge(s.findingLocation(), j.clientPlan(s.dialect), s.events(false))
+		s.evaluation = &v
 	}
+	all := s.evaluation.locatedFindings()
+	j.oldFindings = append(j.oldFindings, all[:min(room, len(all))]...)
 }
 
 // keptFindings returns the stored findings about dropped exchanges that match f. Only the fields
@@ -346,10 +235,16 @@ func (j *Journal) keptFindings(f Filter) (all []LocatedFinding) {
 		switch {
 		case f.Dialect != "" && f.Dialect != old.Dialect && f.Dialect != family:
 		case f.Test != nil && *f.Test != old.Test:
-		case f.Finding != "" && f.Finding != "any" && f.Finding != old.Kind && f.Finding != old.Requirement:
+		case f.Finding != "" && !old.Finding.is(f.Finding):
 		case old.ID > f.After:
 			all = append(all, old)
 		}
 	}
 	return all
+}
+
+// is reports whether the finding is of the given kind or violates the requirement with the given
+// id. The name "any" stands for all findings.
+func (f Finding) is(name string) bool {
+	return name == "any" || name == f.Kind || name == f.Requirement
 }

@@ -43,10 +43,10 @@ func TestFindings(t *testing.T) {
 		{"nothing", func(*Journal) {}, ""},
 		{"one that breaks the document", func(j *Journal) {
 			recordExchange(j, runStart("", ""), &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`, Refusals: []spec.RefusalRequirement{{Requirement: "runs.nonesuch"}}}}}, 422)
-		}, `client.document MUST runs.nonesuch body /a: the request body has no "a"`},
+		}, `client.document MUST runs.client.document body /a: the request body has no "a"`},
 		{"no such address", func(j *Journal) {
 			recordExchange(j, ExchangeStart{Dialect: "runs@2026-04", Request: spec.Request{Method: "GET", Target: "/nope"}}, nil, 404)
-		}, "client.route MUST  /nope: no operation for GET on this path"},
+		}, "client.route MUST runs.client.route /nope: no operation for GET on this path"},
 		{"no such method", func(j *Journal) {
 			recordExchange(j, ExchangeStart{Request: spec.Request{Method: "PUT", Target: "/runs"}}, nil, 405)
 		}, "client.route MUST  /runs: method PUT is not allowed on this path"},
@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 			e.Parsed("POST /runs", &spec.Event{})
 			e.Matched("", []Miss{{"greet", "the text is bye"}})
 			e.Close(Complete)
-		}, "client.matched MUST  POST /runs: no rule matches (1 tried): greet: the text is bye"},
+		}, "client.matched MUST runs.client.matched POST /runs: no rule matches (1 tried): greet: the text is bye"},
 		{"another request that no rule is for", func(j *Journal) {
 			e := j.Open(ExchangeStart{Op: "tell"})
 			e.Matched("", []Miss{{"greet", "it is no run"}})
@@ -68,13 +68,13 @@ func TestFindings(t *testing.T) {
 		{"a cursor that was sent later", func(j *Journal) {
 			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
 			recordExchange(j, runStart("", ""), nil, 200, sent)
-		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was sent before`},
+		}, `client.cursor MUST runs.client.cursor cursor: no event with the id "1-1" was sent before`},
 		{"a cursor of another dialect", func(j *Journal) {
 			o := runStart("", "")
 			o.Dialect = "agkit@0.0.10"
 			recordExchange(j, o, nil, 200, sent)
 			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
-		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was sent before`},
+		}, `client.cursor MUST runs.client.cursor cursor: no event with the id "1-1" was sent before`},
 		{"a cursor that the server takes", func(j *Journal) {
 			recordExchange(j, resumeStart("0"), &spec.Event{Cursor: "0"}, 200)
 		}, ""},
@@ -87,15 +87,17 @@ func TestFindings(t *testing.T) {
 			recordExchange(j, runStart("", ""), nil, 200, sent)
 			o, ask := result("call_2", `{"id":"call_2"}`)
 			recordExchange(j, o, ask, 200)
-		}, `client.tool-result SHOULD  tool result: no call with the id "call_2" was made before`},
+		}, `client.tool-result SHOULD runs.client.tool-result tool result: no call with the id "call_2" was made before`},
 		{"the result of a call in the history that comes with it", func(j *Journal) {
 			o, ask := result("call_2", `[{"call":"call_2"},{"result":"call_2"}]`)
 			recordExchange(j, o, ask, 200)
 		}, ""},
 		{"answers to an interrupt, and to none", func(j *Journal) {
-			recordExchange(j, runStart("", ""), nil, 200, sent)
-			recordExchange(j, runStart("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "int-1"}, {Kind: spec.InputResume, ID: "int-2"}}}, 200)
-		}, `client.resume SHOULD  resume: no interrupt with the id "int-2" was sent before`},
+			o := runStart("", "")
+			o.Dialect = "agkit@0.0.10"
+			recordExchange(j, o, nil, 200, sent)
+			recordExchange(j, o, &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "int-1"}, {Kind: spec.InputResume, ID: "int-2"}}}, 200)
+		}, `client.resume SHOULD agkit.client.resume resume: no interrupt with the id "int-2" was sent before`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := made(Config{})
@@ -146,7 +148,7 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 			if !o.StartsRun {
 				continue
 			}
-			request := spec.Request{Method: method, Target: d.Base + path, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`[]`)}
+			request := spec.Request{Method: method, Target: path, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`[]`)}
 			_, ask := parseRequest(t, name, request)
 			if ask.Valid() {
 				t.Errorf("%s %s takes a list", name, o.Name)
@@ -160,8 +162,9 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 					t.Errorf("%s %s: nothing is found", name, o.Name)
 				}
 				for _, f := range r.Findings {
-					i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == f.Requirement })
-					if f.Requirement != "" && i < 0 || status == 400 && f.Level != spec.Must || status == 200 && i >= 0 && d.Requirements[i].Level != f.Level {
+					catalogue := d.Catalogue()
+					i := slices.IndexFunc(catalogue, func(r spec.Requirement) bool { return r.ID == f.Requirement })
+					if i < 0 || catalogue[i].Level != f.Level || status == 400 && f.Level != spec.Must {
 						t.Errorf("%s, answered %d: %+v", name, status, f)
 					}
 				}
@@ -180,7 +183,7 @@ func TestCursorNamesTheRequirement(t *testing.T) {
 		e.HeadSent(404, nil)
 		e.Close(Complete)
 	}
-	for _, f := range j.Judge(Filter{Finding: FindingCursor}) {
+	for _, f := range j.Judge(Filter{Finding: "client.cursor"}) {
 		named = named || f.Requirement != "" && f.Level == spec.Must
 	}
 	if !named {
@@ -285,7 +288,9 @@ func TestOutcome(t *testing.T) {
 		e.Close(Complete)
 	}
 	resume := func(j *Journal) {
-		recordExchange(j, runStart("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "i"}}}, 200)
+		o := runStart("", "")
+		o.Dialect = "agkit@0.0.10"
+		recordExchange(j, o, &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "i"}}}, 200)
 	}
 	for _, c := range []struct {
 		name, file string
@@ -298,19 +303,19 @@ func TestOutcome(t *testing.T) {
 		{"nothing asked that was wanted", "calls: [{op: run}]", func(*Journal) {}, 3, spec.Silent, "failed op run: got 0, want at least 1; no requests received\nno requests received\n"},
 		{"well", "calls: [{op: run, exactly: 1}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 0, spec.Passed, "passed: 1 exchanges\n"},
 		{"broken", "", func(j *Journal) { recordExchange(j, runStart("", ""), broken, 422) }, 1, spec.Failed,
-			"failed MUST client.document: #1 POST /runs?x=1: body /a: the request body has no \"a\"\nfailed: 1 exchanges\n"},
+			"failed MUST runs.client.document: #1 POST /runs?x=1: body /a: the request body has no \"a\"\nfailed: 1 exchanges\n"},
 		{"not seen", "calls: [{op: listen}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 1, spec.Failed,
 			"failed op listen: got 0, want at least 1; nearest: #1 POST /runs?x=1 → 200, whole, but op was run\nfailed: 1 exchanges\n"},
-		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST client.matched: #1 POST /runs?x=1: : no rule matches (1 tried): a: no\nfailed: 1 exchanges\n"},
+		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST runs.client.matched: #1 POST /runs?x=1: : no rule matches (1 tried): a: no\nfailed: 1 exchanges\n"},
 		{"unmatched is allowed", "allow-unmatched: true", unmatched, 0, spec.Passed, "passed: 1 exchanges\n"},
-		{"a broken SHOULD", "", resume, 0, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
-		{"a broken SHOULD, strict", "strict: true", resume, 1, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
+		{"a broken SHOULD", "", resume, 0, spec.Warned, "warned SHOULD agkit.client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
+		{"a broken SHOULD, strict", "strict: true", resume, 1, spec.Warned, "warned SHOULD agkit.client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
 	} {
 		j := made(Config{})
 		c.play(j)
-		out := loaded(t, c.file).Conclude(j, Filter{})
-		if out.ExitCode != c.exit || out.Verdict != c.verdict || out.Text() != c.text {
-			t.Errorf("%s: exit %d, %s:\n%s", c.name, out.ExitCode, out.Verdict, out.Text())
+		out := loaded(t, c.file).Conclude(j)
+		if out.Exit != c.exit || out.Verdict != c.verdict || out.Text() != c.text {
+			t.Errorf("%s: exit %d, %s:\n%s", c.name, out.Exit, out.Verdict, out.Text())
 		}
 		var b bytes.Buffer
 		var shape struct {

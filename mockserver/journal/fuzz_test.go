@@ -28,7 +28,7 @@ func FuzzExpect(f *testing.F) {
 				t.Error("an expectation has no words")
 			}
 		}
-		if text := x.Conclude(New(Config{}), Filter{}).Text(); text == "" {
+		if text := x.Conclude(New(Config{})).Text(); text == "" {
 			t.Error("a conclusion has no words")
 		}
 	})

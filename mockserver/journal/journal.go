@@ -37,6 +37,7 @@ type Journal struct {
 	secrets   secretNames
 	heldBytes atomic.Int64  // memory of all exchanges
 	forgotten atomic.Uint64 // exchanges that were dropped because of a limit
+	plans     sync.Map      // by dialect: [spec.Plan] for judging clients
 	feed      feed
 	waiters   waiters
 

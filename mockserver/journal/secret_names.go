@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -88,10 +87,4 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 // secret query parameters.
 func (n *secretNames) redactURL(text string) string {
 	return redact.RedactTarget(redact.WithoutUser(text), n.Contains)
-}
-
-// jsonString returns s encoded as a JSON string, with quotation marks.
-func jsonString(s string) []byte {
-	b, _ := json.Marshal(s)
-	return b
 }

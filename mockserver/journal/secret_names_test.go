@@ -40,8 +40,8 @@ func TestNoSecretIsKept(t *testing.T) {
 				t.Helper()
 				var b bytes.Buffer
 				_ = j.Export(&b, Filter{})
-				_ = Expect{}.Conclude(j, Filter{}).WriteJSON(&b)
-				b.WriteString(Expect{}.Conclude(j, Filter{}).Text())
+				_ = Expect{}.Conclude(j).WriteJSON(&b)
+				b.WriteString(Expect{}.Conclude(j).Text())
 				for len(notes) > 0 {
 					line, _ := json.Marshal(<-notes)
 					b.Write(append(line, '\n'))

@@ -27,7 +27,7 @@ requirements has checks in at least one version, and otherwise by the kind of ex
 * capability: judging it takes something that targets, or this harness, do not offer;
 * unobservable: it cannot be observed over the wire;
 * contradiction: another clause contradicts it and is followed instead;
-* client: it is about the client, and only servers are judged.
+* client: it is about the client, and the checks of clients do not judge it.
 
 Unmapped are requirements that cite a document in which no clause names them. The quotations, and the reasons for
 exclusions, are in [requirements.md](requirements.md).

@@ -24,11 +24,14 @@ type Dialect struct {
 	Version      string             // "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the document's server: "/api/v1/agent", or ""
-	Requirements []spec.Requirement // its catalogue
+	Requirements []spec.Requirement // those of its catalogue that are about servers
 
-	document   *document
-	catalogue  []sourceFile // the file of the catalogue, and those of the catalogues that it extends
-	operations []*Operation
+	ClientRequirements []spec.Requirement // those of its catalogue that are about clients
+
+	document     *document
+	requirements []spec.Requirement // the catalogue
+	catalogue    []sourceFile       // the file of the catalogue, and those of the catalogues that it extends
+	operations   []*Operation
 }
 
 // A registry holds the dialects of a file system, each of which it reads on first use. It is safe
@@ -171,8 +174,15 @@ func read(files fs.FS, dir, version string) (d *Dialect, err error) {
 	if d.document, err = readDocument(files, dir, version); err != nil {
 		return nil, err
 	}
-	if d.Requirements, d.catalogue, err = readCatalogue(files, dir, version, nil); err != nil {
+	if d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil); err != nil {
 		return nil, err
+	}
+	for _, r := range d.requirements {
+		if r.Of == spec.Client {
+			d.ClientRequirements = append(d.ClientRequirements, r)
+		} else {
+			d.Requirements = append(d.Requirements, r)
+		}
 	}
 	root := d.document.lookup("")
 	d.Title = root.get("info").get("title").text()
@@ -210,6 +220,10 @@ func (d *Dialect) Document() ([]byte, error) {
 
 // Operations returns all operations of the document, in order of their paths.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
+
+// Catalogue returns all requirements of the dialect, those about servers and those about clients, in
+// the order of the catalogue.
+func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
 // slot that these events or the parameters of requests carry, the result also has the kind
@@ -256,4 +270,10 @@ func (d *Dialect) Kinds() []spec.Kind {
 // dialect's catalogue names, with the requirements that name the check.
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
+}
+
+// ClientPlan returns the plan for judging clients of the dialect by those of the given checks that
+// are about clients; see [spec.NewClientPlan].
+func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
+	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

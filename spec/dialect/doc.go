@@ -141,7 +141,8 @@
 // # The catalogue
 //
 // VERSION.requirements.yaml is a list of requirements: id, level, quote, source, and either
-// checks or excluded {kind, reason}. x-requirement and x-error may name only requirements of
+// checks or excluded {kind, reason}. A requirement with "of: client" is about clients, which a
+// mock judges; the others are about servers. x-requirement and x-error may name only requirements of
 // the catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
 // accept.as-documented. If several requirements name a check that does not itself tell them
 // apart, "about" lists the kinds of events that are evidence for a requirement; those

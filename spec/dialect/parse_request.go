@@ -203,7 +203,7 @@ func (p parameter) typedValue(v string) any {
 // MediaType of the event are those that the document specifies for a successful response.
 // StatusCode is 0 if the document specifies several successful statuses.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
-	facts := &spec.RequestFacts{}
+	facts := &spec.RequestFacts{Method: r.Method, Target: r.Target}
 	e := spec.Event{
 		Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal, Request: facts,
 	}

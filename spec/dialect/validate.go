@@ -102,13 +102,15 @@ var (
 func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	kinds := d.Kinds()
 	seen := map[string]bool{}
-	for i, r := range d.Requirements {
+	for i, r := range d.requirements {
 		fail := func(member, format string, args ...any) error {
 			return d.requirementError(i, member, fmt.Sprintf(format, args...))
 		}
 		switch {
 		case r.ID == "":
 			return fail("", "the requirement has no id")
+		case r.Of != spec.Server && r.Of != spec.Client:
+			return fail("of", "requirement %s is of %q: expected client, or no such member", r.ID, r.Of)
 		case seen[r.ID]:
 			return fail("", "requirement %s is listed twice", r.ID)
 		case !slices.Contains(levels, r.Level):
@@ -131,6 +133,9 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 			n := slices.IndexFunc(checks, func(c *spec.Check) bool { return c.ID == id })
 			if n < 0 {
 				return fail(member, "no check judges requirement %s: there is no check %q", r.ID, id)
+			}
+			if checks[n].Of != r.Of {
+				return fail(member, "no check judges requirement %s: %s is about the other party (see of: client)", r.ID, id)
 			}
 			for _, need := range checks[n].Needs {
 				if !slices.Contains(kinds, need) {
@@ -160,7 +165,7 @@ func isTransportKind(k spec.Kind) bool {
 // If member is "", it is about the requirement as a whole. An extended catalogue is another order of
 // requirements than its files have, so the requirement is found by its id.
 func (d *Dialect) requirementError(i int, member, message string) error {
-	r := d.Requirements[i]
+	r := d.requirements[i]
 	for _, f := range d.catalogue {
 		at := "/" + strconv.Itoa(i)
 		if len(d.catalogue) > 1 || !isYAMLList(f.data) {
@@ -205,7 +210,7 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	var readers []string
 	for _, c := range checks {
-		if c.ReadsDocument {
+		if c.ReadsDocument && c.Of == spec.Server {
 			readers = append(readers, c.ID)
 		}
 	}

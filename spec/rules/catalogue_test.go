@@ -3,8 +3,10 @@ package rules_test
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 )
@@ -35,10 +37,13 @@ func TestChecks(t *testing.T) {
 		if seen[c.ID] || !grammar.MatchString(c.ID) || c.Title() == "" || c.Watch == nil {
 			t.Errorf("%s: expected a unique id of the form area.kebab-slug, a title and a Watch function", c.ID)
 		}
+		if (c.Of == spec.Client) != strings.HasPrefix(c.ID, "client.") {
+			t.Errorf("%s is about the party %q; expected client exactly in the area client", c.ID, c.Of)
+		}
 		seen[c.ID] = true
 		named := false
 		for _, d := range all {
-			for _, r := range d.Requirements {
+			for _, r := range d.Catalogue() {
 				named = named || slices.Contains(r.Checks, c.ID)
 			}
 		}

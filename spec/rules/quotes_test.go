@@ -125,7 +125,7 @@ func requirements(t *testing.T) func(yield func(*dialect.Dialect, spec.Requireme
 	}
 	return func(yield func(*dialect.Dialect, spec.Requirement) bool) {
 		for _, d := range all {
-			for _, r := range d.Requirements {
+			for _, r := range d.Catalogue() {
 				if !yield(d, r) {
 					return
 				}

@@ -16,8 +16,13 @@ import (
 var All = slices.Concat(
 	wireChecks, lifecycleChecks, messageChecks, contentChecks, toolChecks, sequenceChecks, echoChecks, refusalChecks,
 	accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks, historyPageChecks,
-	attachmentChecks, errorChecks, scriptChecks,
+	attachmentChecks, errorChecks, scriptChecks, clientChecks,
 )
+
+// About returns the checks about a party, in the order of All.
+func About(party spec.Party) []*spec.Check {
+	return slices.DeleteFunc(slices.Clone(All), func(c *spec.Check) bool { return c.Of != party })
+}
 
 // ByID returns the check with the given id and true, or nil and false if there is none.
 func ByID(id string) (*spec.Check, bool) {

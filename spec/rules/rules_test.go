@@ -56,6 +56,18 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+	for name, c := range mockConversations {
+		for _, r := range spec.Run(spec.NewClientPlan(rules.All, nil, nil, nil), slices.Values(c.events), nil).Results {
+			id := r.Obligation.Check.ID
+			passed[id] = passed[id] || r.Verdict == spec.Passed
+			if (len(r.Findings) > 0) != slices.Contains(c.want, id) {
+				t.Errorf("%s: %s has the findings %v, want findings of %v", name, id, r.Findings, c.want)
+			}
+			for _, f := range r.Findings {
+				messages[id] = append(messages[id], f.Message)
+			}
+		}
+	}
 	for _, c := range rules.All {
 		if !passed[c.ID] {
 			t.Errorf("%s passes in no transcript", c.ID)
@@ -93,8 +105,35 @@ func evaluateFile(t *testing.T, file string) (spec.Evaluation, *transcript.Trans
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.HasPrefix(filepath.Base(file), "client-") {
+		return spec.Run(d.ClientPlan(rules.All), d.Events(tr.Trace), nil), tr
+	}
 	h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr
+}
+
+// mockConversations holds conversations with a mock that a transcript cannot hold, because what the
+// mock decided is not sent, with the checks of clients that fail.
+var mockConversations = map[string]struct {
+	events []spec.Event
+	want   []string
+}{
+	"a rule matches":            {exchangeWithMock(200, spec.RequestFacts{Rule: "greet"}), nil},
+	"no rule matches":           {exchangeWithMock(200, spec.RequestFacts{Unmatched: "(1 tried)"}), []string{"client.matched"}},
+	"a rule refuses":            {exchangeWithMock(401, spec.RequestFacts{Rule: "refuse"}), nil},
+	"a fault refuses":           {exchangeWithMock(401, spec.RequestFacts{Faulty: true}), nil},
+	"the mock refuses":          {exchangeWithMock(401, spec.RequestFacts{}), []string{"client.refused"}},
+	"no mistake of the client":  {exchangeWithMock(429, spec.RequestFacts{}), nil},
+	"the request is unanswered": {exchangeWithMock(0, spec.RequestFacts{}), nil},
+}
+
+// exchangeWithMock returns the events of a request to a mock, with what the mock decided, and of
+// the head of the response.
+func exchangeWithMock(status int, decided spec.RequestFacts) []spec.Event {
+	return []spec.Event{
+		{Kind: spec.HTTPRequest, Frame: -1, Operation: "POST /runs", Request: &decided},
+		{Kind: spec.HTTPResponse, Frame: -1, StatusCode: status},
+	}
 }
 
 var verb = regexp.MustCompile(`%[a-z]`)

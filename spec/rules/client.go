@@ -1,0 +1,244 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// clientChecks lists the checks of clients.
+var clientChecks = []*spec.Check{
+	ConformsToDocument, UsesOperations, MatchesRule, ResumesFromSentID, ReturnsResultOfCall, IsNotRefused,
+	AnswersInterrupt,
+}
+
+// refusalStatuses lists the status codes with which a server refuses a request because the client
+// made a mistake.
+var refusalStatuses = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+	http.StatusRequestHeaderFieldsTooLarge,
+}
+
+// ConformsToDocument judges whether requests conform to the document.
+var ConformsToDocument = &spec.Check{
+	ID: "client.document", Of: spec.Client, ReadsDocument: true,
+	Doc: `requests conform to the document
+
+A server may refuse what its document does not allow, even if the one at hand tolerates it. If the
+document names a requirement for the violation, the finding has its level, and MUST if the server
+refused the request.`,
+	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
+		if isUnrouted(request) {
+			return
+		}
+		for _, v := range request.Violations {
+			e := requestPart(request, v.Location)
+			if e.Requirement = v.Requirement; response.StatusCode/100 == 4 && p.Level(v.Requirement) != spec.Must {
+				e.Requirement = ""
+			}
+			p.Judge(e, false, "%s", v.Message)
+		}
+		if request.Valid() {
+			p.Judge(request, true, "")
+		}
+	}),
+}
+
+// UsesOperations judges whether requests have the method and path of an operation.
+var UsesOperations = &spec.Check{
+	ID: "client.route", Of: spec.Client,
+	Doc: `requests use the methods and paths of operations
+
+A request to another path, or with another method, reaches nothing.`,
+	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
+		e := requestPart(request, request.Facts().Target)
+		switch {
+		case !isUnrouted(request):
+			p.Judge(e, true, "")
+		case response.StatusCode == http.StatusNotFound:
+			p.Judge(e, false, "no operation for %s on this path", request.Facts().Method)
+		case response.StatusCode == http.StatusMethodNotAllowed:
+			p.Judge(e, false, "method %s is not allowed on this path", request.Facts().Method)
+		}
+	}),
+}
+
+// MatchesRule judges whether a rule of the script matches each run.
+var MatchesRule = &spec.Check{
+	ID: "client.matched", Of: spec.Client,
+	Doc: `each run matches a rule of the script
+
+A mock with scripts answers a run that no rule matches like one without scripts. What the client
+was to be tested with did not take place.`,
+	Watch: eachAnswered(func(p *spec.Pass, request, _ spec.Event) {
+		if facts := request.Facts(); facts.Rule != "" || facts.Unmatched != "" {
+			p.Judge(requestPart(request, request.Operation), facts.Rule != "", "no rule matches %s", facts.Unmatched)
+		}
+	}),
+}
+
+// IsNotRefused judges whether requests are refused.
+var IsNotRefused = &spec.Check{
+	ID: "client.refused", Of: spec.Client,
+	Doc: `no request is refused
+
+It is about refusals for other reasons than the content of the request, such as missing
+credentials, the size or the media type. A refusal by a rule or a fault of a mock is not the fault
+of the client.`,
+	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
+		facts, status := request.Facts(), response.StatusCode
+		unrouted, refused := isUnrouted(request), slices.Contains(refusalStatuses, status)
+		switch {
+		case facts.Rule != "" || facts.Faulty || status == 0:
+		case unrouted && !refused || !unrouted && !request.Valid(): // other checks judge these
+		default:
+			e := requestPart(request, facts.Method+" "+facts.Target)
+			p.Judge(e, !refused, "request refused with %d %s", status, http.StatusText(status))
+		}
+	}),
+}
+
+// ResumesFromSentID judges whether streams are resumed from the id of an event that was sent.
+var ResumesFromSentID = &spec.Check{
+	ID: "client.cursor", Of: spec.Client, Needs: []spec.Kind{spec.SlotCursor},
+	Doc: `streams are resumed from the id of an event that was sent
+
+A cursor that the server accepts is good. One that it refuses must have been the id of an event.`,
+	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *sentIDs) {
+		if c := request.Cursor; c != "" {
+			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains(jsonString(c))
+			p.Judge(requestPart(request, "cursor"), ok, "no event with the id %q was sent before", c)
+		}
+	}),
+}
+
+// ReturnsResultOfCall judges whether tool results refer to calls that were made.
+var ReturnsResultOfCall = &spec.Check{
+	ID: "client.tool-result", Of: spec.Client, Needs: []spec.Kind{spec.InputToolResult},
+	Doc: `tool results refer to calls that were made
+
+The call was sent by the server, or it is in the same request, as part of the history that some
+clients send.`,
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+		for _, part := range request.Parts {
+			if part.Kind == spec.InputToolResult && part.Call != "" {
+				ok := bytes.Count(request.Raw, jsonString(part.Call)) > 1 || sent.mentions(part.Call)
+				p.Judge(requestPart(request, "tool result"), ok, "no call with the id %q was made before", part.Call)
+			}
+		}
+	}),
+}
+
+// AnswersInterrupt judges whether answers refer to interrupts that were sent.
+var AnswersInterrupt = &spec.Check{
+	ID: "client.resume", Of: spec.Client, Needs: []spec.Kind{spec.InputResume},
+	Doc: `answers refer to interrupts that were sent
+
+An answer to anything else cannot be what the agent waits for.`,
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+		for _, part := range request.Parts {
+			if part.Kind == spec.InputResume && part.ID != "" {
+				ok := sent.mentions(part.ID)
+				p.Judge(requestPart(request, "resume"), ok, "no interrupt with the id %q was sent before", part.ID)
+			}
+		}
+	}),
+}
+
+// eachAnswered returns a watchFunc that calls judge with each request that was recorded and with
+// the head of its response. The status of the response is 0 if there is none.
+func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		var request spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.HTTPRequest:
+				request = e
+				request.Requirement = ""
+			case e.Kind == spec.HTTPResponse && !errors.Is(request.Err, spec.ErrRequestNotRecorded):
+				judge(p, request, e)
+			}
+		}
+	}
+}
+
+// eachReference returns a watchFunc that calls judge with each valid request that was answered, the
+// head of its response, and what the server sent before. It does not call judge once a part of a
+// response is missing, because the part may have the ids to which a request refers.
+func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *sentIDs)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		sent := &sentIDs{cursors: map[string]bool{}}
+		answered := eachAnswered(func(p *spec.Pass, request, response spec.Event) {
+			if request.Valid() && response.StatusCode != 0 && !sent.incomplete {
+				judge(p, request, response, sent)
+			}
+		})(p)
+		return func(e spec.Event) {
+			answered(e)
+			sent.observe(e)
+		}
+	}
+}
+
+// A sentIDs finds ids in what a server sent.
+type sentIDs struct {
+	cursors    map[string]bool
+	bodies     [][]byte
+	incomplete bool // a part of a response is missing
+}
+
+// observe adds an event of a response.
+func (s *sentIDs) observe(e spec.Event) {
+	if e.Kind == spec.HTTPRequest {
+		return
+	}
+	if e.Cursor != "" {
+		s.cursors[e.Cursor] = true
+	}
+	if len(e.Raw) > 0 {
+		s.bodies = append(s.bodies, e.Raw)
+	}
+	s.incomplete = s.incomplete || errors.Is(e.Err, spec.ErrLimitExceeded)
+}
+
+// contains reports whether a response contains text.
+func (s *sentIDs) contains(text []byte) bool {
+	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
+}
+
+// minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
+// by chance; see mentions.
+const minMentionLength = 6
+
+// mentions reports whether a response contains an id. A short id must occur as a complete JSON
+// string. A long id may occur anywhere, because it may be part of JSON within a string.
+func (s *sentIDs) mentions(id string) bool {
+	if len(id) < minMentionLength {
+		return s.contains(jsonString(id))
+	}
+	return s.contains([]byte(id))
+}
+
+// jsonString returns s encoded as a JSON string, with quotation marks.
+func jsonString(s string) []byte {
+	b, _ := json.Marshal(s) // never fails
+	return b
+}
+
+// isUnrouted reports whether no operation has the method and path of a request.
+func isUnrouted(request spec.Event) bool {
+	hasWrongMethod := func(v spec.Violation) bool { return strings.HasPrefix(v.Location, "method ") }
+	return request.Operation == "" || slices.ContainsFunc(request.Violations, hasWrongMethod)
+}
+
+// requestPart returns a copy of the request e that can serve as evidence about one of its parts,
+// which is the location of its only violation.
+func requestPart(e spec.Event, location string) spec.Event {
+	e.Violations = []spec.Violation{{Location: location}}
+	return e
+}
