@@ -38,7 +38,7 @@ var may = map[string]struct {
 	"reference/speech":        {nil, "bytes of a recording go in, a text comes out"},
 	"reference/middleware":    {[]string{"reference/metrics"}, "it stands before all servers, and knows none of them"},
 	"reference/identity":      {[]string{"github.com/go-jose/go-jose"}, "who asks does not depend on what is asked"},
-	"reference/metrics":       {[]string{"github.com/prometheus/client_golang"}, "it counts what it is told to"},
+	"reference/metrics":       {[]string{"github.com/VictoriaMetrics/metrics"}, "it counts what it is told to"},
 	"mockserver":              {[]string{"internal/near", "internal/sse", "spec", "spec/dialect", "reference", "reference/middleware", "reference/state", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/goccy/go-yaml"}, "it is the reference with a hand on it; it does not judge"},
 	"mockserver/replay":       {[]string{"spec", "spec/dialect", "internal/redact", "internal/sse", "internal/transcript", "internal/wire", "github.com/goccy/go-yaml"}, "recordings are played as wrong as they are: it does not judge"},
 	"mockserver/control":      {[]string{"internal/printable", "internal/sse", "spec", "spec/dialect", "mockserver", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},

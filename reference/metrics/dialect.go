@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/VictoriaMetrics/metrics"
 )
 
 // An Outcome tells how a run ended.
@@ -27,18 +27,18 @@ type DialectCounters struct {
 	counters       *Counters
 	name           string
 	operations     map[string]*statusClasses
-	otherOperation *statusClasses                          // for unknown operations
-	refusals       [200]atomic.Pointer[prometheus.Counter] // by status, from 400; nil until the first one
-	streams        prometheus.Gauge
-	runsStarted    prometheus.Counter
-	runsEnded      [outcomeCount]prometheus.Counter
-	events         prometheus.Counter
-	bytes          prometheus.Counter
+	otherOperation *statusClasses                       // for unknown operations
+	refusals       [200]atomic.Pointer[metrics.Counter] // by status, from 400; nil until the first one
+	streams        *metrics.Gauge
+	runsStarted    *metrics.Counter
+	runsEnded      [outcomeCount]*metrics.Counter
+	events         *metrics.Counter
+	bytes          *metrics.Counter
 }
 
 // statusClasses counts the responses of an operation by class of the status. The first
 // element counts invalid statuses.
-type statusClasses [6]prometheus.Counter
+type statusClasses [6]*metrics.Counter
 
 // OtherOperation is the name under which requests that match no operation are counted.
 const OtherOperation = "other"
@@ -51,14 +51,15 @@ func (m *Counters) ForDialect(name string, operations []string) *DialectCounters
 	}
 	d := &DialectCounters{
 		counters: m, name: name, operations: map[string]*statusClasses{}, otherOperation: m.statusClasses(name, OtherOperation),
-		streams: m.streams.WithLabelValues(name), runsStarted: m.runsStarted.WithLabelValues(name),
-		events: m.events.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name),
+		streams:     m.set.GetOrCreateGauge(series("streams_open", "dialect", name), nil),
+		runsStarted: m.counter("runs_begun_total", "dialect", name),
+		events:      m.counter("events_total", "dialect", name), bytes: m.counter("event_bytes_total", "dialect", name),
 	}
 	for _, o := range operations {
 		d.operations[o] = m.statusClasses(name, o)
 	}
 	for o := range outcomeCount {
-		d.runsEnded[o] = m.runsEnded.WithLabelValues(name, o.String())
+		d.runsEnded[o] = m.counter("runs_ended_total", "dialect", name, "outcome", o.String())
 	}
 	return d
 }
@@ -66,7 +67,7 @@ func (m *Counters) ForDialect(name string, operations []string) *DialectCounters
 func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	var c statusClasses
 	for i, class := range [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"} {
-		c[i] = m.requests.WithLabelValues(dialect, operation, class)
+		c[i] = m.counter("requests_total", "class", class, "dialect", dialect, "operation", operation)
 	}
 	return &c
 }
@@ -92,13 +93,13 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 
 // refusalCounter returns the counter of refusals with a status from 400 to 599. It creates the
 // series at the first call for a status, because most statuses never occur.
-func (d *DialectCounters) refusalCounter(status int) prometheus.Counter {
+func (d *DialectCounters) refusalCounter(status int) *metrics.Counter {
 	place := &d.refusals[status-400]
 	if c := place.Load(); c != nil {
-		return *c
+		return c
 	}
-	c := d.counters.refusals.WithLabelValues(d.name, strconv.Itoa(status))
-	place.Store(&c)
+	c := d.counters.counter("refusals_total", "dialect", d.name, "status", strconv.Itoa(status))
+	place.Store(c)
 	return c
 }
 
@@ -132,8 +133,8 @@ func (d *DialectCounters) RunEnded(o Outcome) {
 
 // EventsSent counts events and their total size in bytes.
 func (d *DialectCounters) EventsSent(events, bytes int) {
-	if d != nil && events >= 0 && bytes >= 0 { // adding a negative number to a counter panics
-		d.events.Add(float64(events))
-		d.bytes.Add(float64(bytes))
+	if d != nil && events >= 0 && bytes >= 0 {
+		d.events.Add(events)
+		d.bytes.Add(bytes)
 	}
 }

@@ -4,72 +4,71 @@
 package metrics
 
 import (
+	"fmt"
 	"net/http"
 	"runtime"
-	"time"
+	"slices"
+	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 )
+
+// maxScrapes is how many requests for the metrics are served at the same time.
+const maxScrapes = 4
 
 // Counters are the metrics of one process.
 type Counters struct {
-	registry    *prometheus.Registry
-	requests    *prometheus.CounterVec
-	refusals    *prometheus.CounterVec
-	streams     *prometheus.GaugeVec
-	runsStarted *prometheus.CounterVec
-	runsEnded   *prometheus.CounterVec
-	events      *prometheus.CounterVec
-	bytes       *prometheus.CounterVec
-	storeErrors prometheus.Counter
-	panics      prometheus.Counter
-	handler     http.Handler
+	set         *metrics.Set
+	storeErrors *metrics.Counter // failed requests to the store
+	panics      *metrics.Counter // requests ended by a panic
+	scrapes     chan struct{}    // holds a value for each request being served
 }
 
 // New returns counters at zero. version is the version of the program, which the metric build_info
 // shows.
 func New(version string) *Counters {
-	counter := func(name, help string) prometheus.CounterOpts {
-		return prometheus.CounterOpts{Namespace: "streamassay", Name: name, Help: help}
-	}
-	m := &Counters{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(counter("requests_total", "Responses sent, by class of the status."), []string{"dialect", "operation", "class"}),
-		refusals: prometheus.NewCounterVec(counter("refusals_total", "Responses sent with a status of 400 or more."), []string{"dialect", "status"}),
-		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "streamassay", Name: "streams_open", Help: "Event streams with a connected client.",
-		}, []string{"dialect"}),
-		runsStarted: prometheus.NewCounterVec(counter("runs_begun_total", "Runs started by this process."), []string{"dialect"}),
-		runsEnded:   prometheus.NewCounterVec(counter("runs_ended_total", "Runs that this process ended, by outcome."), []string{"dialect", "outcome"}),
-		events:      prometheus.NewCounterVec(counter("events_total", "Events of runs, each counted once, regardless of the number of clients."), []string{"dialect"}),
-		bytes:       prometheus.NewCounterVec(counter("event_bytes_total", "Bytes of those events."), []string{"dialect"}),
-		storeErrors: prometheus.NewCounter(counter("store_errors_total", "Failed requests to the store.")),
-		panics:      prometheus.NewCounter(counter("panics_total", "Requests ended by a panic.")),
-	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "streamassay", Name: "build_info", Help: "1, with the version of the program and of Go as labels.",
-		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
-	})
-	build.Set(1)
-	m.registry.MustRegister(
-		m.requests, m.refusals, m.streams, m.runsStarted, m.runsEnded, m.events, m.bytes, m.storeErrors, m.panics, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: 4, Timeout: 10 * time.Second, ErrorHandling: promhttp.ContinueOnError,
-	})
+	metrics.ExposeMetadata(true) // the types of metrics
+	m := &Counters{set: metrics.NewSet(), scrapes: make(chan struct{}, maxScrapes)}
+	m.storeErrors, m.panics = m.counter("store_errors_total"), m.counter("panics_total")
+	m.set.NewGauge(series("build_info", "go", runtime.Version(), "version", version), func() float64 { return 1 })
 	return m
 }
 
-// Handler returns a handler that serves the metrics in Prometheus' text format, or 404
-// if m is nil.
+// counter returns the counter with the given name and labels, and creates it at the first call.
+func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
+	return m.set.GetOrCreateCounter(series(name, labels...))
+}
+
+// series returns the full name of a metric with the given labels: names and values in turn.
+func series(name string, labels ...string) string {
+	var b strings.Builder
+	for pair := range slices.Chunk(labels, 2) {
+		fmt.Fprintf(&b, ",%s=%q", pair[0], pair[1])
+	}
+	if b.Len() == 0 {
+		return "streamassay_" + name
+	}
+	return "streamassay_" + name + "{" + b.String()[1:] + "}"
+}
+
+// Handler returns a handler that serves the metrics, and those of the process, in Prometheus' text
+// format, or responds 404 if m is nil.
 func (m *Counters) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
 	}
-	return m.handler
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case m.scrapes <- struct{}{}:
+			defer func() { <-m.scrapes }()
+		default:
+			http.Error(w, "too many requests for metrics", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		m.set.WritePrometheus(w)
+		metrics.WriteProcessMetrics(w)
+	})
 }
 
 // StoreFailed counts a failed request to the store.
