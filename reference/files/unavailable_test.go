@@ -42,6 +42,7 @@ func newStore(t *testing.T) string {
 func credentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "env-secret")
+	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 }
@@ -229,6 +230,7 @@ func TestOpenRefuses(t *testing.T) {
 		"s3://\x7fsecret":                     "s3://BUCKET",
 		"s3://box?access_key=secret":          "parameter access_key",
 		"s3://box?anonymous=secret":           "parameter anonymous",
+		"s3://box":                            "missing region",
 		"s3://box?ssetype=secret":             "parameter ssetype",
 		"s3://box?b=secret&a=1&region=x":      "parameter a, b, want region, endpoint",
 		"s3://box?a%0Ab=secret":               "parameter a%0Ab",

@@ -6,142 +6,88 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
-	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"github.com/streamassay/streamassay/reference/files/blob"
 )
 
-// maxAttempts is how often a request is sent if the service is unavailable.
-const maxAttempts = 3
+// Limits of requests to the service.
+const (
+	maxAttempts  = 3                      // for one request, while the service is unavailable
+	retryWait    = 200 * time.Millisecond // before the second attempt; doubles with each
+	maxErrorBody = 64 << 10               // bytes of an error response
+)
+
+// metadataPrefix is the beginning of the names of header fields that contain metadata.
+const metadataPrefix = "X-Amz-Meta-"
 
 // A bucket is a storage in a bucket of an object store.
 type bucket struct {
-	client *minio.Client
-	name   string
-}
-
-// Open returns a storage in the bucket that a location names:
-//
-//	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
-//
-// The defaults are those of the AWS tools: the region and the endpoint come from the environment
-// (AWS_REGION, AWS_ENDPOINT_URL), or else Amazon's are used, and the bucket is named in the host
-// rather than in the path of requests. Credentials come from the environment, the shared
-// configuration files or the machine's role. Open does not contact the service. Its errors contain
-// the names of invalid parameters, but no values, which may be secrets.
-func Open(location string) (blob.Storage, error) {
-	u, err := url.Parse(location)
-	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
-		return nil, errors.New("s3: invalid location, want s3://BUCKET?region=REGION (credentials come from the environment)")
-	}
-	q, err := parseParameters(u.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	endpoint, err := parseEndpoint(q.Get("endpoint"))
-	if err != nil {
-		return nil, err
-	}
-	pathStyle, err := strconv.ParseBool(cmp.Or(q.Get("use_path_style"), "false"))
-	if err != nil {
-		return nil, errors.New("s3: invalid value of parameter use_path_style, want true or false")
-	}
-	options := &minio.Options{
-		Creds:        credentials.New(newProvider()),
-		Secure:       endpoint.Scheme == "https",
-		Region:       cmp.Or(q.Get("region"), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
-		BucketLookup: minio.BucketLookupDNS,
-		MaxRetries:   maxAttempts,
-	}
-	// Certificates and addresses do not allow every bucket in the host.
-	if pathStyle || strings.Contains(u.Host, ".") || net.ParseIP(endpoint.Hostname()) != nil {
-		options.BucketLookup = minio.BucketLookupPath
-	}
-	client, err := minio.New(endpoint.Host, options)
-	if err != nil {
-		return nil, errors.New("s3: invalid endpoint")
-	}
-	client.SetS3EnableDualstack(false)
-	return &bucket{client, u.Host}, nil
-}
-
-// parseParameters parses the parameters of a location. It returns an error if one is unknown.
-func parseParameters(query string) (url.Values, error) {
-	q, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, errors.New("s3: invalid parameters, want NAME=VALUE pairs joined by &")
-	}
-	known := []string{"region", "endpoint", "use_path_style"}
-	var unknown []string
-	for _, name := range slices.Sorted(maps.Keys(q)) {
-		if !slices.Contains(known, name) {
-			unknown = append(unknown, url.QueryEscape(name))
-		}
-	}
-	if len(unknown) > 0 {
-		return nil, fmt.Errorf("s3: unknown parameter %s, want %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
-	}
-	return q, nil
-}
-
-// parseEndpoint returns the URL of the service. text is the parameter, or "".
-func parseEndpoint(text string) (*url.URL, error) {
-	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, errors.New("s3: invalid endpoint, want http(s)://HOST:PORT without a user")
-	}
-	return u, nil
+	url         *url.URL
+	region      string
+	credentials *credentials.Credentials
+	client      *http.Client
 }
 
 func (b *bucket) Put(ctx context.Context, path string, data []byte, a blob.Attributes) error {
-	_, err := b.client.PutObject(ctx, b.name, path, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{
-		ContentType: a.Type, UserMetadata: a.Metadata, DisableMultipart: true,
-	})
-	return describe(err)
+	header := http.Header{}
+	if a.Type != "" {
+		header.Set("Content-Type", a.Type)
+	}
+	for name, value := range a.Metadata {
+		header.Set(metadataPrefix+name, value)
+	}
+	return b.doAndClose(ctx, http.MethodPut, path, header, data)
 }
 
 func (b *bucket) Stat(ctx context.Context, path string) (blob.Attributes, error) {
-	info, err := b.client.StatObject(ctx, b.name, path, minio.StatObjectOptions{})
-	return attributes(info), describe(err)
+	res, err := b.do(ctx, http.MethodHead, path, http.Header{}, nil)
+	if err != nil {
+		return blob.Attributes{}, err
+	}
+	return attributes(res), res.Body.Close()
 }
 
 func (b *bucket) Open(ctx context.Context, path string) (io.ReadSeekCloser, blob.Attributes, error) {
-	object, err := b.client.GetObject(ctx, b.name, path, minio.GetObjectOptions{})
-	if err != nil {
-		return nil, blob.Attributes{}, describe(err)
+	get := func(from int64) (*http.Response, error) {
+		header := http.Header{}
+		if from > 0 {
+			header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+		}
+		return b.do(ctx, http.MethodGet, path, header, nil)
 	}
-	info, err := object.Stat() // the first request; the content is requested when it is read
+	res, err := get(0)
 	if err != nil {
-		_ = object.Close()
-		return nil, blob.Attributes{}, describe(err)
+		return nil, blob.Attributes{}, err
 	}
-	return object, attributes(info), nil
+	if res.ContentLength < 0 {
+		return nil, blob.Attributes{}, errors.Join(errors.New("s3: the response has no length"), res.Body.Close())
+	}
+	return &objectReader{get: get, body: res.Body, size: res.ContentLength}, attributes(res), nil
 }
 
-// attributes returns the attributes of an object. The names of metadata are in lower case, as in
-// requests, whatever their case in the header of the response.
-func attributes(info minio.ObjectInfo) blob.Attributes {
-	metadata := map[string]string{}
-	for name, value := range info.UserMetadata {
-		metadata[strings.ToLower(name)] = value
+// attributes returns the attributes of the object that a response describes.
+func attributes(res *http.Response) blob.Attributes {
+	a := blob.Attributes{Type: res.Header.Get("Content-Type"), Size: res.ContentLength, Metadata: map[string]string{}}
+	for name := range res.Header {
+		if key, ok := strings.CutPrefix(name, metadataPrefix); ok {
+			a.Metadata[strings.ToLower(key)] = res.Header.Get(name)
+		}
 	}
-	return blob.Attributes{Type: info.ContentType, Size: info.Size, Metadata: metadata}
+	return a
 }
 
 func (b *bucket) Ping(ctx context.Context) error {
@@ -149,38 +95,72 @@ func (b *bucket) Ping(ctx context.Context) error {
 	if err := b.Put(ctx, path, make([]byte, blob.ProbeSize), blob.Attributes{}); err != nil {
 		return err
 	}
-	return describe(b.client.RemoveObject(ctx, b.name, path, minio.RemoveObjectOptions{}))
+	return b.doAndClose(ctx, http.MethodDelete, path, http.Header{}, nil)
 }
 
-// describe converts an error of the client: to one that wraps fs.ErrNotExist if the service says
-// that there is no such object, and to one that quotes only the code if it is another error of the
-// service, because its messages may repeat credentials.
-func describe(err error) error {
-	response, ok := errors.AsType[minio.ErrorResponse](err)
-	switch {
-	case !ok || response.StatusCode == 0:
+func (b *bucket) doAndClose(ctx context.Context, method, path string, header http.Header, body []byte) error {
+	res, err := b.do(ctx, method, path, header, body)
+	if err != nil {
 		return err
-	case response.StatusCode == http.StatusNotFound && response.Code == minio.NoSuchKey:
+	}
+	return res.Body.Close()
+}
+
+// do sends a request about an object and returns the response if it reports success. It repeats
+// the request while the service is unavailable. The error wraps fs.ErrNotExist if the service says
+// that there is no such object.
+func (b *bucket) do(
+	ctx context.Context, method, path string, header http.Header, body []byte,
+) (res *http.Response, err error) {
+	sum := sha256.Sum256(body)
+	header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+	for n := 1; ; n++ {
+		res, err := b.send(ctx, method, path, header, body)
+		if err == nil && res.StatusCode/100 == 2 {
+			return res, nil
+		}
+		mayPass := err != nil && !errors.Is(err, errNoCredentials)
+		if err == nil {
+			mayPass = res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests
+			err = responseError(res)
+		}
+		if n == maxAttempts || !mayPass {
+			return nil, err
+		}
+		select {
+		case <-time.After(retryWait << (n - 1)):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// send signs a request and sends it once.
+func (b *bucket) send(
+	ctx context.Context, method, path string, header http.Header, body []byte,
+) (*http.Response, error) {
+	keys, err := b.credentials.GetWithContext(&credentials.CredContext{Client: b.client, Context: ctx})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, b.url.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header.Clone()
+	return b.client.Do(signer.SignV4(*req, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, b.region))
+}
+
+// responseError returns the error that a response reports, and closes its body. It quotes only the
+// code, because the message may repeat credentials.
+func responseError(res *http.Response) error {
+	defer res.Body.Close()
+	var reported struct{ Code string }
+	if body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)); err == nil {
+		_ = xml.Unmarshal(body, &reported) // a response to HEAD, or of a proxy, has no code
+	}
+	if res.StatusCode == http.StatusNotFound && cmp.Or(reported.Code, "NoSuchKey") == "NoSuchKey" {
 		return fs.ErrNotExist
 	}
-	return fmt.Errorf("s3: the service responded with status %d, code %.40q", response.StatusCode, response.Code)
-}
-
-// A provider provides the credentials of the first of several sources that has some. Without any,
-// it returns an error, where its Chain would send requests without a signature.
-type provider struct{ credentials.Chain }
-
-func newProvider() *provider {
-	return &provider{credentials.Chain{Providers: []credentials.Provider{
-		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
-	}}}
-}
-
-func (p *provider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
-	v, err := p.Chain.RetrieveWithCredContext(c)
-	if err == nil && v.SignerType == credentials.SignatureAnonymous {
-		err = errors.New("s3: found no credentials: neither in the environment, nor in the shared configuration files, " +
-			"nor a role of the machine")
-	}
-	return v, err
+	return fmt.Errorf("s3: the service responded with status %d, code %.40q", res.StatusCode, reported.Code)
 }

@@ -1,0 +1,67 @@
+package s3
+
+import (
+	"errors"
+	"io"
+	"net/http"
+)
+
+// An objectReader reads an object. It sends a request when it is read at another position than that
+// of the last response.
+type objectReader struct {
+	get    func(from int64) (*http.Response, error)
+	body   io.ReadCloser // of the last response; nil if there is none
+	bodyAt int64         // position of the body in the object
+	at     int64         // position of the next Read
+	size   int64
+}
+
+func (r *objectReader) Read(p []byte) (int, error) {
+	if r.at >= r.size {
+		return 0, io.EOF
+	}
+	if r.body == nil || r.bodyAt != r.at {
+		if err := r.Close(); err != nil {
+			return 0, err
+		}
+		res, err := r.get(r.at)
+		if err != nil {
+			return 0, err
+		}
+		r.body, r.bodyAt = res.Body, r.at
+		if r.at > 0 && res.StatusCode != http.StatusPartialContent {
+			return 0, errors.New("s3: the service does not support ranges")
+		}
+	}
+	n, err := r.body.Read(p)
+	r.at += int64(n)
+	r.bodyAt = r.at
+	if err == io.EOF && r.at < r.size {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (r *objectReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("s3: negative position")
+	}
+	r.at = offset
+	return offset, nil
+}
+
+// Close closes the body of the last response.
+func (r *objectReader) Close() error {
+	if r.body == nil {
+		return nil
+	}
+	body := r.body
+	r.body = nil
+	return body.Close()
+}
