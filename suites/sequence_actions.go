@@ -19,8 +19,8 @@ type actionType struct {
 	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
 }
 
-// inConversation returns the numbers of the threads, as possible subjects of an action. The first
-// thread occurs twice, so that most actions are on one thread.
+// inConversation returns the thread numbers from which the thread of an action is chosen. Thread 1
+// occurs twice, so that it is chosen more often than thread 2.
 func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
 
 // withoutSubject returns a single placeholder, for types of actions that do not refer to a thread

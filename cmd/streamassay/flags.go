@@ -40,8 +40,8 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand returns the command help. Unlike the help command of cobra, it returns an error for
-// an unknown command.
+// helpCommand returns the help command for root. Unlike cobra's own, this command fails with an
+// error if it is given an unknown command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -43,9 +43,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note on a recording in which no request is an operation of dialect
-// d. The note names the first request. ok is false if the recording may be one of d, because a
-// request is an operation of d or was not recorded, or if the recording is empty.
+// foreignRequestNote returns a note for a recording in which no request calls an operation of
+// dialect d. The note names the first request. ok is false if the recording is empty or may belong
+// to d after all, because some request calls an operation of d or was not recorded.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {

@@ -85,14 +85,15 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	}
 }
 
-// Feed returns an iterator over the items that the next piece p of the stream completes, each as
-// soon as it is known to be complete. How the stream is divided into pieces does not affect the
-// items. An item that lies entirely in p may alias p; other items alias memory that the decoder
-// does not write again. The caller may reuse p when the items of p are no longer needed.
+// Feed returns an iterator over the items that p, the next piece of the stream, completes. The
+// iterator yields each item as soon as it is known to be complete. How the stream is divided into
+// pieces does not affect the items. An item that lies entirely in p may alias p; other items alias
+// memory that the decoder does not write again. The caller may reuse p once the iteration is over
+// and the items of p are no longer needed.
 //
-// The bytes are decoded during the iteration, which may be done only once. If it is stopped early,
-// the iterator of the next call of Feed, even with nil, continues with the items that are left.
-// After an error or Close there are no items.
+// The bytes are decoded during the iteration, which may be done only once. If the iteration is
+// stopped early, the iterator returned by the next call to Feed, whose argument may be nil, yields
+// the remaining items first. After an error or a call to Close, the iterator yields no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed

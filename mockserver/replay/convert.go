@@ -91,8 +91,8 @@ func fileStem(path string) string {
 }
 
 // convertRecording returns one transcript for each conversation of the recording t, which was read
-// from path. If a dialect is given and no exchange belongs to it, there are no files and the last
-// problem is an error. It modifies t.
+// from path, and the problems that it found. If a dialect is given and no exchange belongs to it,
+// convertRecording returns no transcripts, and the last problem is an error. It modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {

@@ -91,8 +91,9 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacement is a range of a text in which an id was replaced. growth is the number of bytes by
-// which the text became longer; it may be negative.
+// A replacement is a range of a text in which an id was replaced. The fields from and to are byte
+// offsets in the original text; to is exclusive. growth is the number of bytes by which the text
+// became longer; it may be negative.
 type replacement struct{ from, to, growth int }
 
 // rewriteJSONStrings replaces each JSON string in text that is a key of pairs by the corresponding

@@ -98,9 +98,9 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that a recorded id corresponds to an id of the client, the parameter now. For an id
-// that the server chose, the two are equal. If one of them is "", or if the recorded id is new and
-// the binding already has maxIDs ids, mapID does nothing.
+// mapID records that the client now uses the id now in place of the id recorded. For an id that the
+// server chose, the two are equal. If one of them is "", or if the recorded id is new and the
+// binding already has maxIDs ids, mapID does nothing.
 func (b *binding) mapID(recorded, now string) {
 	if recorded == "" || now == "" {
 		return

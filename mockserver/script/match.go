@@ -195,8 +195,8 @@ func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchRea
 	return r.text.match(p, "tool-result: text", part.Text, true)
 }
 
-// toolName returns the name of the tool that produced a tool result (part), or "" if the name is
-// unknown. If the client did not send the name, toolName looks it up by the id of the call.
+// toolName returns the name of the tool that produced part, which is a tool result, or "" if the
+// name is unknown. If the client did not send the name, toolName looks it up by the id of the call.
 func (p *matchContext) toolName(part *spec.Event) string {
 	if part.Name != "" {
 		return part.Name

@@ -320,8 +320,8 @@ func walkNodes(n parse.Node, f func(parse.Node) error) error {
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a string builder that accepts at most remaining bytes. A longer write fails
-// with errTooLong.
+// A limitedBuilder is a string builder with a size limit: it accepts only as many more bytes as its
+// field remaining says. A write that exceeds the limit fails with errTooLong.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int

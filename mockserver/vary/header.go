@@ -19,8 +19,8 @@ var framingHeaders = []string{
 // stream. They do not change its meaning, because both formats are always UTF-8.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader varies the header h of a response in place. It must be called just before the header
-// is sent, because the methods of http.Header do not find names that are not canonical.
+// EncodeHeader varies the header h of a response in place. It may make names non-canonical, which
+// the methods of http.Header then do not find, so it must be called just before the header is sent.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))
 	if v.Has(MediaTypes) {

@@ -123,8 +123,8 @@ func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	return f, nil
 }
 
-// Find returns a file and the name of its owner. The error is ErrNotFound or wraps
-// ErrUnavailable.
+// Find returns the file at path and the name of its owner. It returns ErrNotFound if there is no
+// such file, and an error that wraps ErrUnavailable if the storage fails.
 func (s *Store) Find(ctx context.Context, path string) (f File, owner string, err error) {
 	if !isValidPath(path) {
 		return File{}, "", ErrNotFound

@@ -24,7 +24,7 @@ type tokenEntry struct {
 	user string
 }
 
-// minToken is the least number of bytes of a token, as shorter ones can be guessed.
+// minToken is the minimum length of a token in bytes. Shorter tokens could be guessed.
 const minToken = 8
 
 // Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens; a token belongs

@@ -100,8 +100,9 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether the errors of an alternative show that the value, at the given
-// depth, was not intended to match it: its type or one of its constants differs.
+// isUnintendedBranch reports whether branch, which holds the errors of one alternative, shows that
+// the value at the given depth was not intended to match that alternative: the value has a
+// different type, or differs from a constant that the alternative requires.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth

@@ -80,7 +80,8 @@ func (a *assembledRun) messageTexts() (all []string) {
 	return all
 }
 
-// reasoningText returns the text of all sections of reasoning, joined.
+// reasoningText returns the text of all reasoning sections of the run, concatenated without a
+// separator.
 func (a *assembledRun) reasoningText() string {
 	var b strings.Builder
 	for _, s := range a.messages {

@@ -66,8 +66,9 @@ func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 		cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
 }
 
-// isOpenAt reports whether the stream was open at the given time. If later is positive, the stream
-// also counts as open for that long after the end of its body.
+// isOpenAt reports whether the stream was open at the time at, measured from the start of the
+// conversation. If later is positive, the stream also counts as open for that long after the end of
+// its body.
 func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }

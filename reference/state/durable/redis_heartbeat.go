@@ -85,8 +85,8 @@ func (p *heartbeat) steadiness() (since, known int64) {
 	return p.steadySince, p.lastBeat
 }
 
-// leaveScript marks a replica as dead, and removes the replica if it has no runs. Its arguments are
-// "", "", replica.
+// leaveScript marks a replica as dead, and removes the replica if it has no runs. Its first two
+// arguments are not used and must be empty; the third is the replica.
 var leaveScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
 local beats, me = P .. 'beats', ARGV[3]
 call('HSET', beats, me, 0)

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// Limits of the jobs that are written in one transaction, and of the chunks in which their events
-// are stored.
+// Limits on the number of jobs that are written in one transaction and on their size in bytes, and
+// on the number and size of the events that are stored in one chunk.
 const (
 	maxBatchJobs   = 256      // jobs in one transaction
 	maxBatchBytes  = 8 << 20  // bytes in one transaction, approximately
