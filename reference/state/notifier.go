@@ -45,7 +45,7 @@ func (b *Notifier) removeWatcher(thread string, c chan struct{}) {
 	}
 }
 
-// notify wakes all watchers of a thread by sending to their channels. It never blocks.
+// Notify wakes all watchers of a thread by sending to their channels. It never blocks.
 func (b *Notifier) Notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
