@@ -22,40 +22,12 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// A LocatedFinding is a finding together with the exchange to whose request it refers.
-type LocatedFinding struct {
-	ID      uint64 `json:"id"`
-	Dialect string `json:"dialect"`
-	Test    string `json:"test"`
-	Request string `json:"request"` // "POST /runs"
-	Finding
-}
-
 // An evaluation holds what the checks of clients say about one exchange.
 type evaluation struct {
-	located  LocatedFinding // names the exchange; has no finding
-	findings []Finding
-	judged   map[string]int // number of judgements, by check
-}
-
-// locatedFindings returns the findings, each with its exchange.
-func (v evaluation) locatedFindings() (all []LocatedFinding) {
-	for _, f := range v.findings {
-		v.located.Finding = f
-		all = append(all, v.located)
-	}
-	return all
-}
-
-// Judge returns the findings about the exchanges that match f, in the order of the exchanges.
-// Findings about exchanges that were dropped from the journal come first. The fields Offset and
-// Limit of f are ignored.
-func (j *Journal) Judge(f Filter) []LocatedFinding {
-	all := j.keptFindings(f)
-	for _, r := range j.selectEntries(f) {
-		all = append(all, j.evaluate(r).locatedFindings()...)
-	}
-	return all
+	id                     uint64
+	dialect, test, request string // the request is "POST /runs"
+	findings               []Finding
+	judged                 map[string]int // number of judgements, by check
 }
 
 // clientPlan returns the plan for judging the clients of the named dialect. The name is "" for
@@ -85,12 +57,12 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 		return v
 	}
 	refers := j.Forgotten() == 0 && (s.cursor != "" || len(s.references) > 0)
-	located, events, ended := s.findingLocation(), s.events(refers), s.endReason != InProgress
+	v, events, ended := s.newEvaluation(), s.events(refers), s.endReason != InProgress
 	s.mu.Unlock()
 	if refers {
-		events = append(j.sentBefore(r.id, located.Dialect), events...)
+		events = append(j.sentBefore(v.id, v.dialect), events...)
 	}
-	v = judge(located, j.clientPlan(located.Dialect), events)
+	v.judge(j.clientPlan(v.dialect), events)
 	if ended && r.lock() {
 		s.evaluation = &v
 		s.mu.Unlock()
@@ -98,9 +70,8 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	return v
 }
 
-// judge applies the checks of the plan to events, which end with those of the located exchange.
-func judge(located LocatedFinding, plan spec.Plan, events []spec.Event) evaluation {
-	v := evaluation{located: located, judged: map[string]int{}}
+// judge applies the checks of the plan to events, which end with those of the exchange.
+func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
 		for _, f := range r.Findings {
@@ -111,13 +82,14 @@ func judge(located LocatedFinding, plan spec.Plan, events []spec.Event) evaluati
 			})
 		}
 	}
-	return v
 }
 
-// findingLocation returns a LocatedFinding that names the exchange s but has no finding. The caller
-// must hold the lock of s.
-func (s *entryBuffer) findingLocation() LocatedFinding {
-	return LocatedFinding{ID: s.id, Dialect: s.dialect, Test: s.test, Request: s.method + " " + s.target}
+// newEvaluation returns an evaluation of the exchange s that has no result yet. The caller must hold
+// the lock of s.
+func (s *entryBuffer) newEvaluation() evaluation {
+	return evaluation{
+		id: s.id, dialect: s.dialect, test: s.test, request: s.method + " " + s.target, judged: map[string]int{},
+	}
 }
 
 // events returns what was recorded of the exchange, as events without the body of the response.
@@ -205,42 +177,37 @@ func (j *Journal) cursors(body []byte) iter.Seq[string] {
 	}
 }
 
-// maxKeptFindings is the maximum number of findings about dropped exchanges that a journal keeps.
-const maxKeptFindings = 200
+// maxKept is the maximum number of dropped exchanges whose findings a journal keeps.
+const maxKept = 200
 
-// keepFindings stores the findings about the exchange s, which is about to be dropped. At most
-// maxKeptFindings are stored in total. The caller must hold the locks of the journal and of s.
+// keepFindings stores the findings about the exchange s, which is about to be dropped. The caller
+// must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *entryBuffer) {
-	room := maxKeptFindings - len(j.oldFindings)
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
-	if room <= 0 || isFlawless && s.evaluation == nil {
+	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {
 		return
 	}
 	if s.evaluation == nil {
-		v := judge(s.findingLocation(), j.clientPlan(s.dialect), s.events(false))
+		v := s.newEvaluation()
+		v.judge(j.clientPlan(s.dialect), s.events(false))
 		s.evaluation = &v
 	}
-	all := s.evaluation.locatedFindings()
-	j.oldFindings = append(j.oldFindings, all[:min(room, len(all))]...)
+	if v := *s.evaluation; len(v.findings) > 0 {
+		v.judged = nil
+		j.dropped = append(j.dropped, v)
+	}
 }
 
-// keptFindings returns the stored findings about dropped exchanges that match f. Only the fields
-// Dialect, Test, Finding and After of f are considered, because the journal does not know more
-// about dropped exchanges.
-func (j *Journal) keptFindings(f Filter) (all []LocatedFinding) {
+// evaluations returns the stored evaluations of dropped exchanges, which have no number of
+// judgements, and those of the exchanges in the journal.
+func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, old := range j.oldFindings {
-		family, _, _ := strings.Cut(old.Dialect, "@")
-		switch {
-		case f.Dialect != "" && f.Dialect != old.Dialect && f.Dialect != family:
-		case f.Test != nil && *f.Test != old.Test:
-		case f.Finding != "" && !old.Finding.is(f.Finding):
-		case old.ID > f.After:
-			all = append(all, old)
-		}
+	dropped = slices.Clone(j.dropped)
+	j.mu.Unlock()
+	for _, r := range j.entryRefs() {
+		kept = append(kept, j.evaluate(r))
 	}
-	return all
+	return dropped, kept
 }
 
 // is reports whether the finding is of the given kind or violates the requirement with the given

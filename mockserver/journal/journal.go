@@ -43,9 +43,9 @@ type Journal struct {
 
 	mu          sync.Mutex // never acquired while an entryBuffer is locked
 	lastID      uint64
-	entries     []*entryBuffer   // sorted by id
-	oldFindings []LocatedFinding // findings in dropped exchanges
-	freeBuffers []*entryBuffer   // buffers for reuse
+	entries     []*entryBuffer // sorted by id
+	dropped     []evaluation   // those of dropped exchanges that have findings
+	freeBuffers []*entryBuffer // buffers for reuse
 }
 
 // New returns an empty journal with the configuration cfg.
@@ -84,7 +84,7 @@ func (j *Journal) Clear() {
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.oldFindings = slices.DeleteFunc(j.oldFindings, func(f LocatedFinding) bool { return match(f.Test) })
+	j.dropped = slices.DeleteFunc(j.dropped, func(v evaluation) bool { return match(v.test) })
 	j.entries = slices.DeleteFunc(j.entries, func(s *entryBuffer) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -285,7 +285,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 	for _, read := range []func(){
 		func() { j.List(Filter{Finding: "any"}) }, func() { _ = j.Export(&bytes.Buffer{}, Filter{}) },
-		func() { j.Reset("x") }, func() { j.Judge(Filter{}) },
+		func() { j.Reset("x") }, func() { j.evaluations() },
 	} {
 		readers.Go(func() {
 			for {

@@ -28,44 +28,32 @@ type Outcome struct {
 func (x Expect) Conclude(j *Journal) Outcome {
 	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
-	found := j.keptFindings(Filter{})
-	judged := map[string]map[string]int{} // number of judgements, by dialect and check
-	count := func(dialect string, judgements map[string]int) {
-		if judged[dialect] == nil {
-			judged[dialect] = map[string]int{}
+	dropped, kept := j.evaluations()
+	out.Exchanges = len(kept)
+	byDialect, found := map[string][]evaluation{}, 0
+	for _, v := range slices.Concat(dropped, kept) {
+		if x.AllowUnmatched {
+			v.findings = slices.DeleteFunc(slices.Clone(v.findings), func(f Finding) bool {
+				return f.Kind == rules.UsesOperations.ID || f.Kind == rules.MatchesRule.ID
+			})
 		}
-		for id, n := range judgements {
-			judged[dialect][id] += n
-		}
+		byDialect[v.dialect] = append(byDialect[v.dialect], v)
+		found += len(v.findings)
 	}
-	for _, r := range j.entryRefs() {
-		v := j.evaluate(r)
-		count(v.located.Dialect, v.judged)
-		found = append(found, v.locatedFindings()...)
-		out.Exchanges++
-	}
-	if x.AllowUnmatched {
-		found = slices.DeleteFunc(found, func(g LocatedFinding) bool {
-			return g.Kind == rules.UsesOperations.ID || g.Kind == rules.MatchesRule.ID
-		})
-	}
-	for _, g := range found {
-		count(g.Dialect, nil) // all exchanges of the dialect may have been dropped
-	}
-	for _, name := range slices.Sorted(maps.Keys(judged)) {
-		out.Dialects = append(out.Dialects, clientReport(name, j.clientPlan(name), judged[name], found))
+	for _, name := range slices.Sorted(maps.Keys(byDialect)) {
+		out.Dialects = append(out.Dialects, clientReport(name, j.clientPlan(name), byDialect[name]))
 	}
 	if len(x.Calls) > 0 {
 		i := slices.IndexFunc(out.Dialects, func(d reports.DialectReport) bool { return d.Dialect == "" })
 		if i < 0 {
 			i = len(out.Dialects)
-			out.Dialects = append(out.Dialects, clientReport("", spec.Plan{}, nil, nil))
+			out.Dialects = append(out.Dialects, clientReport("", spec.Plan{}, nil))
 		}
 		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.callChecks(out.Failures)...)
 	}
 	out.Report.Conclude(reports.ConcludeOptions{Strict: x.Strict})
 	switch {
-	case out.Exchanges == 0 && len(found) == 0: // whatever calls were expected
+	case out.Exchanges == 0 && found == 0: // whatever calls were expected
 		out.Verdict, out.Exit = spec.Silent, reports.ExitInconclusive
 	case out.Exit == reports.ExitInconclusive: // requests were received, but none that a check is about
 		out.Exit = reports.ExitPassed
@@ -73,39 +61,48 @@ func (x Expect) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the requests of the named dialect. The parameter judged is the
-// number of judgements by check. Findings in found about other dialects are ignored.
-func clientReport(name string, plan spec.Plan, judged map[string]int, found []LocatedFinding) reports.DialectReport {
+// clientReport returns the report on the evaluated requests, which are those of the named dialect.
+func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
 	}
 	for _, o := range plan.Obligations {
 		c := newCheck(o.Check.ID, o.Check.Title(), o.Level())
-		if c.Judged = judged[c.ID]; c.Judged > 0 {
-			c.Verdict = spec.Passed
-		}
-		for _, g := range found {
-			verdict := g.Level.FailureVerdict()
-			if g.Kind != c.ID || g.Dialect != name || verdict == spec.Silent {
-				continue
+		for _, v := range evaluations {
+			if c.Judged += v.judged[c.ID]; c.Judged > 0 {
+				c.Verdict = max(c.Verdict, spec.Passed)
 			}
-			c.Judged, c.Verdict = max(c.Judged, 1), max(c.Verdict, verdict)
-			if len(c.Findings) < spec.MaxFindings {
-				c.Findings = append(c.Findings, reports.Finding{
-					Message: g.Message, Level: g.Level, Requirement: g.Requirement, Exchange: int(g.ID), Request: g.Request, Where: g.Where,
-				})
-			}
-			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
-				c.Requirements = append(c.Requirements, g.Requirement)
-				i := slices.IndexFunc(o.Requirements, func(r spec.Requirement) bool { return r.ID == g.Requirement })
-				violated := reports.RequirementResults(o.Requirements[i:i+1], nil)[0]
-				violated.Verdict, violated.Checks = verdict, []string{c.ID}
-				d.Requirements = append(d.Requirements, violated)
+			for _, f := range v.findings {
+				if f.Kind == c.ID {
+					d.Requirements = addFinding(&c, d.Requirements, o, v, f)
+				}
 			}
 		}
 		d.Checks = append(d.Checks, c)
 	}
 	return d
+}
+
+// addFinding adds the finding f of the evaluation v to c, the result of the check of o. It returns
+// the violated requirements with that of the finding.
+func addFinding(
+	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
+) []reports.RequirementResult {
+	verdict := f.Level.FailureVerdict()
+	c.Judged, c.Verdict = max(c.Judged, 1), max(c.Verdict, verdict)
+	if len(c.Findings) < spec.MaxFindings {
+		c.Findings = append(c.Findings, reports.Finding{
+			Message: f.Message, Level: f.Level, Requirement: f.Requirement, Exchange: int(v.id), Request: v.request, Where: f.Where,
+		})
+	}
+	if f.Requirement == "" || slices.Contains(c.Requirements, f.Requirement) {
+		return violated
+	}
+	c.Requirements = append(c.Requirements, f.Requirement)
+	i := slices.IndexFunc(o.Requirements, func(r spec.Requirement) bool { return r.ID == f.Requirement })
+	result := reports.RequirementResults(o.Requirements[i:i+1], nil)[0]
+	result.Verdict, result.Checks = verdict, []string{c.ID}
+	return append(violated, result)
 }
 
 // newCheck returns the result of a check that nothing exercised.
