@@ -100,7 +100,7 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	if s.journal == nil {
-		s.journal = journal.New(journal.Config{Cursor: vary.DecodeCursor})
+		s.journal = journal.New(journal.Config{Cursor: vary.DecodeCursor, Dialects: cfg.Dialects})
 	}
 	s.shared = newScope("", nil)
 	s.scopes.limit, s.plans.limit, s.variations.limit = maxTests, maxPlans, maxVariations

@@ -270,7 +270,7 @@ func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, v
 	case *map[string]string:
 		all, own := maps.Clone(*to), map[string]string{}
 		if !convertYAML(value, &own) {
-			return usageError("%s: must be a mapping from scenarios to strings", key)
+			return usageError("%s: must be a mapping from names to strings", key)
 		}
 		if *to = own; all != nil {
 			maps.Copy(all, own)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // A convertOptions holds the flags of the command convert.
@@ -46,13 +45,13 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	}
 	f := cmd.Flags()
 	f.Var((*nameList)(&c.dialects), "dialect",
-		"`DIALECT` dialect of the recordings: NAME or NAME@VERSION; requests of other dialects are left out")
+		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out")
 	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript or script (default: by the kind of file)")
 	f.StringVar(&c.base, "base", "",
 		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files")
-	completeFlag(cmd, "dialect", dialect.Names())
+	completeDialects(cmd)
 	return cmd
 }
 
@@ -68,11 +67,11 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		return usageError("--dialect: got %d dialects, want one", len(c.dialects))
 	}
 	if len(c.dialects) == 1 {
-		d, err := dialect.Open(c.dialects[0])
+		list, err := dialectsNamed("--dialect", c.dialects)
 		if err != nil {
-			return usageError("%v", err)
+			return err
 		}
-		o.Dialect = d
+		o.Dialect = list[0]
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {

@@ -139,8 +139,14 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	if err != nil {
 		return h, usageError("%v", err)
 	}
+	var given []*dialect.Dialect
+	if len(d.Dialects) > 0 {
+		if given, err = dialectsNamed("--dialect", d.Dialects); err != nil {
+			return h, err
+		}
+	}
 	for _, t := range list {
-		if err := d.addRecording(&h, t); err != nil {
+		if err := d.addRecording(&h, t, given); err != nil {
 			return h, err
 		}
 	}
@@ -149,19 +155,11 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 
 // addRecording adds the recording t to h as one take of a conversation. A recording that --only or
 // --skip excludes is ignored. An error means that the dialect of the recording is missing or
-// unknown.
-func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
-	names := slices.Clone(d.Dialects)
-	if t.Dialect != "" {
-		names = []string{t.Dialect}
-	}
-	if len(names) != 1 {
-		return usageError("%s does not name its dialect: --dialect is required (one of %s)",
-			t.Name, strings.Join(dialect.Names(), ", "))
-	}
-	of, err := dialect.Open(names[0])
+// unknown; given are the dialects of --dialect.
+func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
+	of, err := recordedDialect(t, given)
 	if err != nil {
-		return usageError("%s: %v", t.Name, err)
+		return err
 	}
 	name := t.Scenario
 	if name == "" {

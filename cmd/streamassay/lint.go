@@ -64,7 +64,7 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "",
-		"`DIALECT` dialect of all files: NAME or NAME@VERSION; overrides the dialect that a file names")
+		"`DIALECT` dialect of all files: "+dialectUsage+"; overrides the dialect that a file names")
 	f.Var((*nameList)(&l.claims), "claim",
 		"`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
 	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
@@ -73,7 +73,7 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 		"also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(sizeValue(&l.maxEvent), "max-event", "maximum size of one event")
-	completeFlag(cmd, "dialect", dialect.Names())
+	completeDialects(cmd)
 	return cmd
 }
 
@@ -149,18 +149,19 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {
 	parts = map[string][]suites.ScenarioResult{}
+	var given []*dialect.Dialect
+	if l.dialect != "" {
+		if given, err = dialectsNamed("--dialect", []string{l.dialect}); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, t := range list {
-		name := t.Dialect
-		if l.dialect != "" {
-			name = l.dialect
+		if len(given) > 0 {
+			t.Dialect = given[0].Name
 		}
-		if name == "" {
-			return nil, nil, usageError("%s does not name its dialect: --dialect is required (one of %s)",
-				t.Name, strings.Join(dialect.Names(), ", "))
-		}
-		d, err := dialect.Open(name)
+		d, err := recordedDialect(t, given)
 		if err != nil {
-			return nil, nil, usageError("%s: %v", t.Name, err)
+			return nil, nil, err
 		}
 		d.CompleteRequests(&t.Trace)
 		t.StripBasePath(d.Base)

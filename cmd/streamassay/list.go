@@ -85,37 +85,6 @@ func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
-// with the flag are appended to list.
-func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: NAME or NAME@VERSION (repeatable; default: all)")
-	completeFlag(cmd, "dialect", dialect.Names())
-}
-
-// dialectsNamed returns the dialects with the given names, without duplicates, or all dialects if
-// names is empty. If a name is unknown, the error begins with flag, the flag or field that holds
-// the names.
-func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
-	if len(names) == 0 {
-		all, err := dialect.All()
-		if err != nil {
-			return nil, exitError{exitInternal, err.Error()}
-		}
-		return all, nil
-	}
-	var list []*dialect.Dialect
-	for _, name := range names {
-		d, err := dialect.Open(name)
-		if err != nil {
-			return nil, usageError("%s: %v", flag, err)
-		}
-		if !slices.Contains(list, d) {
-			list = append(list, d)
-		}
-	}
-	return list, nil
-}
-
 // listDialects is the [listFunc] for dialects. The list holds each of the given dialects with the
 // number of its requirements.
 func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {

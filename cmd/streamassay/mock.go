@@ -158,6 +158,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	}
 	startGCTuning(sh.env)
 	log := m.log.logger(sh.err)
+	m.journal.Dialects = m.dialects
 	cfg.Journal = journal.New(m.journal)
 	cfg.Server = reference.Config{
 		PollInterval: m.poll, EventSource: m.eventSource, Log: log, Metrics: metrics.New(buildVersion()), Limits: m.limits.Limits,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/textproto"
 	"slices"
@@ -17,7 +18,7 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	if !j.embedded {
 		words = append(words, shellWord(urlWithoutUser(s.Base)))
 	}
-	words = append(words, "--dialect "+shellWord(s.Dialect.Name))
+	words = append(words, "--dialect "+shellWord(cmp.Or(s.Dialect.File, s.Dialect.Name)))
 	for _, line := range j.Headers {
 		words = append(words, secretHeader("--header", line, ""))
 	}

@@ -133,7 +133,8 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 func (j targetRun) overwritesTranscripts(other targetRun) bool {
 	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
 		slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool {
-			return slices.ContainsFunc(other.suiteTargets, func(o suites.Target) bool { return o.Dialect == s.Dialect })
+			sameName := func(o suites.Target) bool { return o.Dialect.Name == s.Dialect.Name }
+			return slices.ContainsFunc(other.suiteTargets, sameName)
 		})
 }
 
@@ -160,6 +161,11 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	dialects, err := dialectsNamed(name("dialect"), t.Dialects)
 	if err != nil {
 		return j, err
+	}
+	for i, d := range dialects {
+		if dialects[i], err = d.WithSettings(t.Settings); err != nil {
+			return j, usageError("%s: %v", name("set"), err)
+		}
 	}
 	report := name("report")
 	if t.source.fieldLines["reports"] > 0 {

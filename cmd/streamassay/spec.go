@@ -17,12 +17,13 @@ func specCommand(sh stdio) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("spec needs a dialect (one of %s)", strings.Join(dialect.Names(), ", "))
+				return usageError("spec needs a dialect (one of %s, or the path of a document)",
+					strings.Join(dialect.Names(), ", "))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := dialect.Open(args[0])
+			d, err := openDialect(args[0])
 			if err != nil {
 				return usageError("%v", err)
 			}

@@ -23,8 +23,9 @@ import (
 type targetOptions struct {
 	URL          string
 	Dialects     []string
-	Headers      []string // 'Name: value'
-	OtherHeaders []string // the same for a second user
+	Settings     map[string]string // of the dialects, by name
+	Headers      []string          // 'Name: value'
+	OtherHeaders []string          // the same for a second user
 	CA           string
 	Strict       bool
 	Repeat       int

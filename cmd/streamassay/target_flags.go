@@ -38,8 +38,10 @@ const asInRun = "(as in run)"
 var targetFlags = []targetFlag{
 	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
-		usage: "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)",
-		diff:  "`DIALECT` dialect to compare: NAME or NAME@VERSION (repeatable)", complete: dialect.Names},
+		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable)",
+		diff:  "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable)", complete: dialect.Names},
+	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
+		usage: "`NAME=VALUE` value of a setting of the dialect's document, such as the name of a model (repeatable)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
 		usage: "`'Name: value'` header to send with every request (repeatable); the value is never shown",
 		diff:  "`'Name: value'` header to send with every request to both (repeatable); the value is never shown"},

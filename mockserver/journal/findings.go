@@ -37,7 +37,10 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 		return plan.(spec.Plan)
 	}
 	plan := spec.NewClientPlan(rules.All, nil, nil, nil)
-	if d, err := dialect.Open(name); err == nil {
+	served := slices.IndexFunc(j.cfg.Dialects, func(d *dialect.Dialect) bool { return d.Name == name })
+	if served >= 0 {
+		plan = j.cfg.Dialects[served].ClientPlan(rules.All)
+	} else if d, err := dialect.Open(name); err == nil {
 		plan = d.ClientPlan(rules.All)
 	}
 	j.plans.Store(name, plan)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // A Config sets the limits of a journal and how it treats secrets and cursors. A zero field has the
@@ -22,6 +24,8 @@ type Config struct {
 	// Secrets names headers and query parameters whose values are redacted, in addition
 	// to those that usually carry credentials.
 	Secrets []string
+
+	Dialects []*dialect.Dialect // those that the server serves; embedded ones need not be listed
 
 	Now    func() time.Time    // current time for durations; time.Now
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are

@@ -212,12 +212,18 @@ func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 			"or serve only one dialect", b.dialects[0].Name)
 		return nil
 	}
+	served := func(name string) int {
+		return slices.IndexFunc(b.dialects, func(d *dialect.Dialect) bool { return d.Name == name })
+	}
+	if i := served(t.Dialect); i >= 0 {
+		return b.dialects[i]
+	}
 	named, err := dialect.Open(t.Dialect)
 	if err != nil {
 		b.addProblem(Error, t.Name, "%v", err)
 		return nil
 	}
-	if i := slices.IndexFunc(b.dialects, func(d *dialect.Dialect) bool { return d.Name == named.Name }); i >= 0 {
+	if i := served(named.Name); i >= 0 {
 		return b.dialects[i]
 	}
 	b.addProblem(Warning, t.Name, "the recording is ignored: its dialect is %s, served is %s",

@@ -174,6 +174,9 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 		family, _, _ := strings.Cut(name, "@")
 		names = append(names, name, family)
 	}
+	for _, served := range d.dialects {
+		names = append(names, served.Name, served.Family)
+	}
 	slices.Sort(names)
 	for _, item := range itemsOf(n) {
 		if text := scalarText(item); !slices.Contains(names, text) {

@@ -25,10 +25,12 @@ type Dialect struct {
 	Title        string             // title of the document
 	Base         string             // path of the document's server: "/api/v1/agent", or ""
 	Requirements []spec.Requirement // those of its catalogue that are about servers
+	File         string             // path of its document; "" if it is embedded
 
 	ClientRequirements []spec.Requirement // those of its catalogue that are about clients
 
 	document     *document
+	settings     map[string]string  // values of x-settings, by name
 	requirements []spec.Requirement // the catalogue
 	catalogue    []sourceFile       // the file of the catalogue, and those of the catalogues that it extends
 	operations   []*Operation
@@ -159,24 +161,35 @@ func (s *registry) open(name string) (*Dialect, error) {
 // load reads the document and the catalogue of one embedded dialect from files. It returns an error
 // if either is missing or invalid.
 func load(files fs.FS, family, version string) (*Dialect, error) {
-	d, err := read(files, family, version)
+	document, err := readDocument(files, family, version)
 	if err != nil {
+		return nil, err
+	}
+	d := newDialect(document)
+	if err := d.addCatalogue(files, family, version); err != nil {
 		return nil, err
 	}
 	d.Name, d.Family, d.Version = family+"@"+version, family, version
 	return d, d.addOperations()
 }
 
-// read returns a dialect with its document and catalogue, which it reads from the directory dir of
-// files, but without a name and operations.
-func read(files fs.FS, dir, version string) (d *Dialect, err error) {
-	d = &Dialect{}
-	if d.document, err = readDocument(files, dir, version); err != nil {
-		return nil, err
+// newDialect returns a dialect with the given document, but without a name, catalogue and operations.
+func newDialect(document *document) *Dialect {
+	d := &Dialect{document: document}
+	d.settings = d.document.settingDefaults()
+	root := d.document.lookup("")
+	d.Title = root.get("info").get("title").text()
+	for _, server := range root.get("servers").items() {
+		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
+		break
 	}
-	if d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil); err != nil {
-		return nil, err
-	}
+	return d
+}
+
+// addCatalogue reads the catalogue of a version from the directory dir of files. It returns an error if
+// it is missing or invalid.
+func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
+	d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil)
 	for _, r := range d.requirements {
 		if r.Of == spec.Client {
 			d.ClientRequirements = append(d.ClientRequirements, r)
@@ -184,13 +197,7 @@ func read(files fs.FS, dir, version string) (d *Dialect, err error) {
 			d.Requirements = append(d.Requirements, r)
 		}
 	}
-	root := d.document.lookup("")
-	d.Title = root.get("info").get("title").text()
-	for _, server := range root.get("servers").items() {
-		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
-		break
-	}
-	return d, nil
+	return err
 }
 
 // addOperations adds the operations of the document to the dialect. It returns an error if the

@@ -88,6 +88,10 @@
 // stands for the slot; a member with the value "{{slot?}}" is left out if the slot is empty;
 // "{{slot*}}" is the slot's text as JSON.
 //
+// x-settings, at the top level: what only the user of a server knows, such as the name of a model. It
+// maps the name of each setting to {default, description}. In an example of a request body,
+// "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings] changes it.
+//
 // x-requirement, on a schema of a frame, reply or request: the requirement that is violated
 // if the value violates this schema or one inside it, and exercised if the value is present
 // and valid. It is either one id, inherited inward, or a map from keyword to id for this

@@ -29,20 +29,23 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	switch {
 	case !isYAMLFile(file):
 		return nil, &FileError{File: path, Message: "is not the name of a YAML file: want NAME.yaml"}
-	case dir == "":
-		files.dir = "."
-	case files.dir == "":
+	case dir != "" && files.dir == "":
 		files.dir = "/"
 	}
-	d, err := read(files, ".", file)
+	document, err := readDocument(files, ".", file)
 	if err != nil {
-		return nil, withoutCatalogue(err, path)
+		return nil, err
 	}
+	d := newDialect(document)
+	d.File = path
 	if err := d.checkDocument(); err != nil {
 		return nil, err
 	}
 	if err := d.nameAfter(file); err != nil {
 		return nil, err
+	}
+	if err := d.addCatalogue(files, ".", file); err != nil {
+		return nil, withoutCatalogue(err, path)
 	}
 	if err := d.addOperations(); err != nil {
 		return nil, d.errorAt("/paths", "%v", err)

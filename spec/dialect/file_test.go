@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 )
@@ -63,66 +64,85 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
+// TestSettings checks that requests have the defaults of the settings of a document, or other values.
+func TestSettings(t *testing.T) {
+	d, err := dialect.OpenFile("testdata/echo.yaml", rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := d.WithSettings(map[string]string{"model": "large"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range map[*dialect.Dialect]string{d: `"model":"small"`, large: `"model":"large"`} {
+		r, err := d.BuildRequest("prompt", spec.Event{Text: "{{set.model}}"})
+		if err != nil || !strings.Contains(string(r.Body), want) || !strings.Contains(string(r.Body), `"content":"{{set.model}}"`) {
+			t.Errorf("the request is %s (error %v), want %s in it", r.Body, err, want)
+		}
+	}
+	if _, err := d.WithSettings(map[string]string{"modle": "x"}); err == nil || !strings.Contains(err.Error(), "did you mean model?") {
+		t.Errorf("an unknown setting: error %v", err)
+	}
+}
+
 // TestInvalidFiles checks that there is one error for each mistake in a document or its catalogue,
 // with the file, the line and the pointer where the mistake is.
 func TestInvalidFiles(t *testing.T) {
 	for name, c := range map[string]struct{ old, replacement, want string }{
-		"not YAML": {"components:\n", "components: [\n", "echo.yaml:36: not YAML: "},
-		"no mapping": {"openapi: 3.2.0\ninfo: {title: Echo, version: \"1\"}\npaths:\n", "- a\n# ",
-			"echo.yaml:"},
+		"not YAML": {"components:\n", "components: [\n", "echo.yaml:37: not YAML: "},
 		"another version of OpenAPI": {"openapi: 3.2.0", "openapi: 3.0.3",
 			`echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is "3.0.3", want 3.2.0`},
 		"not OpenAPI": {"openapi: 3.2.0", "swagger: 2.0", "echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is null"},
 		"no version":  {`, version: "1"`, "", "echo.yaml:2: /info: not valid OpenAPI: invalid info: value of version must be"},
 		"no description": {"description: refused\n", "summary: refused\n",
-			"echo.yaml:33: /paths/~1run/post/responses/400: not valid OpenAPI: "},
+			"echo.yaml:34: /paths/~1run/post/responses/400: not valid OpenAPI: "},
 		"unknown type": {"required: [type, text]\n", "required: [type, text]\n      additionalProperties: {type: strng}\n",
-			"echo.yaml:57: /components/schemas/Delta/additionalProperties: not valid OpenAPI: "},
+			"echo.yaml:58: /components/schemas/Delta/additionalProperties: not valid OpenAPI: "},
 		"wrong type": {"required: [type, text]\n", "required: [type, text]\n      minProperties: many\n",
-			"echo.yaml:57: /components/schemas/Delta/minProperties: not valid OpenAPI: minProperties is a value of the wrong type: string"},
+			"echo.yaml:58: /components/schemas/Delta/minProperties: not valid OpenAPI: minProperties is a value of the wrong type: string"},
 		"reference that leads nowhere": {`$ref: "#/components/schemas/Failure"`, `$ref: "#/components/schemas/Fail"`,
-			`echo.yaml:27: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: not valid OpenAPI: ` +
+			`echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: not valid OpenAPI: ` +
 				`the reference "#/components/schemas/Fail" leads nowhere`},
 		"reference to a file": {`$ref: "#/components/schemas/Failure"`, `$ref: "other.yaml#/Failure"`,
-			`echo.yaml:27: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: the reference ` +
+			`echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: the reference ` +
 				`"other.yaml#/Failure" does not begin with #/`},
 		"unknown extension": {"x-kind: problem", "x-knd: problem",
-			"echo.yaml:68: /components/schemas/Problem/x-knd: unknown extension x-knd; did you mean x-kind?"},
+			"echo.yaml:69: /components/schemas/Problem/x-knd: unknown extension x-knd; did you mean x-kind?"},
 		"unknown kind": {"x-kind: message.delta", "x-kind: message.piece",
-			`echo.yaml:54: /components/schemas/Delta/x-kind: x-kind: unknown kind "message.piece"`},
+			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "message.piece"`},
 		"kind of no schema": {"x-kind: message.delta", "x-kind: http.request",
-			`echo.yaml:54: /components/schemas/Delta/x-kind: x-kind: unknown kind "http.request"`},
+			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "http.request"`},
 		"unknown slot": {"error: {type: string, x-slot: text}", "error: {type: string, x-slot: txt}",
-			`echo.yaml:71: /components/schemas/Problem/properties/error/x-slot: x-slot: unknown slot "txt"; did you mean text?`},
+			`echo.yaml:72: /components/schemas/Problem/properties/error/x-slot: x-slot: unknown slot "txt"; did you mean text?`},
 		"unknown member of an extension": {"status: [415, 400]", "statuses: [415, 400]",
-			`echo.yaml:12: /paths/~1run/post/requestBody/x-error/statuses: x-error: unknown member "statuses"; did you mean status?`},
+			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/statuses: x-error: unknown member "statuses"; did you mean status?`},
 		"refusal without a requirement": {"{requirement: echo.refused, status: [415, 400]}", "{status: [415, 400]}",
-			"echo.yaml:12: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
+			"echo.yaml:13: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
 		"unknown requirement": {"x-requirement: echo.frame", "x-requirement: echo.frames",
-			`echo.yaml:24: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: ` +
+			`echo.yaml:25: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: ` +
 				`the requirement "echo.frames" is not in the catalogue`},
 		"unknown requirement of a refusal": {"requirement: echo.refused", "requirement: echo.other",
-			`echo.yaml:12: /paths/~1run/post/requestBody/x-error/requirement: the requirement "echo.other" is not in the catalogue`},
+			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/requirement: the requirement "echo.other" is not in the catalogue`},
 		"requirement that no check reads": {"x-requirement: echo.frame", "x-requirement: echo.nested",
-			"echo.yaml:24: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: " +
+			"echo.yaml:25: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/x-requirement: " +
 				"the requirement echo.nested is judged by no check that reads the document"},
 		"frames without a requirement": {"                x-requirement: echo.frame\n", "",
-			"echo.yaml:25: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/0: has no requirement"},
+			"echo.yaml:26: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/0: has no requirement"},
 		"example of a schema": {"content: hi}", "content: 3}",
-			"echo.yaml:52: /components/schemas/Ask/example: the example is not valid: messages[0].content"},
+			"echo.yaml:53: /components/schemas/Ask/example: the example is not valid: messages[0].content"},
 		"example of a stream": {`{"type":"delta","text":"a"}`, `{"type":"delta","text":3}`,
-			"echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
+			"echo.yaml:29: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
 		"example of another frame": {`{"type":"delta","text":"a"}`, `{"type":"end"}`,
-			"echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
+			"echo.yaml:29: /paths/~1run/post/responses/200/content/text~1event-stream/example: the example is not valid: "},
 		"template": {`content: "{{text}}"`, `text: "{{text}}"`,
-			"echo.yaml:17: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt is not valid: "},
+			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt is not valid: "},
 		"template without a prompt": {`content: "{{text}}"`, `content: hello there`,
-			"echo.yaml:17: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt does not say {{text}}"},
-		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:3: /paths: no operation starts a run"},
+			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt does not say {{text}}"},
+		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:4: /paths: no operation starts a run"},
 		"no x-stream": {"      x-stream:\n        sentinel: \"[DONE]\"\n        requirements: {status: echo.status}\n", "",
-			"echo.yaml:5: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},
+			"echo.yaml:6: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},
 		"invalid pattern": {"        text: {type: string, x-slot: text}\n    Failure", "        text: {type: string, x-slot: text, pattern: '['}\n    Failure",
-			"echo.yaml:59: /components/schemas/Delta/properties/text: not valid OpenAPI: "},
+			"echo.yaml:60: /components/schemas/Delta/properties/text: not valid OpenAPI: "},
 		"unknown check": {"checks: [wire.opens-stream]", "checks: [wire.opens]",
 			`echo.requirements.yaml:6: /0/checks/0: no check judges requirement echo.status: there is no check "wire.opens"`},
 		"check that the document lacks words for": {"checks: [wire.opens-stream]", "checks: [wire.opens-stream, run.ends-once]",
@@ -184,6 +204,13 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte("openapi: 3.2.0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(path, []byte("- openapi"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(path, "echo.yaml:1: not an OpenAPI document: want a mapping with the members openapi, info and paths")
+	if err := os.WriteFile(path, []byte("openapi: 3.2.0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	check(path, "echo.yaml:1: /info: not valid OpenAPI: invalid info: must be an object")
 }
 
@@ -229,7 +256,7 @@ func TestExtendingFile(t *testing.T) {
 func TestFileError(t *testing.T) {
 	_, err := dialect.OpenFile(echoFiles(t, "x-kind: problem", "x-kind: nothing"), rules.All)
 	at, ok := errors.AsType[*dialect.FileError](err)
-	if !ok || at.Line != 68 || at.Pointer != "/components/schemas/Problem/x-kind" || !strings.HasSuffix(at.File, "echo.yaml") {
+	if !ok || at.Line != 69 || at.Pointer != "/components/schemas/Problem/x-kind" || !strings.HasSuffix(at.File, "echo.yaml") {
 		t.Errorf("got %#v", err)
 	}
 }

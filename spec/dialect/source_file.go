@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,10 +67,12 @@ const MaxFileBytes = 4 << 20
 
 // A boundedDir is a directory whose regular files of at most [MaxFileBytes] can be read. The names
 // in errors begin with the name of the directory, as in the path that the user gave.
-type boundedDir struct{ dir string }
+type boundedDir struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS].
-func (b boundedDir) Open(name string) (fs.File, error) { return os.DirFS(b.dir).Open(name) }
+func (b boundedDir) Open(name string) (fs.File, error) {
+	return os.DirFS(cmp.Or(b.dir, ".")).Open(name)
+}
 
 // ReadFile implements [fs.ReadFileFS]. It returns an error if the file is not regular, is too large
 // or cannot be read.
@@ -104,7 +107,7 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 
 // path returns the path of a file of the directory.
 func (b boundedDir) path(name string) string {
-	if b.dir == "." {
+	if b.dir == "" {
 		return name
 	}
 	return strings.TrimSuffix(b.dir, "/") + "/" + name

@@ -59,7 +59,7 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 		{Name: "Accept-Encoding", Value: "identity"},
 	}}
 	if body, ok := o.templates[template]; ok {
-		filled, _ := fillTemplate(body, &e)
+		filled, _ := d.fillTemplate(body, &e)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {
 			r.Body, media = encodeForm(withFiles(form))
@@ -78,16 +78,16 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 	return r, nil
 }
 
-// fillTemplate returns a value of a template with the slots of e filled in. ok is false if the
-// value is to be left out of the object or array that contains it.
-func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
+// fillTemplate returns a value of a template with the settings and the slots of e filled in. ok is
+// false if the value is to be left out of the object or array that contains it.
+func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
-		return fillString(t, e)
+		return fillString(d.fillSettings(t), e)
 	case map[string]any:
 		out := map[string]any{}
 		for k, member := range t {
-			if v, ok := fillTemplate(member, e); ok {
+			if v, ok := d.fillTemplate(member, e); ok {
 				out[k] = v
 			}
 		}
@@ -95,7 +95,7 @@ func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	case []any:
 		out := []any{}
 		for _, member := range t {
-			if v, ok := fillTemplate(member, e); ok {
+			if v, ok := d.fillTemplate(member, e); ok {
 				out = append(out, v)
 			}
 		}

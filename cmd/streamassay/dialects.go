@@ -1,0 +1,82 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// dialectUsage is what the values of --dialect stand for, in the help of each command.
+const dialectUsage = "NAME, NAME@VERSION or the path of an OpenAPI document (.yaml)"
+
+// openDialect returns the dialect that the user named: an embedded one or, if the name has a path
+// separator or the extension of YAML files, the one that the document in that file defines. An error
+// is one line that names the dialect or the file.
+func openDialect(name string) (*dialect.Dialect, error) {
+	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		return dialect.OpenFile(name, rules.All)
+	}
+	return dialect.Open(name)
+}
+
+// dialectsNamed returns the dialects with the given names, without duplicates, or all embedded
+// dialects if names is empty. An error begins with flag, the flag or field that holds the names.
+func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
+	if len(names) == 0 {
+		all, err := dialect.All()
+		if err != nil {
+			return nil, exitError{exitInternal, err.Error()}
+		}
+		return all, nil
+	}
+	var list []*dialect.Dialect
+	for _, name := range names {
+		d, err := openDialect(name)
+		if err != nil {
+			return nil, usageError("%s: %v", flag, err)
+		}
+		if !slices.ContainsFunc(list, func(other *dialect.Dialect) bool { return other.Name == d.Name }) {
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+// recordedDialect returns the dialect of a recording: that which it names or, if it names none, the
+// only one of the given dialects. These take precedence over embedded ones of the same name. It returns
+// a usage error if there is no such dialect.
+func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
+	if t.Dialect == "" && len(given) == 1 {
+		return given[0], nil
+	}
+	for _, d := range given {
+		if t.Dialect == d.Name {
+			return d, nil
+		}
+	}
+	if t.Dialect == "" {
+		return nil, usageError("%s does not name its dialect: --dialect is required (one of %s)",
+			t.Name, strings.Join(dialect.Names(), ", "))
+	}
+	d, err := dialect.Open(t.Dialect)
+	if err != nil {
+		return nil, usageError("%s: %v", t.Name, err)
+	}
+	return d, nil
+}
+
+// addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
+// with the flag are appended to list.
+func addDialectFlag(cmd *cobra.Command, list *[]string) {
+	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: "+dialectUsage+" (repeatable; default: all)")
+	completeDialects(cmd)
+}
+
+// completeDialects makes shells offer the names of the embedded dialects, and files, when they complete
+// the value of the flag --dialect of cmd.
+func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// echoDialect is the document of a small dialect that is not embedded.
+const echoDialect = "../../spec/dialect/testdata/echo.yaml"
+
+// expectRun runs the program in dir and checks its exit code, and that its output has each of the wanted
+// texts.
+func expectRun(t *testing.T, dir string, code int, args []string, wanted ...string) (out string) {
+	t.Helper()
+	got, out, stderr := streamassay(t, dir, args...)
+	if got != code {
+		t.Errorf("%s: exit %d, want %d:\n%s%s", strings.Join(args, " "), got, code, out, stderr)
+	}
+	for _, text := range wanted {
+		if !strings.Contains(out+stderr, text) {
+			t.Errorf("%s: got %s%s\nwant %q in it", strings.Join(args, " "), out, stderr, text)
+		}
+	}
+	return out
+}
+
+// copyDialect copies a document and its catalogue to a new directory, which it returns.
+func copyDialect(t *testing.T, document string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, name := range []string{document, strings.TrimSuffix(document, ".yaml") + ".requirements.yaml"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestDialectFile checks that each command takes the path of a document as a dialect.
+func TestDialectFile(t *testing.T) {
+	dir := copyDialect(t, echoDialect)
+	ok := func(args, want string) { expectRun(t, dir, exitOK, strings.Fields(args), want) }
+	ok("list dialects --dialect echo.yaml", "echo@1")
+	ok("list requirements --dialect ./echo.yaml,agkit", "echo.nested")
+	ok("list checks --dialect ./echo.yaml", "wire.matches-schema")
+	ok("list scenarios --dialect ./echo.yaml", "text")
+	ok("list faults --dialect ./echo.yaml", "cut")
+	ok("explain echo.frame --dialect "+filepath.Join(dir, "echo.yaml"), "echo.frame (requirement of echo@1)")
+	ok("spec ./echo.yaml", "title: Echo")
+	ok("run --dialect ./echo.yaml --set model=large --transcripts recorded", "echo@1")
+	ok("lint recorded --dialect ./echo.yaml", "echo@1")
+	if got := expectRun(t, dir, exitOK, []string{"lint", "recorded", "--dialect", "./echo.yaml", "--report", "json"}); !strings.Contains(got, "echo@1") {
+		t.Errorf("the report does not name the dialect: %s", got)
+	}
+	expectRun(t, dir, exitUsage, []string{"lint", "recorded"}, `unknown dialect "echo@1"`)
+	expectRun(t, dir, exitUsage, []string{"run", "--dialect", "./echo.yaml", "--set", "modle=x"}, "--set", "did you mean model?")
+
+	server := startServer(t, dir, "serve", "--dialect", "./echo.yaml")
+	for name, text := range map[string]string{
+		"good.yaml": "targets: [{url: '" + server.base() + "', dialects: [./echo.yaml], set: {model: large}}]\n",
+		"bad.yaml":  "targets:\n- url: '" + server.base() + "'\n  dialects: [./none.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok("run "+server.base()+" --dialect ./echo.yaml", "echo@1")
+	ok("run --config good.yaml", "echo@1")
+	expectRun(t, dir, exitUsage, []string{"run", "--config", "bad.yaml"}, "bad.yaml:3: target 1: dialects: ./none.yaml: no such file")
+	ok("diff reference "+server.base()+" --dialect ./echo.yaml", "echo@1")
+	ok("diff recorded recorded --dialect ./echo.yaml", "")
+
+	mock := startServer(t, dir, "mock", "--dialect", "./echo.yaml")
+	ok("run "+mock.base()+" --dialect ./echo.yaml", "echo@1")
+	replay := startServer(t, dir, "mock", "recorded", "--dialect", "./echo.yaml")
+	if replay.base() == "" {
+		t.Error("the mock that replays has no base URL")
+	}
+}

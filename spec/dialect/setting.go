@@ -1,0 +1,53 @@
+package dialect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/near"
+)
+
+// settingDefaults returns the defaults of the settings that the document declares (x-settings).
+func (s *document) settingDefaults() map[string]string {
+	defaults := map[string]string{}
+	names, values := s.lookup("/x-settings").members()
+	for i, name := range names {
+		defaults[name] = slotText(values[i].get("default").value)
+	}
+	return defaults
+}
+
+// WithSettings returns the dialect with other values of the settings that its document declares, such
+// as the name of a model, which occur in requests as {{set.NAME}}. It returns an error if the document
+// does not declare one of them. Without values, the result is d itself.
+func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
+	if len(values) == 0 {
+		return d, nil
+	}
+	changed := *d
+	changed.settings = maps.Clone(d.settings)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := d.settings[name]; !ok {
+			known := "it has none"
+			if len(d.settings) > 0 {
+				known = strings.TrimPrefix(near.Suggest(name, slices.Collect(maps.Keys(d.settings))), "; ")
+			}
+			return nil, fmt.Errorf("the document of %s has no setting %q: %s", d.Name, name, strings.TrimSpace(known))
+		}
+		changed.settings[name] = values[name]
+	}
+	return &changed, nil
+}
+
+// fillSettings returns a string of a template with the settings filled in for {{set.NAME}}.
+func (d *Dialect) fillSettings(text string) string {
+	if !strings.Contains(text, "{{set.") {
+		return text
+	}
+	for name, value := range d.settings {
+		text = strings.ReplaceAll(text, "{{set."+name+"}}", value)
+	}
+	return text
+}
