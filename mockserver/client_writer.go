@@ -21,8 +21,8 @@ const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline that a response passes. It writes to the
 // connection, records in the journal what was sent, and ends the response in the way that a fault
-// or the control port demands. It implements fault.StreamWriter. Its methods may be called
-// concurrently.
+// or the control port demands. It implements fault.StreamWriter. Its methods other than After and
+// end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *exchange
@@ -38,7 +38,7 @@ type clientWriter struct {
 	timers        []*time.Timer
 }
 
-// WriteHeader sends the head of the response.
+// WriteHeader sends the head of the response, unless Finish was called before.
 func (c *clientWriter) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteFrame writes a frame, as Write does.
+// WriteFrame writes a frame in the same way as Write. It ignores the number of the frame.
 func (c *clientWriter) WriteFrame(_ int, frame []byte) error {
 	_, err := c.Write(frame)
 	return err
@@ -83,7 +83,8 @@ func (c *clientWriter) extendDeadline() {
 	_ = http.NewResponseController(c.ResponseWriter).SetWriteDeadline(now.Add(writeTimeout))
 }
 
-// Flush sends buffered data to the client. It returns errEnded if the stream has ended.
+// Flush sends buffered data to the client. It returns errEnded if the stream has ended, and
+// otherwise any error from flushing.
 func (c *clientWriter) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,14 +152,15 @@ func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	return errEnded
 }
 
-// After calls f after the duration d, unless the response has ended.
+// After calls f in a goroutine of its own when the duration d has elapsed, unless the response ends
+// before that.
 func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }
 
-// end completes the response after the handler has returned: it records in the journal how the
-// response ended and, if Finish was called, closes the connection in the given way. It panics with
-// http.ErrAbortHandler if net/http must close the connection.
+// end completes the response after the handler has returned. It records in the journal how the
+// response ended and, if Finish was called, closes the connection in the way that was passed to
+// Finish. It panics with http.ErrAbortHandler if net/http must close the connection.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true

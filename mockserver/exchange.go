@@ -14,7 +14,7 @@ import (
 )
 
 // An exchange holds what is known about one request to the mock: its settings, and what intercept
-// decided about it. It knows nothing of the writers that its response passes; see responseWriter.
+// decided about it. The writers that the response passes are not part of it; see responseWriter.
 type exchange struct {
 	server    *Server
 	request   *http.Request // as received
@@ -35,7 +35,8 @@ type exchange struct {
 const seedHeader = "X-Mock-Seed"
 
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the
-// reference server, which writes its response to a responseWriter.
+// reference server, which writes its response to a responseWriter. If an X-Mock header is invalid,
+// it responds with status 400 instead.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s, request: r, scope: s.scope(r.Header.Get(testHeader))}
 	ctx, end := context.WithCancelCause(r.Context())
@@ -96,17 +97,18 @@ func (x *exchange) variation() *vary.Variation {
 	})
 }
 
-// A variationKey identifies a variation.
+// A variationKey identifies a variation by the seed and the dialect for which it was created.
 type variationKey struct {
 	seed    uint64
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps, because creating one is
-// expensive.
+// maxVariations is the maximum number of variations that a mock keeps for later requests. They are
+// kept because creating one is expensive.
 const maxVariations = 256
 
-// recordHead records in the journal the status and the header of the response.
+// recordHead records in the journal the status and the header of the response. If the exchange has
+// no journal entry yet, it adds one.
 func (x *exchange) recordHead(status int, header http.Header) {
 	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{

@@ -52,8 +52,8 @@ func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all 
 	return all
 }
 
-// newEffect returns the effect of one fault, which is given by use. The effect calls applied with
-// the name of the fault the first time that it changes something. Random choices are drawn from r.
+// newEffect returns an effect of the fault that use specifies. The effect calls applied with the
+// text of use the first time that it changes something. Random choices are drawn from r.
 func newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
 	var once sync.Once
 	return use.NewEffect(r, func() { once.Do(func() { applied(use.String()) }) })
@@ -62,6 +62,6 @@ func newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.E
 // A runKey identifies a run.
 type runKey struct{ dialect, thread, run string }
 
-// maxPlans is the maximum number of fault plans that a mock keeps, of runs that are started by one
+// maxPlans is the maximum number of fault plans that a mock keeps for runs that are started by one
 // request and streamed by others.
 const maxPlans = 10_000

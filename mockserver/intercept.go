@@ -66,8 +66,8 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan of the request: the faults and the first held frame, as set by its
-// headers, by the rule in found and by the settings.
+// newPlan returns the fault plan of the request. Its faults and the number of the first frame to
+// hold are set by the request's headers, by the rule in found, or by the settings.
 func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
@@ -131,9 +131,10 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// configureRun prepares a run that the request starts. It sets in override the agent that sends the
-// reply of the script at the configured pace, and the sink that applies the faults that change
-// events. If other requests stream the run, it stores the plan for them.
+// configureRun prepares the run that the request starts. It sets in override the agent that sends
+// the reply of the script at the configured pace, and the sink that applies those faults that
+// change the events, the frames or the end of the run. If other requests stream the run, it stores
+// the fault plan for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if !h.Operation.IsStream {
 		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run

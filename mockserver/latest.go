@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A latest is a map that holds at most limit entries: when there are as many, adding one drops the
-// one that was added first. It is safe for concurrent use.
+// A latest is a map that holds at most limit entries. Adding an entry to a full map drops the entry
+// that was added first. It is safe for concurrent use.
 type latest[K comparable, V any] struct {
 	limit int
 
@@ -22,8 +22,8 @@ func (l *latest[K, V]) find(key K) V {
 	return l.all[key]
 }
 
-// get returns the value of a key. If the map has no such key, get adds it with the result of create,
-// which must not use the map.
+// get returns the value of a key. If the map has no such key, get adds the key with the result of
+// create as its value. The function create must not use the map.
 func (l *latest[K, V]) get(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *latest[K, V]) get(key K, create func() V) V {
 	return l.all[key]
 }
 
-// drop removes a key, if the map has it.
+// drop removes a key. It does nothing if the map has no such key.
 func (l *latest[K, V]) drop(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *latest[K, V]) drop(key K) {
 	l.order = slices.DeleteFunc(l.order, func(other K) bool { return other == key })
 }
 
-// keys returns the keys in the order in which they were added.
+// keys returns the keys in the order in which they were added, oldest first.
 func (l *latest[K, V]) keys() []K {
 	l.mu.Lock()
 	defer l.mu.Unlock()

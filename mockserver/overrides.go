@@ -45,8 +45,8 @@ var overrideHeaders = []struct {
 	{"X-Mock-Hold", func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) }},
 }
 
-// parseInto sets *to to the address of the value of text, which parse returns. It returns the error
-// from parse.
+// parseInto sets *to to the address of the value that parse returns for text, also if parse fails.
+// It returns the error from parse.
 func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
 	v, err := parse(text)
 	*to = &v
@@ -93,7 +93,8 @@ func ParsePace(text string) (pace.Pace, error) {
 	return pace.Parse(value)
 }
 
-// parseEventNumber parses the number of an event in its stream, counted from 0.
+// parseEventNumber parses the index of an event in its stream, which starts at 0. It returns an
+// error if text is not an integer of at least 0.
 func parseEventNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {

@@ -62,9 +62,9 @@ func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 // FlushError sends buffered data to the client. It returns errEnded if the stream has ended.
 func (w *responseWriter) FlushError() error { return w.client.Flush() }
 
-// WriteHeader sends the head of the response, after applying faults and variations to it, and
-// records it in the journal. It adds an event stream to the open streams. Only the first call with
-// a status of at least 200 has an effect.
+// WriteHeader applies faults and variations to the head of the response, sends the head and records
+// it in the journal. If the response is an event stream, it is added to the open streams. Only the
+// first call with a status of at least 200 has an effect.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.headWritten || status < 200 {
 		return
@@ -177,8 +177,9 @@ func (w *responseWriter) passesThrough() bool {
 	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
-// prepare links the stages of the pipeline. As long as the run of the stream has not been started,
-// there are no faults among them, because they are not known until then.
+// prepare links the stages of the pipeline. Until the run of the stream has been started, its
+// faults are not known: prepare then links the other stages only and leaves w.prepared false, and
+// must be called again.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok
@@ -195,8 +196,8 @@ func (w *responseWriter) prepare() {
 	}
 }
 
-// close completes the response after the handler has returned. It sends what faults hold back and
-// ends the response; see clientWriter.end.
+// close completes the response after the handler has returned. It sends the incomplete frame at the
+// end and what the faults hold back, and then ends the response; see clientWriter.end.
 func (w *responseWriter) close() {
 	if rest := w.frames.Rest(); rest != nil && w.client.endedBy() == "" {
 		_ = w.faulty.WriteFrame(int(w.frameCount.Load()), rest) // fails only if the client left
@@ -209,7 +210,8 @@ func (w *responseWriter) close() {
 	w.client.end()
 }
 
-// removeStream removes the response from the open streams. It does nothing if it is not one.
+// removeStream removes the response from the open streams. It does nothing if the response was not
+// added to them.
 func (w *responseWriter) removeStream() {
 	if w.stream != nil {
 		w.exchange.server.streams.close(w.stream)

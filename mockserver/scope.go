@@ -73,7 +73,7 @@ func setting[T any](s *scope, of func(*Settings) *T) *T {
 }
 
 // scope returns the scope of a test, or the shared scope if test is "". It creates a scope for a
-// test that has none, and drops the oldest one if there are maxTests.
+// test that has none. If there are maxTests scopes already, it first drops the oldest one.
 func (s *Server) scope(test string) *scope {
 	if test == "" {
 		return s.shared
@@ -111,9 +111,9 @@ func (s *Server) ScriptState(test string) *script.State { return s.scope(test).s
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of a test. If test is "",
-// it discards those of all tests, the state of the reference and the fault plans of all runs, almost
-// as if the mock were restarted with its configuration: the clock stays, and open streams continue
-// and keep their threads and faults.
+// it discards those of all tests, the state of the reference and the fault plans of all runs, as if
+// the mock were restarted with its configuration. However, the clock is not reset, and open streams
+// continue and keep their threads and faults.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)

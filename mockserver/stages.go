@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/vary"
 )
 
-// A frameWriter is a stage of the pipeline that a response passes. WriteFrame passes on one frame, or
-// a comment, for which n is -1; n counts the frames of the stream from 0.
+// A frameWriter is a stage of the pipeline that a response passes. WriteFrame passes on a frame or
+// a comment. For a frame, n is its index in the stream, starting at 0; for a comment, n is -1.
 type frameWriter interface {
 	WriteFrame(n int, frame []byte) error
 }

@@ -39,7 +39,7 @@ type streams struct {
 	live map[string]*Stream
 }
 
-// open adds the response w to the open streams, with a new id, and returns it.
+// open adds the response w to the open streams and returns the new Stream, which has a new id.
 func (s *streams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -334,8 +334,8 @@ func (t *Conversation) finalTrace() spec.Trace {
 }
 
 // DuringStream sends the given stream request and reads the response to its end. Meanwhile it calls
-// the function request once, as soon as the given number of frames with data has
-// arrived or the response has ended. It returns after both the response and the call have ended.
+// the function request once, as soon as the given number of frames with data has arrived or the
+// response has ended. It returns after both the response and the call have ended.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once

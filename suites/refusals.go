@@ -75,8 +75,8 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// replyTemplateCapabilities maps a reply template to the capability that a server needs to provide what
-// the reply refers to, such as the tool call for a tool result.
+// replyTemplateCapabilities maps the name of a reply template to the capability that a server needs
+// to provide what the reply refers to, such as the tool call for a tool result.
 var replyTemplateCapabilities = map[string]string{
 	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
 }

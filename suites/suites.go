@@ -248,8 +248,8 @@ func (t *Target) checkCapabilities() error {
 	return nil
 }
 
-// checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a scenario
-// that does not exist.
+// checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a
+// scenario that does not exist.
 func (t *Target) checkPrompts() error {
 	for name, words := range t.PromptOverrides {
 		if strings.TrimSpace(words) == "" {

@@ -33,8 +33,9 @@ type DialectDiff struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences, to [exitcode.Passed] if
-// something was compared and nothing differs, and to [exitcode.Inconclusive] if nothing was compared.
+// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences, to
+// [exitcode.Passed] if something was compared and nothing differs, and to [exitcode.Inconclusive]
+// if nothing was compared.
 func (r *Report) Conclude() {
 	r.Exit = exitcode.Inconclusive
 	for _, d := range r.Dialects {

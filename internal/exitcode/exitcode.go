@@ -16,9 +16,9 @@ const (
 	Terminated  = 143 // by SIGTERM
 )
 
-// Worse returns the worse of two exit codes of runs. From the worst to the best, the exit codes are
-// those of an internal error, of a signal, of a failed run, of an inconclusive one and of a passed
-// one. Any other exit code is as good as [Passed].
+// Worse returns the worse of two exit codes of runs. From the worst to the best, these are
+// [Internal], [Terminated], [Interrupted], [Failed], [Inconclusive] and [Passed]. Any other exit
+// code counts as [Passed], and Worse never returns it.
 func Worse(a, b int) int {
 	order := []int{Passed, Inconclusive, Failed, Interrupted, Terminated, Internal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]

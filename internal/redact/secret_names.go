@@ -80,12 +80,12 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// Names holds the names of header fields and query parameters that hold secrets in addition to those
-// for which [IsCredential] returns true.
+// Names holds the names of header fields and query parameters that hold secrets in addition to
+// those for which [IsCredential] returns true.
 type Names []string
 
-// Contains reports whether a field with the given name, in upper or lower case, holds a secret:
-// because its name is in n, or because it is a credential.
+// Contains reports whether the field with the given name holds a secret: n contains the name, or
+// [IsCredential] returns true for it. The comparison with the names in n ignores case.
 func (n Names) Contains(name string) bool {
 	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
 }
@@ -134,8 +134,8 @@ func basicSecrets(token string) []string {
 	return []string{string(plain)}
 }
 
-// WithoutUser returns a URL with [Placeholder] in place of its user and password. It returns text
-// unchanged if it has no user or is not a URL.
+// WithoutUser returns text, a URL, with [Placeholder] in place of the user and the password. It
+// returns text unchanged if text has no user or is not a URL.
 func WithoutUser(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil {

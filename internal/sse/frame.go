@@ -5,20 +5,20 @@ import (
 	"iter"
 )
 
-// A FrameSplitter divides a stream into its frames: the lines up to each blank line, and that line,
-// as bytes. Lines end with LF, CR or CR LF. It drops and changes nothing, so that the frames and
-// the rest, joined, are the stream. The zero value is ready to use; it must not be used
-// concurrently.
+// A FrameSplitter divides a stream of bytes into frames. A frame consists of the lines up to and
+// including the next blank line; lines end with LF, CR or CR LF. The frames followed by the rest
+// are exactly the bytes of the stream. The zero value is ready to use. A FrameSplitter must not be
+// used concurrently.
 type FrameSplitter struct {
 	rest []byte // the incomplete frame
 	line int    // offset in rest of the current line
 	scan int    // offset up to which the end of that line was searched
 }
 
-// Split returns an iterator over the frames that the next piece p of the stream completes. A frame
-// that ends with CR is complete, whatever follows: an LF after it is a frame without lines. Frames
-// alias p or the memory of the splitter, and are valid until the next call. If the iteration is
-// stopped early, the part of p that was not returned is lost.
+// Split returns an iterator over the frames that p, the next piece of the stream, completes. A
+// frame that ends with CR is complete, whatever follows: an LF after it is a frame without lines.
+// The frames alias p or the memory of the splitter, and are valid until the next call to Split. If
+// the iteration is stopped early, the part of p that was not returned is lost.
 func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		held := s.rest
@@ -41,12 +41,13 @@ func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Rest returns the bytes of the incomplete frame at the end of what was split so far, or nil if
-// there are none. They are valid until the next call of Split.
+// Rest returns the bytes after the last complete frame, which begin an incomplete one, or nil if
+// there are none. They are valid until the next call to Split.
 func (s *FrameSplitter) Rest() []byte { return s.rest }
 
-// frameEnd returns the length of the first frame of p, or -1 if it is incomplete. In that case it
-// notes how far it searched p, which must be the beginning of the next argument.
+// frameEnd returns the length of the first frame of p, or -1 if that frame is incomplete. In the
+// latter case it stores how far it has searched, and p must be the beginning of the argument of the
+// next call.
 func (s *FrameSplitter) frameEnd(p []byte) int {
 	for {
 		if s.line > 0 && s.line < len(p) && p[s.line-1] == '\r' && p[s.line] == '\n' {
@@ -114,7 +115,7 @@ func FindField(frame []byte, name string) (field Line, ok bool) {
 	return Line{}, false
 }
 
-// HasFields reports whether a frame has a field, and not only comments.
+// HasFields reports whether a frame has at least one field. A frame with comments only has none.
 func HasFields(frame []byte) bool {
 	for l := range Lines(frame) {
 		if l.Name != "" {
@@ -124,8 +125,8 @@ func HasFields(frame []byte) bool {
 	return false
 }
 
-// splitField returns the name and the value of a field, without the space after the colon. The name
-// of a comment is empty.
+// splitField returns the name and the value of the field in line. One space after the colon does
+// not belong to the value. If line is a comment, name is empty.
 func splitField(line []byte) (name, value []byte) {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {
@@ -137,7 +138,7 @@ func splitField(line []byte) (name, value []byte) {
 	return line[:colon], value
 }
 
-// indexLineEnd returns the index of the first line end in p, or -1 if there is none.
+// indexLineEnd returns the index of the first CR or LF in p, or -1 if there is none.
 func indexLineEnd(p []byte) int {
 	lf := bytes.IndexByte(p, '\n')
 	if lf >= 0 {
@@ -149,7 +150,8 @@ func indexLineEnd(p []byte) int {
 	return lf
 }
 
-// lineEndLen returns the length of the line end with which p begins: 2 for CR LF, and else 1.
+// lineEndLen returns the length of the line end with which p begins: 2 for CR LF, and 1 otherwise.
+// p must not be empty.
 func lineEndLen(p []byte) int {
 	if p[0] == '\r' && len(p) > 1 && p[1] == '\n' {
 		return 2

@@ -32,8 +32,8 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A sectionReader is the part of a section of the archive that is still to be parsed, with its position
-// in the file.
+// A sectionReader is the part of a section of the archive that is still to be parsed, with its
+// position in the file.
 type sectionReader struct {
 	position
 	name string

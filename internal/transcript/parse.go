@@ -132,7 +132,8 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	return nil
 }
 
-// expect adds an expected finding of each of the checks at the given part of the last exchange.
+// expect adds to t, for each of the checks, an expected finding at the given part of the last
+// exchange.
 func (t *Transcript) expect(part EventPart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{

@@ -52,7 +52,8 @@ type Transcript struct {
 	RedactHeaders, Secrets []string
 }
 
-// An ExpectedFinding is a check that is known to fail at a certain event (:@ want).
+// An ExpectedFinding names a check that is known to fail at a certain event. It represents the
+// directive ":@ want".
 type ExpectedFinding struct {
 	Check    string
 	Exchange int       // index of the exchange, starting at 0
@@ -63,7 +64,7 @@ type ExpectedFinding struct {
 // An EventPart is the part of an exchange in which an event begins.
 type EventPart int
 
-// The parts of an exchange. An event at the end of PartBody is the end of the body.
+// The parts of an exchange. The end of the body counts as an event at the end of PartBody.
 const (
 	PartRequest EventPart = iota
 	PartHead              // the head of the response

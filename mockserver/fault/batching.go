@@ -4,7 +4,8 @@ package fault
 // it sends them although the batch is incomplete, so that the memory that a stream uses is bounded.
 const maxBatchSize = 16 << 20
 
-// together is legal. It tests whether a client splits the bytes that it reads into events.
+// together sends several events in one segment, which is legal. It tests whether a client splits
+// the bytes that it reads into events.
 var together = &Fault{
 	Name: "together", Doc: "several events are sent in one segment", Triggers: atEvent,
 	Params: []Param{{Name: "events", Doc: "number of events in a segment", Type: "int", Default: "3", Min: "2", Max: "10000"}},

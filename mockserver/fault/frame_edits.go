@@ -12,9 +12,10 @@ import (
 )
 
 // editFrame returns a value for [Fault.NewEffect]. The effect calls change with each frame whose
-// data is a JSON object, until change returns ok as true, and sends out instead of that frame. It
-// starts at the trigger or, if no trigger is set, with the second frame. The argument data is the
-// data field of the frame, which is a single one because the reference writes it on one line.
+// data is a JSON object until change returns true for ok; it then sends the result out of that call
+// in place of the frame. It starts at the trigger or, if no trigger is set, with the second frame.
+// The argument data is the frame's only data field, because the reference writes the data on one
+// line.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -41,8 +42,9 @@ func startIndex(at Trigger) int {
 	return at.Event
 }
 
-// editData returns a value for [Fault.NewEffect]. The effect replaces the data of a frame by the
-// result of change. Which frame that is depends on ok, as for editFrame.
+// editData returns a value for [Fault.NewEffect]. The effect calls change with the data of each
+// frame that editFrame selects until change returns true for ok, and replaces the data of that
+// frame by the result out.
 func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return editFrame(func(a Args, frame []byte, data sse.Line) ([]byte, bool) {
 		out, ok := change(a, data.Value)
@@ -50,12 +52,13 @@ func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args)
 	})
 }
 
-// replaceData returns a copy of frame in which other replaces its data field.
+// replaceData returns a copy of frame in which other replaces the value of the field data.
 func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }
 
-// breakString inserts a byte that is not valid UTF-8 into a string of an event's data.
+// breakString is an argument of editData. It inserts a byte that is not valid UTF-8 into a string
+// of an event's data. It does nothing and returns false if the data contains no string.
 func breakString(_ Args, data []byte) ([]byte, bool) {
 	i := bytes.LastIndexByte(data, '"')
 	if i < 0 {
@@ -64,8 +67,8 @@ func breakString(_ Args, data []byte) ([]byte, bool) {
 	return slices.Concat(data[:i], []byte{0xff}, data[i:]), true
 }
 
-// addField adds a field other than data to a frame: "event", or "retry" if the frame has an event
-// field already.
+// addField is an argument of editFrame. It adds a field other than data to a frame: "event", or
+// "retry" if the frame has an event field already.
 func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {
 	field := "event: message\n"
 	if _, ok := sse.FindField(frame, "event"); ok {
@@ -74,7 +77,7 @@ func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {
 	return slices.Concat([]byte(field), frame), true
 }
 
-// members are the members of a JSON object by name, with their values still encoded.
+// members holds the members of a JSON object by name, with their values still encoded.
 type members = map[string]json.RawMessage
 
 // decodeMembers returns the members of a JSON object, or nil if data is not a JSON object.
@@ -99,8 +102,9 @@ func encodeMembers(m members) []byte {
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
 // editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
-// the member that the parameter "member" names or, if that is not set, that choose(m) returns. change
-// edits the members m of that data in place; name is the name of the member.
+// a certain member. The name of the member is that in the parameter "member" or, if that is not
+// set, the result of choose(m). The function change edits in place the members m of the data; name
+// is the name of the member.
 func editMember(choose func(m members) string, change func(m members, name string)) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
@@ -130,7 +134,8 @@ func chooseID(m members) string {
 	return names[max(slices.IndexFunc(names, isID), 0)]
 }
 
-// chooseType returns the name of a member of m on which the type of the event depends.
+// chooseType returns the name of the member of m on which the type of the event depends: "object"
+// if m has that member, and "type" otherwise.
 func chooseType(m members) string {
 	if _, ok := m["object"]; ok {
 		return "object"
@@ -138,12 +143,13 @@ func chooseType(m members) string {
 	return "type"
 }
 
-// setMember returns an argument of editMember that sets the member to the given JSON value.
+// setMember returns the argument change of editMember that sets the member to the given JSON value.
 func setMember(value string) func(m members, name string) {
 	return func(m members, name string) { m[name] = json.RawMessage(value) }
 }
 
-// insertEvent is the [Fault.NewEffect] that inserts an event with the data of the parameter "data".
+// insertEvent is a value for [Fault.NewEffect]. The effect inserts an event with the data of the
+// parameter "data" at the trigger or, if no trigger is set, before the second event.
 func insertEvent(a Args) Effect {
 	n := -1
 	return Effect{OnFrame: func(frame []byte, emit func([]byte)) {

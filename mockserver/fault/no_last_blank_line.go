@@ -2,7 +2,8 @@ package fault
 
 import "bytes"
 
-// noLastBlankLine makes clients ignore the last event.
+// noLastBlankLine leaves out the blank line after the last event, so that clients ignore that
+// event.
 var noLastBlankLine = &Fault{
 	Name: "no-last-blank-line", Doc: "the blank line after the last event is missing",
 	Checks: []string{"wire.last-frame-is-terminated"},

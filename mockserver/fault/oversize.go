@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// oversize may exceed what a client accepts. The event itself stays valid.
+// oversize pads an event to a size that may exceed what a client accepts. The event stays valid.
 var oversize = &Fault{
 	Name: "oversize", Doc: "an event is padded to a given size by spaces before its data", Triggers: atEvent,
 	Params: []Param{{Name: "bytes", Doc: "size of the event in bytes", Type: "int", Default: "1048576", Min: "1", Max: "268435456"}},

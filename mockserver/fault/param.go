@@ -41,8 +41,9 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// parseNumber returns the value of text for a parameter of the type int, or in nanoseconds for one
-// of the type duration. It returns an error if text is not such a value.
+// parseNumber returns the value of text for a parameter of the type int, or the value in
+// nanoseconds for one of the type duration. It returns an error if text is not a value of that
+// type.
 func (p Param) parseNumber(text string) (int64, error) {
 	if p.Type == "duration" {
 		d, err := time.ParseDuration(text)

@@ -9,7 +9,7 @@ import (
 
 // A runEditor changes the events of one run. It keeps the sequence numbers of the run consecutive
 // while it drops and inserts events. Otherwise the checks of sequence numbers would detect every
-// such fault, whatever its own defect is. It reports each change by Args.Applied.
+// such fault, whatever its own defect is. For each change it calls Args.Applied.
 type runEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
@@ -17,9 +17,9 @@ type runEditor struct {
 	atEnd func()            // called after the last event; may be nil
 }
 
-// editRun returns a value for [Fault.NewEffect]. For each run, begin(r) returns the function that
-// is called with each event of the run, in order, and emits what replaces the event by the methods
-// of r. It must not modify the event or keep it beyond the call.
+// editRun returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a function
+// that is called with each event of the run, in order. The edit calls the methods of r to emit the
+// events that replace its argument. It must not modify the argument or keep it beyond the call.
 func editRun(begin func(r *runEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		r := &runEditor{Args: a}
@@ -92,9 +92,9 @@ func (r *runEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 	}
 }
 
-// isTarget reports whether a fault that may affect any event may affect e. If the trigger is an
-// event number, it may affect any event. Otherwise it may affect only deltas with text, because
-// clients display that text.
+// isTarget reports whether a fault that does not choose its event by kind may affect e. If the
+// trigger is an event number, such a fault may affect any event. Otherwise it may affect only
+// deltas with text, because clients display that text.
 func (r *runEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
@@ -111,7 +111,8 @@ func allMissing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(fits) })
 }
 
-// dropEach returns the edit that drops each event for which isAffected returns true.
+// dropEach returns an edit for editRun that drops each event for which isAffected returns true and
+// emits all other events.
 func (r *runEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if isAffected(e) {
@@ -128,8 +129,8 @@ func twice(fits func(*spec.Event) bool) func(Args) Effect {
 	return followed(fits, func(e *spec.Event) *spec.Event { return e })
 }
 
-// followed returns a value for [Fault.NewEffect]. The effect sends, after the first event e for
-// which fits returns true, starting at the trigger, the additional event other(e).
+// followed returns a value for [Fault.NewEffect]. After the first event e, starting at the trigger,
+// for which fits returns true, the effect sends the additional event other(e).
 func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
@@ -142,9 +143,9 @@ func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event
 	})
 }
 
-// repeated returns a value for [Fault.NewEffect]. The effect repeats the latest event for which
-// isSource returns true: after the first event e for which fits(e, source) returns true, starting
-// at the trigger.
+// repeated returns a value for [Fault.NewEffect]. The effect repeats source, the latest event for
+// which isSource returned true. It does so after the first event e, starting at the trigger, for
+// which fits(e, source) returns true.
 func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) {
 		var source *spec.Event

@@ -8,8 +8,9 @@ import (
 
 // The faults that no function of run_editor.go describes: arguments of editRun and their helpers.
 
-// startLate sends the first event of a run's content, such as the start of a message, before the
-// events that start the run.
+// startLate returns an edit for editRun. The edit sends the first event of the run's content, such
+// as the start of a message, before the events that start the run. It does not change a run without
+// content.
 func startLate(r *runEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -43,8 +44,8 @@ func startLate(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd repeats an earlier event after the last event of the stream: the last delta or, if
-// the run has none, the last event before the end.
+// repeatAtEnd returns an edit for editRun. After the last event of the stream, the edit repeats the
+// last delta or, if the run has none, the last event before the end.
 func repeatAtEnd(r *runEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -70,8 +71,8 @@ func repeatAtEnd(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// failAndEnd makes a run both fail and end successfully: it sends an error event before the end
-// event, or an end event after the error event.
+// failAndEnd returns an edit for editRun that makes a run both fail and end successfully. The edit
+// sends an error event before the end event, or an end event after the error event.
 func failAndEnd(r *runEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -101,9 +102,9 @@ func newRunError(e *spec.Event, text, code string) *spec.Event {
 const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
-// failRun returns a value for [Fault.NewEffect]. The effect sends an error event with the given
-// text, or else with that of the parameter "text", in place of the event at the trigger and of all
-// later ones. If no trigger is set, the run fails at its second event of content, or at its
+// failRun returns a value for [Fault.NewEffect]. The effect sends an error event in place of the
+// event at the trigger and of all later ones. The error text is the given text followed by the
+// parameter "text". If no trigger is set, the run fails at its second event of content, or at its
 // terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) {
@@ -135,8 +136,8 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage sends, after the end of the first message from the trigger on, the start and the
-// end of another message with the same id.
+// repeatMessage returns an edit for editRun. After the end of the first message that ends at or
+// after the trigger, the edit sends the start and the end of another message with the same id.
 func repeatMessage(r *runEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -156,8 +157,9 @@ func repeatMessage(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments appends a brace to the arguments of the first tool call from the trigger on, and
-// to those that later events repeat, so that they are not valid JSON.
+// breakArguments returns an edit for editRun. The edit appends a brace to the arguments of the
+// first tool call that ends at or after the trigger, and to those of all tool calls that events
+// list, so that they are not valid JSON.
 func breakArguments(r *runEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	return func(e *spec.Event) {
@@ -177,7 +179,7 @@ func breakArguments(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults omits all results of the tools that the server runs.
+// dropResults returns an edit for editRun that omits all results of the tools that the server runs.
 func dropResults(r *runEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
@@ -194,7 +196,8 @@ func dropResults(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// renameResults changes the call id of all tool results to one that no tool call has.
+// renameResults returns an edit for editRun that changes the call id of all tool results to one
+// that no tool call has.
 func renameResults(r *runEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
@@ -223,7 +226,8 @@ func shiftNumbers(by int64) func(Args) Effect {
 	})
 }
 
-// sendTwice sends an event twice, both times with the same sequence number.
+// sendTwice returns an edit for editRun that sends an event twice, both times with the same
+// sequence number. isTarget determines the event.
 func sendTwice(r *runEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -234,7 +238,8 @@ func sendTwice(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// lose omits an event. The other events keep their sequence numbers, so that there is a gap.
+// lose returns an edit for editRun that omits an event, which isTarget determines. The other events
+// keep their sequence numbers, so that there is a gap.
 func lose(r *runEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {

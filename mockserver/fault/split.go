@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// split is legal. It tests whether a client joins the pieces that it reads.
+// split sends each frame in several segments, which is legal. It tests whether a client joins the
+// pieces that it reads.
 var split = &Fault{
 	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Triggers: atEvent,
 	Params: []Param{

@@ -1,6 +1,7 @@
 package fault
 
-// stallEnd continues the stream after the given time, or sends nothing until the client leaves.
+// stallEnd pauses the stream at the trigger. The pause lasts for the time in the parameter "for"
+// or, if that is 0, until the client leaves.
 var stallEnd = &Fault{
 	Name: "stall", Doc: "nothing more is sent, or not for a while, and the connection stays open",
 	Triggers: allTriggers,

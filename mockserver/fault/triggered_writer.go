@@ -85,8 +85,9 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 	return err
 }
 
-// Close injects the fault and returns its error if the stream was too short for a position that was
-// chosen at random, so that the fault occurs nevertheless. Otherwise it returns nil.
+// Close completes the stream. If the position of the fault was chosen at random and the stream was
+// too short for it, Close injects the fault now and returns the error from that. Otherwise it
+// returns nil.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil
@@ -132,9 +133,9 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 	}
 }
 
-// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns the function
-// that returns what is sent instead of a frame or, for n = -1, of a comment; if that is empty,
-// nothing is sent.
+// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns a function
+// that is called with each frame and, with n = -1, each comment. Its result is sent in place of the
+// frame or comment. If the result is empty, nothing is sent.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {

@@ -68,8 +68,8 @@ type entryBuffer struct {
 	otherBytes int64       // memory of everything but sentBytes, pieces and header
 }
 
-// A reference is a part of a request that answers a tool call or an interrupt, with the id of the
-// call or the interrupt.
+// A reference identifies a part of a request that answers a tool call or an interrupt. The field id
+// is the id of that call or interrupt.
 type reference struct {
 	kind spec.Kind
 	id   string

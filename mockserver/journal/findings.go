@@ -22,7 +22,7 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// An evaluation holds what the checks of clients say about one exchange.
+// An evaluation holds the results of the checks of clients for one exchange.
 type evaluation struct {
 	id                     uint64
 	dialect, test, request string // the request is "POST /runs"
@@ -30,8 +30,8 @@ type evaluation struct {
 	judged                 map[string]int // number of judgements, by check
 }
 
-// clientPlan returns the plan for judging the clients of the named dialect. The name is "" for
-// requests that belong to no dialect.
+// clientPlan returns the plan for judging the clients of the named dialect. For requests that
+// belong to no dialect, name is "".
 func (j *Journal) clientPlan(name string) spec.Plan {
 	if plan, ok := j.plans.Load(name); ok {
 		return plan.(spec.Plan)
@@ -47,8 +47,8 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 	return plan
 }
 
-// evaluate judges the exchange r. The evaluation of an exchange that has ended is stored, because
-// the exchanges before it may be dropped before the next call. It is empty if r was dropped.
+// evaluate judges the exchange r. It stores the evaluation of an exchange that has ended, because
+// the exchanges before r may be dropped before the next call. The result is empty if r was dropped.
 func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	if !r.lock() {
 		return v
@@ -87,17 +87,17 @@ func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 	}
 }
 
-// newEvaluation returns an evaluation of the exchange s that has no result yet. The caller must hold
-// the lock of s.
+// newEvaluation returns an evaluation of the exchange s without results. The caller must hold the
+// lock of s.
 func (s *entryBuffer) newEvaluation() evaluation {
 	return evaluation{
 		id: s.id, dialect: s.dialect, test: s.test, request: s.method + " " + s.target, judged: map[string]int{},
 	}
 }
 
-// events returns what was recorded of the exchange, as events without the body of the response.
-// Unless refers is true, the request lacks what refers to earlier responses. The caller must hold
-// the lock of s.
+// events returns what was recorded of the exchange as two events: the request, and the response
+// without its body. Unless refers is true, the request lacks everything that refers to earlier
+// responses, such as the cursor. The caller must hold the lock of s.
 func (s *entryBuffer) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
@@ -136,9 +136,9 @@ func nearestMiss(misses []Miss) string {
 	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
 }
 
-// sentBefore returns the bodies of the responses of a dialect before the exchange with the given
-// id, as events with the bytes and the cursors. A body that was not kept completely, or that has a
-// content coding, is marked as exceeding a limit.
+// sentBefore returns an event for the body of each response of the given dialect that was recorded
+// before the exchange with the given id, followed by an event for each cursor in these bodies. A
+// body that was not kept completely, or that has a content coding, is marked as exceeding a limit.
 func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	for _, r := range j.entryRefs() {
 		if r.id >= id {
@@ -164,8 +164,8 @@ func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	return all
 }
 
-// cursors returns an iterator over the ids of the events in body, a response body, as clients
-// repeat them.
+// cursors returns an iterator over the ids of the events in body, which is the body of a response,
+// in the form in which clients send them back (see Config.Cursor).
 func (j *Journal) cursors(body []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// An Outcome is a report on all clients of a mock. Its checks are those of clients and, in the
-// dialect with an empty name, the expected calls. That dialect also has the requests that belong to
-// no other.
+// An Outcome is a report on all clients of a mock. Its checks are those that judge clients. The
+// dialect with the empty name stands for the requests that belong to no dialect; the report on it
+// also contains the checks of the expected calls.
 type Outcome struct {
 	reports.Report
 	Strict    bool      `json:"strict"`
@@ -61,7 +61,7 @@ func (x Expect) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the evaluated requests, which are those of the named dialect.
+// clientReport returns the report on the requests of the named dialect, whose evaluations are given.
 func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},

@@ -49,11 +49,13 @@ func formatYAML(o orderedMap) ([]byte, error) {
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
 
-// plainText matches strings that the YAML encoder writes correctly. It needs quotes for others than
-// it uses them for, such as "---" and strings with control characters.
+// plainText matches strings that the YAML encoder writes correctly. Of the other strings, the
+// encoder leaves some without the quotes that they need, such as "---" and strings with control
+// characters.
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
-// formatString returns a string as YAML, in quotes unless it is plain. JSON strings are valid YAML.
+// formatString returns a string as YAML. It quotes the string as in JSON unless plainText matches
+// it.
 func formatString(s string) ([]byte, error) {
 	if plainText.MatchString(s) {
 		return yaml.Marshal(s)
@@ -121,7 +123,7 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
-// isKey matches keys that the YAML encoder writes correctly.
+// isKey reports whether its argument is a key that the YAML encoder writes correctly.
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
 // parseExactNumber returns a JSON number as int64 or float64, and true. It returns false if s is

@@ -15,9 +15,9 @@ import (
 // maxProblems is the maximum number of problems reported for one file; further ones are dropped.
 const maxProblems = 100
 
-// A decoder decodes one script file. The UnmarshalYAML methods of this package get it from their
-// context. They are called for nodes that satisfy the schema only, and record what is wrong beyond
-// that as problems of the decoder; they never return an error.
+// A decoder decodes one script file. Those UnmarshalYAML methods of this package that have a
+// context get the decoder from it. UnmarshalYAML methods are called only for nodes that satisfy the
+// schema. They record all other errors as problems of the decoder.
 type decoder struct {
 	file     string
 	dialects []*dialect.Dialect // those that are served
@@ -34,8 +34,8 @@ type decoderKey struct{}
 // decoderOf returns the decoder that calls an UnmarshalYAML method with the given context.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
-// decode stores the value of a node in the variable to which the second parameter points. Keys that
-// the variable has no field for are recorded as errors.
+// decode decodes the node n into the variable to which the parameter to points. Errors, such as
+// keys for which the variable has no field, are added to the problems of the file.
 func (d *decoder) decode(n ast.Node, to any) {
 	ctx := context.WithValue(context.Background(), decoderKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, to)
@@ -60,15 +60,16 @@ func (d *decoder) warnf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Warning, format, args...))
 }
 
-// add adds a problem to those of the file. It does nothing if the file already has maxProblems of
-// them.
+// add adds a problem to those of the file. It does nothing if the file already has maxProblems
+// problems.
 func (d *decoder) add(p Problem) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, p)
 	}
 }
 
-// A textValue is a text in a script. The text of a number or boolean is the one in the file.
+// A textValue is a text in a script. For a number or a boolean, it is the text with which the file
+// states the value.
 type textValue string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
@@ -89,7 +90,7 @@ func (l *textList) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// itemsOf returns the items of a list; any other node is returned as the only item.
+// itemsOf returns the items of n if n is a list, and n as the only item otherwise.
 func itemsOf(n ast.Node) []ast.Node {
 	if list, ok := n.(*ast.SequenceNode); ok {
 		return list.Values

@@ -80,7 +80,8 @@ func (r *toolResultMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error
 	return nil
 }
 
-// A headerMatchers value is an object of header names and conditions.
+// headerMatchers are the conditions on the header fields of a request. A script has them as an
+// object from names of header fields to conditions.
 type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -93,8 +94,9 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 	return nil
 }
 
-// A bodyMatchers value is an object of JSON pointers and expected values. If an expected value is
-// an object, it is a condition, whose member equals may have any value.
+// bodyMatchers are the conditions on the body of a request. A script has them as an object from
+// JSON pointers to expected values. If an expected value is an object, it is a condition, whose
+// member equals may have any value.
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -127,7 +129,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A scenarioSteps value is an object of scenarios and their steps.
+// scenarioSteps are steps of scenarios. A script has them as an object from names of scenarios to
+// names of steps.
 type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.

@@ -23,7 +23,7 @@ type step struct {
 	hasTemplates bool // one of its texts, also of its calls or parts, contains a template
 }
 
-// problem returns a problem of the step, which is in the given file.
+// problem returns a problem at the position of the step s, which is in the given file.
 func (s *step) problem(file string, level Severity, text string) Problem {
 	return Problem{file, s.line, s.column, level, text}
 }
@@ -36,7 +36,8 @@ type call struct {
 	result    *valueTemplate
 }
 
-// stepKinds maps the names of steps to the kinds of event that a dialect must support.
+// stepKinds maps the name of each step to the kind of event that a dialect needs in order to
+// express the step. The steps raw and wait need no kind of event; theirs are Undecodable and "".
 var stepKinds = map[string]spec.Kind{
 	"text": spec.MessageDelta, "reasoning": spec.ReasoningStart, "image": spec.ContentEnd, "message": spec.MessageDelta,
 	"tool": spec.ToolStart, "tools": spec.ToolStart, "client-tool": spec.ToolStart,
@@ -92,7 +93,7 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 	return s
 }
 
-// decodeCall returns the tool call in a node.
+// decodeCall returns the tool call in a node, which is an object with name, arguments and result.
 func (d *decoder) decodeCall(n ast.Node) (c call) {
 	for _, m := range members(n) {
 		switch scalarText(m.Key) {

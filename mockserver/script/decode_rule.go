@@ -43,7 +43,7 @@ type ruleDocument struct {
 	Violates bool
 }
 
-// A quotaDocument is the quota of a rule in a script.
+// A quotaDocument holds the members of a rule's quota in a script.
 type quotaDocument struct {
 	Requests int
 	Per      durationValue
@@ -101,7 +101,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 }
 
 // A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
-// only member maps the name of a fault to its parameters. It is not nil if the script has the list.
+// only member maps the name of a fault to its parameters. It is nil only if the script does not
+// have the list.
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -185,7 +186,8 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule returns the rule in a node. Problems are added to those of the file.
+// decodeRule returns the rule in the node n, with the given name. The rule takes from defaults the
+// settings that n does not have. Problems are added to those of the file.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	doc := ruleDocument{Faults: defaults.Faults}

@@ -22,11 +22,12 @@ const (
 	maxNodes    = 300_000 // values, counting each expansion of an alias
 )
 
-// A filePosition is a line and a column of a file, both starting at 1. The zero value is unknown.
+// A filePosition is a line and a column of a file, both starting at 1. The zero value stands for an
+// unknown position.
 type filePosition struct{ line, column int }
 
-// positionOf returns the position of a node. That of a block object is the position of its first
-// key.
+// positionOf returns the position of a node, or the zero value if it is unknown. The position of an
+// object in block style is that of its first key.
 func positionOf(n ast.Node) filePosition {
 	for range maxDepth {
 		m, ok := n.(*ast.MappingNode)
@@ -141,8 +142,8 @@ type aliasResolver struct {
 	anchors map[string]*resolvedNode // nil for an anchor whose value is being resolved
 }
 
-// resolve resolves the aliases in a node that is depth levels below the root, which it modifies. It
-// returns an error if the node exceeds a limit or uses a feature that scripts do not support.
+// resolve resolves the aliases in the node n, which is depth levels below the root. It modifies n.
+// It returns an error if n exceeds a limit or uses a feature that scripts do not support.
 func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	if depth > maxDepth {
 		return nil, errorAt(n, "nested deeper than %d levels", maxDepth)
@@ -243,7 +244,7 @@ func scalarValue(n ast.Node) (any, error) {
 	return nil, errorAt(n, "unsupported value %s", truncate(strconv.Quote(n.GetToken().Value), 40))
 }
 
-// scalarText returns the text of a string, or any other scalar as the file has it.
+// scalarText returns the text of a string. For any other scalar, it returns the text in the file.
 func scalarText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -272,8 +273,9 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 	return nil
 }
 
-// lookup returns the node at a location below n, which consists of the keys of members and the
-// indexes of items. If there is no such node, it returns the innermost one that exists.
+// lookup returns the node at a location below n. The location consists of the keys of members and
+// the indexes of items. If there is no such node, lookup returns the innermost node on the way that
+// exists.
 func lookup(n ast.Node, location ...string) ast.Node {
 	for _, step := range location {
 		if list, ok := n.(*ast.SequenceNode); ok {

@@ -49,11 +49,12 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets the condition "last", which is the required kind of the last input of a request,
-// if the rule leaves it out. A condition on a tool result or on the answer to an interrupt implies
-// that this is the last input. A condition on the user's text or turn implies that the user spoke
-// last; otherwise the rule would also match the next request, which brings a tool result.
-// Conditions that exclude each other are recorded as errors. n is the node of the rule.
+// inferLast sets the condition "last" if the rule leaves it out. This condition is the required
+// kind of the last input of a request. A condition on a tool result or on the answer to an
+// interrupt implies that this is the last input. A condition on the user's text or turn implies
+// that the user spoke last; otherwise the rule would also match the next request, which brings a
+// tool result. Conditions that exclude each other are recorded as errors. n is the node of the
+// rule.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {

@@ -30,8 +30,8 @@ type renderedCall struct {
 	hasResult               bool
 }
 
-// renderStatic renders the steps of a reply, which have no templates, once for all requests. ok is
-// false if a step cannot be rendered.
+// renderStatic renders the steps of a reply without templates, so that they need not be rendered
+// for each request. ok is false if a step cannot be rendered.
 func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
 	v := newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()})
 	all, _, err := renderSteps(a.steps, v)
@@ -129,8 +129,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names the line of the template, and the step or member that contains the template,
-// which is the third parameter.
+// The message names the line of the template, and what, the step or member that contains the
+// template.
 func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,

@@ -27,14 +27,14 @@ var schemaText []byte
 
 // Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It
 // describes the shape of a script; names, templates and the order of steps are checked by [Load]
-// only. The keyword errorMessage, which editors know too, words what is wrong with a value that
-// violates the schema that contains the keyword.
+// only. The keyword errorMessage, which some editors also support, is the message for a value that
+// violates the schema with this keyword.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
 const SchemaID = "https://github.com/streamassay/streamassay/mockserver/script/schema.json"
 
-// A schemaNode is an object in the document of the schema.
+// A schemaNode is a JSON object in the decoded schema.
 type schemaNode = map[string]any
 
 // schemaDocument returns the schema as a decoded JSON value.
@@ -61,7 +61,8 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return c.MustCompile(SchemaID)
 })
 
-// textFormat returns a format that checks strings only.
+// textFormat returns the function that validates a format. It applies check to strings and accepts
+// all other values.
 func textFormat(check func(text string) error) func(any) error {
 	return func(v any) error {
 		if text, ok := v.(string); ok {
@@ -81,8 +82,8 @@ func checkDuration(text string) error {
 	return err
 }
 
-// checkSchema records an error for each violation of the schema in a file, whose value is that of
-// the tree at root. It returns the locations of the errors.
+// checkSchema records an error for each violation of the schema in value, which is the value of the
+// tree at root. It returns the locations of the violations, or nil if there are none.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -107,8 +108,9 @@ type violation struct {
 	message  string
 }
 
-// appendViolations appends the violations in e, the result of validating the tree at root, to all.
-// If a value must match one of several schemas, only the violations of the one for its type count.
+// appendViolations appends the violations in e, the result of validating the tree at root, to all
+// and returns the extended slice. If a value must match one of several schemas, only the violations
+// of the schema for its type are appended.
 func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -156,7 +158,8 @@ func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationEr
 	return all
 }
 
-// schemaAt returns the schema to which a URL with a JSON pointer as its fragment refers.
+// schemaAt returns the schema to which a URL with a JSON pointer as its fragment refers, or nil if
+// there is none.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {
@@ -167,7 +170,7 @@ func schemaAt(schemaURL string) schemaNode {
 	return schema
 }
 
-// acceptsType reports whether a schema names the type of a node among those that it accepts.
+// acceptsType reports whether the schema s accepts values of the type that the node n has.
 func acceptsType(s schemaNode, n ast.Node) bool {
 	if to, ok := s["$ref"].(string); ok {
 		s = schemaAt(to)
@@ -183,8 +186,8 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
 }
 
-// defaultMessage returns what is wrong with a value that violates a schema without errorMessage in
-// the given way.
+// defaultMessage returns a message for a value that violates the keyword in violated of a schema
+// that has no errorMessage. The message continues the name of the value.
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:
@@ -202,7 +205,8 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
 }
 
-// pathPrefix matches the beginning of the path of a node in a rule, and the indexes in a path.
+// pathPrefix matches the parts of a node's path that messages leave out: the beginning of the path
+// of a rule, and all indexes.
 var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
 
 // nameOf returns the name of a node for messages: the keys that lead to it, such as

@@ -31,7 +31,8 @@ type valueTemplate struct {
 	parts []valuePart   // the JSON of any other value
 }
 
-// A valuePart is JSON text, or a template whose result is a string in the JSON.
+// A valuePart is a part of a JSON text: literal JSON, or a template whose result becomes a JSON
+// string.
 type valuePart struct {
 	literal  string
 	template *textTemplate // nil for a literal
@@ -94,9 +95,10 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of the value on the data in the parameter to. It returns a string
-// without quotes, any other value as compact JSON, and {} for a nil value, which the script leaves
-// out. It returns an error if a template fails or the result is too long.
+// render executes the templates of the value v with the data in the parameter to. It returns a
+// string without quotes, and any other value as compact JSON. If v is nil, which means that the
+// script has no value, it returns {}. It returns an error if a template fails or the result is too
+// long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v == nil:

@@ -16,8 +16,8 @@ type profile struct {
 	keepAliveText          string // required text of comments; "": any
 }
 
-// plainFramesCheck is the id of the check that demands frames without optional fields in dialects
-// with requirements that it serves.
+// plainFramesCheck is the id of the check that demands frames without optional fields. It applies
+// to dialects that have a requirement for it.
 const plainFramesCheck = "wire.frames-are-plain"
 
 // profiles caches the profiles of dialects, because it takes long to derive a profile from a

@@ -110,8 +110,9 @@ func (p *jsonRewriter) rewriteList(s *dialect.Shape) {
 	p.appendJoined('[', items, ']')
 }
 
-// memberShape returns the shape of a member of an object of shape s. literal is the name of the member, as a
-// JSON string. The result is nil if the document does not describe the member.
+// memberShape returns the shape of a member of an object whose shape is s. literal is the name of
+// the member as a JSON string. The result is nil if the document does not describe the member, or
+// maps the object as a whole to a slot.
 func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -120,8 +121,8 @@ func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	return s.Members[name]
 }
 
-// itemShape returns the shape of the items of an array of shape s, or nil if the document does not describe
-// the items.
+// itemShape returns the shape of the items of an array whose shape is s. The result is nil if the
+// document does not describe the items, or maps the array as a whole to a slot.
 func itemShape(s *dialect.Shape) *dialect.Shape {
 	if s.HasSlot {
 		return nil
@@ -158,9 +159,9 @@ var unknownMemberValues = []string{
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns a member, as JSON, with a name that the document does not name in objects of
-// shape s. n is the number of members before it in the object; it becomes part of the name, to make
-// the name unique in the object.
+// unknownMember returns the JSON of a member whose name the document does not define for objects of
+// shape s. n is the number of members before it in the object. It becomes part of the name, so that
+// the name is unique in the object.
 func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
