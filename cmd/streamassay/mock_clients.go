@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
@@ -39,9 +40,11 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 			return nil, usageError("--expect-report %s: %v", m.expectReport, err)
 		}
 	}
+	started := time.Now()
 	return func(j *journal.Journal, code int) error {
 		found := want.Conclude(j)
 		found.Tool, found.Version = "streamassay", buildVersion()
+		found.Started, found.DurationMS = started.UTC().Truncate(time.Second), time.Since(started).Milliseconds()
 		if code != exitOK {
 			found.Exit = code
 		}
