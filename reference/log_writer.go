@@ -18,9 +18,9 @@ const (
 	maxRetryWait    = 2 * time.Second
 )
 
-// A runLogWriter is the sink of a resumable run. It appends the run's events to the store in batches:
-// the events that arrive during one write form the next batch. It publishes events to listeners
-// only after they are stored, so that an event that a client has received is never lost.
+// A runLogWriter is the sink of a resumable run. It appends the run's events to the store in
+// batches: the events that arrive during one write form the next batch. It publishes events to
+// listeners only after they are stored, so that an event that a client has received is never lost.
 type runLogWriter struct {
 	server *Server
 	run    *run
@@ -34,8 +34,8 @@ type runLogWriter struct {
 	done         chan struct{} // closed when writeLoop returns
 }
 
-// newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store. The
-// method finish ends that goroutine.
+// newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store.
+// The method finish ends that goroutine.
 func newRunLogWriter(s *Server, r *run) *runLogWriter {
 	w := &runLogWriter{
 		server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{}),

@@ -19,20 +19,21 @@ type Player struct {
 	messages, calls, interrupts int // how many have an id
 }
 
-// NewPlayer returns a player of the named run, whose events it passes to yield, as an [Agent] does.
+// NewPlayer returns a player for the named run. The player passes the events to yield, which is the
+// function that the caller of an [Agent] provides.
 func NewPlayer(ctx context.Context, run string, yield func(spec.Event) bool) *Player {
 	return &Player{ctx: ctx, run: run, yield: yield}
 }
 
-// Run emits the events of a complete run: its start, what play emits, and its end unless play has
-// failed the run.
+// Run emits the events of a complete run: the start of the run, the events that play emits, and the
+// end of the run unless play has failed the run.
 func (p *Player) Run(play func()) {
 	p.emitKind(spec.RunStart)
 	play()
 	p.emitKind(spec.RunEnd)
 }
 
-// Stopped reports whether the player emits nothing more.
+// Stopped reports whether the player has stopped, so that it emits no more events.
 func (p *Player) Stopped() bool { return p.stopped }
 
 // Emit emits an event. It does nothing once the player has stopped.
@@ -57,15 +58,15 @@ func (p *Player) NewCallID() string { return p.newID("c", &p.calls) }
 // NewInterruptID returns an id for the next interrupt, unique within the conversation.
 func (p *Player) NewInterruptID() string { return p.newID("i", &p.interrupts) }
 
-// newID returns the id of the next object of the kind that prefix names, and counts it in n. It
+// newID increments n and returns the id of the nth object of the kind that prefix names. The id
 // begins with the id of the run, because that is unique within the conversation.
 func (p *Player) newID(prefix string, n *int) string {
 	*n++
 	return p.run + "-" + prefix + strconv.Itoa(*n)
 }
 
-// WaitUntil waits until the given time, and lets the server send before that what was emitted. If
-// the context is done before the end of the wait, it stops the player.
+// WaitUntil waits until the given time. Before that, it lets the server send what was emitted. If
+// the context is done before the end of the wait, WaitUntil stops the player.
 func (p *Player) WaitUntil(at time.Time) {
 	if p.stopped || time.Until(at) <= 0 {
 		return

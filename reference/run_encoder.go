@@ -90,9 +90,9 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// addOther emits an event that the dialect sends as it is, such as the start of a step. It drops an
-// event for which the dialect has no frame. An event that is not one of a run ends the run with an
-// error that names its kind: the agent is broken.
+// addOther emits an event that the dialect sends unchanged, such as the start of a step. It drops
+// an event of a run for which the dialect has no frame. An event that is not one of a run ends the
+// run with an error that names its kind, because the agent is broken.
 func (t *runEncoder) addOther(e *spec.Event) {
 	switch {
 	case t.op.CanEncode(*e):
@@ -103,8 +103,9 @@ func (t *runEncoder) addOther(e *spec.Event) {
 }
 
 // emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
-// An event about the run itself also gets the time at which the run was created. e is not modified.
-// An event that a frame of another kind carries is held back until an event of that kind.
+// An event about the run itself also gets the time at which the run was created. An event that
+// frames of another kind carry is not emitted by itself, but becomes a part of the later events of
+// that kind. e is not modified.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	if t.op.Carrier(e.Kind) != "" {
 		t.held = append(t.held, *e)

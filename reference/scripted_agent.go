@@ -226,7 +226,7 @@ func (a *promptPlayer) sendCalls(tool string, arguments ...string) (ids []string
 	return ids
 }
 
-// sendResults emits the results of the tool calls with the given ids.
+// sendResults emits a result for each of the tool calls with the given ids.
 func (a *promptPlayer) sendResults(calls []string) {
 	for _, id := range calls {
 		a.Emit(spec.Event{

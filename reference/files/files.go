@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/reference/files/blob"
 )
 
-// linkDir is the last directory in the path of every link. It does not depend on the storage, so that
-// links stay valid when files are moved to another storage.
+// linkDir is the last directory in the path of every link. It does not depend on the storage, so
+// that links stay valid when files are moved to another storage.
 const linkDir = "attachments"
 
 // Limits of files and of their storage.
@@ -65,8 +65,8 @@ type Upload struct {
 	Data                      []byte
 }
 
-// New returns a store that keeps its files in a storage, or an error if the signing key is too
-// short. Requests of the storage are canceled after 15 seconds.
+// New returns a store that keeps its files in the given storage. It returns an error if the signing
+// key is too short. Calls to the storage are canceled after 15 seconds.
 func New(storage blob.Storage, cfg Config) (*Store, error) {
 	if n := len(cfg.SigningKey); n > 0 && n < minKeyBytes {
 		return nil, fmt.Errorf("files: the signing key has %d bytes, want at least %d", n, minKeyBytes)
@@ -155,8 +155,8 @@ func (s *Store) Ping(ctx context.Context) error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// lookupError returns the error of the package for an error of the storage: ErrNotFound if the file
-// does not exist, otherwise one that wraps ErrUnavailable.
+// lookupError converts an error of the storage. It returns ErrNotFound if the file does not exist,
+// and otherwise an error that wraps ErrUnavailable.
 func lookupError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotFound

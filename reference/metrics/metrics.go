@@ -13,7 +13,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// maxScrapes is how many requests for the metrics are served at the same time.
+// maxScrapes is the maximum number of requests for the metrics that are served at the same time.
 const maxScrapes = 4
 
 // Counters are the metrics of one process.
@@ -39,7 +39,8 @@ func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }
 
-// series returns the full name of a metric with the given labels: names and values in turn.
+// series returns the full name of a metric with the given labels. The parameter labels contains
+// names and values in turn.
 func series(name string, labels ...string) string {
 	var b strings.Builder
 	for pair := range slices.Chunk(labels, 2) {
@@ -52,7 +53,8 @@ func series(name string, labels ...string) string {
 }
 
 // Handler returns a handler that serves the metrics, and those of the process, in Prometheus' text
-// format, or responds 404 if m is nil.
+// format. If m is nil, the handler responds with status 404. It responds with status 503 to
+// requests beyond maxScrapes at the same time.
 func (m *Counters) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()

@@ -54,8 +54,9 @@ func (w *upstream) stop() {
 	}
 }
 
-// request sends a request. If it succeeds, the response is an event stream, whose frames can be
-// read. The error is a runError, or that of the context if the run was stopped.
+// request sends params to the model's server. If it returns nil, the response is an event stream,
+// whose events are read with frames. The error is a runError, or the error of the context if the
+// run was stopped.
 func (w *upstream) request(params requestBody) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *upstream) classify(err error, fallback *runError) error {
 }
 
 // send sends a request with the given body and returns the response, whose body stop closes. If the
-// server asks for that, send repeats the request, at most once per run.
+// server asks for a retry, send repeats the request, at most once per run.
 func (w *upstream) send(body []byte) (*http.Response, error) {
 	for {
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))
@@ -167,8 +168,8 @@ func (w *upstream) responseError(res *http.Response) error {
 }
 
 // frames returns an iterator over the data of the events in the response, as they arrive. The data
-// is valid until the next step. When the iterator ends, readErr holds the reason, which is io.EOF
-// at the end of the body.
+// is valid until the iterator advances. When the iterator ends, w.readErr holds the reason, which
+// is io.EOF at the end of the body.
 func (w *upstream) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)

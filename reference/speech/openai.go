@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Limits of the use of a service.
+// Limits of requests to a service: on the size of a response, and on the time before a retry.
 const (
 	maxResponse   = 1 << 20                // bytes of a response
 	retryDelay    = 500 * time.Millisecond // before a failed request is repeated
@@ -48,8 +48,8 @@ func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	return requireWAV(withLimits(s.transcribe, cfg)), nil
 }
 
-// transcribe sends a recording to the service. It repeats a request once if that fails in
-// a way that may not last. Its errors wrap ErrUnavailable.
+// transcribe sends a recording to the service and returns the text of the recording. It repeats the
+// request once after a failure that may be temporary. Its errors wrap ErrUnavailable.
 func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, error) {
 	form, contentType := s.encodeForm(wav)
 	res, err := s.send(ctx, form, contentType)
@@ -89,7 +89,7 @@ func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string)
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// send sends a request with the given body.
+// send sends a request with the given body once and returns the response.
 func (s *openAIService) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
 	if err != nil {
@@ -120,7 +120,7 @@ func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	return 0, false
 }
 
-// readText returns the text in a response of the service.
+// readText returns the text in a response of the service. Its errors wrap ErrUnavailable.
 func readText(body io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
 	if len(data) > maxResponse {

@@ -22,9 +22,9 @@ var (
 	ErrUnavailable = errors.New("speech recognition is unavailable")
 )
 
-// A Transcriber returns the text of a WAV file. Its error wraps ErrUnavailable if
-// recognition failed. Transcribers of this package check the file with ParseWAV
-// first, and are safe for concurrent use.
+// A Transcriber returns the text of a WAV file. Its error wraps ErrUnavailable if recognition
+// failed. Transcribers of this package check the file with ParseWAV first, and are safe for
+// concurrent use.
 type Transcriber func(ctx context.Context, wav []byte) (string, error)
 
 // A Config configures speech recognizers. The zero value of each field is a usable

@@ -7,7 +7,8 @@ import "sync"
 // request from Append.
 const maxCanceled = 1024
 
-// A Notifier implements Watch and Canceled for stores that only one process uses.
+// A Notifier implements the methods Watch and Canceled of [Store] for stores that only one process
+// uses.
 type Notifier struct {
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // by thread

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MaxMessages is the least number of messages that are kept of a thread, the latest ones. Older
-// messages are dropped in batches of about TrimStep.
+// MaxMessages is the number of the latest messages of a thread that are always kept. Older messages
+// are dropped in batches of about TrimStep.
 const (
 	MaxMessages = 10_000
 	TrimStep    = MaxMessages / 8
@@ -201,7 +201,7 @@ type Config struct {
 	ThreadTag func(thread string) uint32
 }
 
-// RandomTag returns a random number with which the numbering of the threads in a store begins.
+// RandomTag returns a random number at which the numbering of the threads in a new store starts.
 // Because it is random, cursors of another store, or of this store before its data was lost, are
 // unlikely to be accepted.
 func RandomTag() uint32 {

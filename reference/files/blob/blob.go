@@ -33,6 +33,6 @@ type Attributes struct {
 	Metadata map[string]string // values by name, both in ASCII; names are in lower case
 }
 
-// ProbeSize is the size, in bytes, of the blob that Ping stores. It does not fit into the remainder
-// of a file system that is full.
+// ProbeSize is the size, in bytes, of the blob that Ping stores. It is so large that Ping fails
+// also if a full file system has a small remainder.
 const ProbeSize = 16 << 10

@@ -20,16 +20,16 @@ type dir string
 const attributesSuffix = ".attrs"
 
 // storedAttributes is the JSON form of attributes in a file. The names are those of gocloud.dev, so
-// that directories which it wrote remain readable.
+// that directories written by gocloud.dev remain readable.
 type storedAttributes struct {
 	Type     string            `json:"user.content_type"`
 	Metadata map[string]string `json:"user.metadata"`
 }
 
-// OpenDir returns a storage in the directory at path, which is created if it does not exist. It is
-// not created again if it is deleted later: it could be on a disk that was unmounted. Files are
-// created so that only their owner can read them. Links that lead out of the directory are not
-// followed.
+// OpenDir returns a storage in the directory at path, which it creates if it does not exist. The
+// directory is not created again if it is deleted later, because it could be on a disk that was
+// unmounted. Only the owner of the files can read them. Links that lead out of the directory are
+// not followed.
 func OpenDir(path string) (Storage, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func OpenDir(path string) (Storage, error) {
 	return dir(path), root.Close()
 }
 
-// withRoot calls do with the opened directory and returns its error. If the directory cannot be
-// opened, the error does not wrap fs.ErrNotExist, because that would mean that a blob does not
-// exist.
+// withRoot calls do with the opened directory and returns the error from do. If the directory
+// cannot be opened, the error does not wrap fs.ErrNotExist, because that would mean that a blob
+// does not exist.
 func (d dir) withRoot(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
@@ -70,7 +70,7 @@ func (d dir) Put(ctx context.Context, path string, data []byte, a Attributes) er
 	})
 }
 
-// writeFile writes a file in one step: it writes another file and renames it.
+// writeFile writes a file atomically: it writes a temporary file and renames it to name.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := temporaryName()
 	err := root.WriteFile(temporary, data, 0o600)
@@ -93,8 +93,8 @@ func (d dir) Stat(_ context.Context, path string) (a Attributes, err error) {
 	})
 }
 
-// readAttributes returns the attributes of the blob at path. Only the size of a file that Put did
-// not write is known.
+// readAttributes returns the attributes of the blob at path. For a file that Put did not write, it
+// sets only the size.
 func readAttributes(root *os.Root, path string) (Attributes, error) {
 	info, err := root.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -22,9 +22,9 @@ import (
 //
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
-// The defaults are those of the AWS tools: the region and the endpoint come from the environment
-// (AWS_REGION, AWS_ENDPOINT_URL), the endpoint else is that of Amazon, and the bucket is named in
-// the host rather than in the path of requests. Credentials come from the environment, the shared
+// The defaults are those of the AWS tools. The region and the endpoint come from the environment
+// (AWS_REGION, AWS_ENDPOINT_URL); without an endpoint there, it is that of Amazon. Requests name the
+// bucket in the host rather than in the path. Credentials come from the environment, the shared
 // configuration files or the machine's role. Open does not contact the service. Its errors contain
 // the names of invalid parameters, but no values, which may be secrets.
 func Open(location string) (blob.Storage, error) {
@@ -62,7 +62,8 @@ func Open(location string) (blob.Storage, error) {
 	}, nil
 }
 
-// parseParameters parses the parameters of a location. It returns an error if one is unknown.
+// parseParameters parses the parameters of a location. It returns an error if query is invalid or
+// contains an unknown parameter.
 func parseParameters(query string) (url.Values, error) {
 	q, err := url.ParseQuery(query)
 	if err != nil {
@@ -81,8 +82,9 @@ func parseParameters(query string) (url.Values, error) {
 	return q, nil
 }
 
-// parseEndpoint returns the URL of the service: the parameter text or, if that is "", the one in the
-// environment or else that of Amazon in the region.
+// parseEndpoint returns the URL of the service: the parameter text or, if that is "", the URL in
+// the environment or else that of Amazon in the region. It returns an error if that URL is invalid,
+// or if the region that it needs is "".
 func parseEndpoint(text, region string) (*url.URL, error) {
 	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	switch {
@@ -104,8 +106,8 @@ func parseEndpoint(text, region string) (*url.URL, error) {
 var errNoCredentials = errors.New("s3: found no credentials: neither in the environment, nor in the shared " +
 	"configuration files, nor a role of the machine")
 
-// A provider provides the credentials of the first of several sources that has some, or
-// errNoCredentials. Its Chain alone would provide empty ones.
+// A provider returns the credentials of the first of several sources that has any. It returns
+// errNoCredentials if none has, whereas its Chain alone would return empty credentials.
 type provider struct{ credentials.Chain }
 
 func newProvider() *provider {

@@ -106,8 +106,8 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 	return res.Body.Close()
 }
 
-// do sends a request about an object and returns the response if it reports success. It repeats
-// the request while the service is unavailable. The error wraps fs.ErrNotExist if the service says
+// do sends a request about an object and returns the response if it reports success. It repeats the
+// request while the service is unavailable. The error wraps fs.ErrNotExist if the service responds
 // that there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
@@ -151,8 +151,8 @@ func (b *bucket) send(
 	return b.client.Do(signer.SignV4(*req, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, b.region))
 }
 
-// responseError returns the error that a response reports, and closes its body. It quotes only the
-// code, because the message may repeat credentials.
+// responseError returns the error that a response reports, and closes the body of the response. The
+// error quotes only the code, because the message may repeat credentials.
 func responseError(res *http.Response) error {
 	defer res.Body.Close()
 	var reported struct{ Code string }

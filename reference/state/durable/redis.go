@@ -204,8 +204,8 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	return secret, s.wrap(err)
 }
 
-// Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot save, or
-// has become a replica still answers reads and the command PING.
+// Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot
+// save, or has become a replica still answers reads and the command PING.
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

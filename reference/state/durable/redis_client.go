@@ -16,7 +16,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Limits of the use of connections to a Redis server.
+// Limits on connections to a Redis server and on the repetition of commands.
 const (
 	connectTimeout = 2 * time.Second       // for a new connection
 	replyTimeout   = 2 * time.Second       // for one reply
@@ -25,7 +25,8 @@ const (
 	retryWait      = 10 * time.Millisecond // before the first retry; doubles with each
 )
 
-// A redisAddress is where a Redis server is, and who connects to it.
+// A redisAddress holds the network address of a Redis server, and the user, the database and the
+// transport with which to connect to it.
 type redisAddress struct {
 	network, address   string
 	username, password string
@@ -98,13 +99,14 @@ func (c *redisClient) do(ctx context.Context, command string, args ...any) (any,
 	return c.retry(ctx, func(conn redis.Conn) (any, error) { return redis.DoContext(conn, ctx, command, args...) })
 }
 
-// doScript executes a script and returns its reply as do does.
+// doScript executes a script and returns its reply in the same form as do.
 func (c *redisClient) doScript(ctx context.Context, script *redis.Script, args []any) (any, error) {
 	return c.retry(ctx, func(conn redis.Conn) (any, error) { return script.DoContext(ctx, conn, args...) })
 }
 
-// retry calls send with a connection, and again with another one after an error that may not last.
-// It returns the results of the last call of send, or the error of opening a connection or of ctx.
+// retry calls send with a connection. After an error that may be temporary, it calls send again
+// with a new connection, at most maxRetries times. It returns the results of the last call of send,
+// or the error of opening a connection or of ctx.
 func (c *redisClient) retry(ctx context.Context, send func(redis.Conn) (any, error)) (reply any, err error) {
 	// The server may have closed any connection of the pool meanwhile, so each retry has a new one.
 	get := c.pool.GetContext
@@ -126,8 +128,9 @@ func (c *redisClient) retry(ctx context.Context, send func(redis.Conn) (any, err
 	}
 }
 
-// isTransient reports whether a command may succeed if it is sent again at once: the connection was
-// lost, or the server is starting or changing its role.
+// isTransient reports whether the command that failed with err may succeed if it is sent again at
+// once: the connection was lost, or the server is starting or changing its role. It returns false
+// if err is nil.
 func isTransient(err error) bool {
 	refusal, ok := errors.AsType[redis.Error](err)
 	if !ok {

@@ -151,8 +151,8 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
-// ClaimOrphans implements [state.Store]. Among the runs that it returns are those of this replica that
-// the server stored although StartRun returned an error.
+// ClaimOrphans implements [state.Store]. Among the runs that it returns are those of this replica
+// that the server stored although StartRun returned an error.
 func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()

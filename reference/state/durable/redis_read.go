@@ -153,9 +153,9 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	return days, s.wrap(err)
 }
 
-// LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the one in
-// which a run was started last. A thread in which a run is started meanwhile moves to the front, so
-// LatestThread reads the front again until it no longer changes.
+// LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the
+// one in which a run was started last. A thread in which a run is started meanwhile moves to the
+// front, so LatestThread reads the front again until it no longer changes.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -196,7 +196,7 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 }
 
 // A scoredThread is a thread in the list of its owner. The score is a number as the server writes
-// it; "(" before it makes it a bound that excludes it.
+// it. As a bound of a range, "(" followed by the score excludes the thread with that score.
 type scoredThread struct{ name, score string }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]scoredThread, error) {
@@ -253,7 +253,8 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 	return messages, nil
 }
 
-// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of its only field.
+// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of the entry's
+// only field. It returns an error if the entry has another form.
 func parseStreamEntry(entry any) (id string, value []byte, err error) {
 	var fields any
 	pair, err := redis.Values(entry, nil)

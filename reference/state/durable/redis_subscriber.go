@@ -61,8 +61,8 @@ func signal(c chan struct{}) {
 
 func (s *redisStore) Canceled() <-chan state.RunRef { return s.subscriber.canceled }
 
-// Watch implements [state.Store]. The channel also receives a value when the server has confirmed the
-// subscription, because changes before that were not published to this replica.
+// Watch implements [state.Store]. The channel also receives a value when the server has confirmed
+// the subscription, because changes before that were not published to this replica.
 func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	channel := s.key("w:", thread)
 	c := make(chan struct{}, 1)

@@ -150,8 +150,9 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 	return thread, s.wrap(err)
 }
 
-// ClaimOrphans implements [state.Store]. It returns, once, the runs that had not ended when the file was
-// opened. Their process is gone, because it would have kept the file locked.
+// ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
+// ended when the file was opened; later calls return none. The process of these runs is gone,
+// because it would have kept the file locked.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()
