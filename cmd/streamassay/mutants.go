@@ -164,13 +164,11 @@ func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		Dialects []string          `json:"dialects"`
 	}
 	list := []entry{}
-	for _, m := range mutation.All {
-		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Violates, Kills: m.KilledBy, Also: m.AlsoFails}
+	for _, m := range mutation.All(dialects) {
+		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.RequirementIDs(dialects), Kills: m.KilledBy, Also: m.AlsoFails}
 		e.Dialects = namesWhere(dialects, m.AppliesTo)
-		if len(e.Dialects) > 0 {
-			list = append(list, e)
-			rows = append(rows, []string{e.Name, e.Doc, strings.Join(e.Dialects, " ")})
-		}
+		list = append(list, e)
+		rows = append(rows, []string{e.Name, e.Doc, strings.Join(e.Dialects, " ")})
 	}
 	return rows, list
 }

@@ -37,9 +37,9 @@ func TestMutants(t *testing.T) {
 // TestConcludeMutants checks the exit code for reports with and without survivors, compared with
 // what the document allows.
 func TestConcludeMutants(t *testing.T) {
-	killed := mutation.Outcome{Mutant: mutation.All[0].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
-	alive := mutation.Outcome{Mutant: mutation.All[1].Name, Dialect: "a@1"}
-	over := mutation.Outcome{Mutant: mutation.All[1].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
+	killed := mutation.Outcome{Mutant: "one", Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
+	alive := mutation.Outcome{Mutant: "two", Dialect: "a@1"}
+	over := mutation.Outcome{Mutant: "two", Dialect: "a@1", KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
 	report := func(o ...mutation.Outcome) *mutation.Report { return &mutation.Report{Outcomes: o} }
 	for name, c := range map[string]struct {
 		found, stated *mutation.Report

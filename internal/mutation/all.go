@@ -4,12 +4,20 @@
 // the expected place, and nothing else may fail.
 package mutation
 
-import "slices"
+import (
+	"slices"
 
-// All lists all mutants, area by area. To add a mutant, add it to the list of its area.
-var All = slices.Concat(
-	wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants,
-	echoMutants, schemaMutants,
-	replyMutants, refuseMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants,
-	concurrencyMutants,
+	"github.com/streamassay/streamassay/spec/dialect"
 )
+
+// All returns all mutants that apply to at least one of the dialects: first those of the lists
+// below, area by area, then those that are generated from the documents. To add a mutant, add it to
+// the list of its area.
+func All(dialects []*dialect.Dialect) []*Mutant {
+	list := slices.Concat(
+		wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants,
+		echoMutants, replyMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants,
+		concurrencyMutants, generatedMutants(dialects),
+	)
+	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
+}

@@ -19,14 +19,12 @@ import (
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
-		Violates: []string{"runs.stream.other-terminal"},
 		KilledBy: map[string]string{"run.outlives-others": "http.close"},
 		// So the stream has no end, and what was told of its run is not all of it.
 		AlsoFails:  []string{"run.ends", "script.idle", "cancel.spares-others"},
 		Middleware: onRunEnd(func(n *cancellableStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
 	}, {
 		Name: "ends-with-a-canceled-one", Doc: "the end of a run that was canceled ends the streams of all runs of its conversation",
-		Violates: []string{"runs.stream.other-terminal", "runs.cancel.only-named"},
 		KilledBy: map[string]string{
 			"run.outlives-others":  "http.close",
 			"cancel.spares-others": "http.close",
@@ -39,31 +37,14 @@ var concurrencyMutants = []*Mutant{
 		}),
 	}, {
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
-		Violates:   []string{"runs.cancel.only-named"},
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
-		Violates:   []string{"runs.cancel.only-named"},
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
-	}, {
-		Name: "wants-accept", Doc: "a stream is refused without an Accept header",
-		Violates: []string{"runs.stream.accept-optional"},
-		KilledBy: map[string]string{"accept.as-documented": "http.request"},
-		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			if v.isOperation("listen") && v.httpRequest.Header.Get("Accept") == "" {
-				a := plainResponse{header: http.Header{}}
-				a.setNotFound()
-				a.status = http.StatusNotAcceptable
-				a.body = bytes.Replace(a.body, []byte("404"), []byte("406"), 1)
-				a.send(w)
-				return
-			}
-			next.ServeHTTP(w, v.httpRequest)
-		}),
 	},
 }
 

@@ -5,20 +5,8 @@
 package mutation
 
 import (
-	"slices"
-
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
-)
-
-// The ids of the requirements on content parts, grouped by what they demand of a server. Each list
-// contains the requirements of all catalogues with the same demand.
-var (
-	reqDeltasJoin       = []string{"agentscope-java.content.concat", "agentscope.delta-concat"}
-	reqCompletedText    = []string{"agentscope-java.content.completed", "agentscope.delta-complete"}
-	reqContentCompleted = []string{"agentscope-java.content.completed", "agentscope.content-completed"}
-	reqCompletedOnce    = []string{"agentscope-java.content.after-completed", "agentscope.content-once"}
-	reqIndexDense       = []string{"agentscope-java.content.index-order", "agentscope.index-dense"}
 )
 
 // contentMutants are servers whose content parts violate the rules about deltas, completed texts
@@ -27,37 +15,31 @@ var contentMutants = []*Mutant{
 	{
 		Name: "whole-is-another", Doc: "the completed text differs from its concatenated deltas",
 		Fault:     "wrong-text",
-		Violates:  reqDeltasJoin,
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
 		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "piece-lost", Doc: "a piece of a text is never sent",
 		Fault:     "lost",
-		Violates:  slices.Concat(reqDeltasJoin, []string{"agentscope.sequence-every"}),
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end", "sequence.dense": "content.end message.delta reasoning.delta"},
 		AlsoFails: []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the text of the deltas is missing
 	}, {
 		Name: "pieces-swapped", Doc: "two pieces of a text change places, and keep their numbers in order",
 		NewEffect: firstOnly(fault.OfKind(spec.MessageDelta), swapEvents),
-		Violates:  reqDeltasJoin,
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
 		AlsoFails: []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the deltas arrive out of order; a single delta arrives after its content was completed
 	}, {
 		Name: "whole-is-empty", Doc: "a completed text is empty, though there were pieces",
 		Fault:     "content-empty",
-		Violates:  reqCompletedText,
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "wholes-are-empty", Doc: "no completed text has anything in it",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) { e.Text = "" }),
-		Violates:  reqCompletedText,
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "text-not-completed", Doc: "a text that came in pieces is never completed",
 		Fault:     "content-not-ended",
-		Violates:  reqContentCompleted,
 		KilledBy:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
 		AlsoFails: []string{"message.content-equals"}, // only deltas were sent for it
 	}, {
@@ -65,24 +47,20 @@ var contentMutants = []*Mutant{
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
 			e.Kind, e.Text = spec.MessageDelta, ""
 		}),
-		Violates: reqContentCompleted,
 		KilledBy: map[string]string{"content.all-end": "message.delta reasoning.delta"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",
 		Fault:    "content-ended-twice",
-		Violates: reqCompletedOnce,
 		KilledBy: map[string]string{"content.ends-once": "content.end"},
 	}, {
 		Name: "piece-after-the-whole", Doc: "an empty piece of a text comes when the text was completed",
 		NewEffect: insertAfter(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) []spec.Event {
 			return []spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
 		}),
-		Violates: reqCompletedOnce,
 		KilledBy: map[string]string{"content.ends-once": "message.delta reasoning.delta"},
 	}, {
 		Name: "place-skipped", Doc: "a content names the place after its own",
 		Fault:     "wrong-index",
-		Violates:  reqIndexDense,
 		KilledBy:  map[string]string{"content.index-dense": "content.end message.delta reasoning.delta tool.call"},
 		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals"}, // the content is complete at neither of the two places
 	}, {
@@ -90,7 +68,6 @@ var contentMutants = []*Mutant{
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
 			changeNested(e, func(p *spec.Event) { p.Index = addToNumber(p.Index, 1) })
 		}),
-		Violates: reqIndexDense,
 		KilledBy: map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
 	},
 }

@@ -12,39 +12,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The ids of the requirements on the ids of runs and threads in events, grouped by what they demand
-// of a server. Each list contains the requirements of all catalogues with the same demand.
-var (
-	reqEchoRun       = []string{"agentscope-java.resp.request-id", "agentscope.id-echo", "runs.create.run-echo", "runs.cancel.run-echo"}
-	reqEchoThread    = []string{"agentscope-java.resp.session", "agentscope.session-echo", "runs.create.thread-echo", "runs.cancel.thread-echo"}
-	reqThreadCreated = []string{"agentscope-java.resp.session", "agentscope.session-made"}
-)
-
 // echoMutants are servers whose events name a wrong thread or none.
 var echoMutants = []*Mutant{
 	{
 		Name: "other-conversation", Doc: "an event about the run names another conversation",
 		Fault:     "wrong-thread",
-		Violates:  reqEchoThread,
 		KilledBy:  map[string]string{"echo.thread": "run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
-		Violates:  reqEchoThread,
 		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
 	}, {
 		Name: "no-name-for-the-conversation", Doc: "the events of a run name no conversation",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = "" }),
-		Violates:  reqThreadCreated,
-		ExceptIn:  []string{"agentscope-java@0.1"}, // this dialect does not require an id that the request did not set
-		KilledBy:  map[string]string{"echo.thread-made": "run.end", "wire.matches-schema": "/session_id"},
+		KilledBy:  map[string]string{"echo.thread-made": "run.end"},
+		AlsoFails: []string{matchesSchema}, // a schema may require the id
 	}, {
 		Name: "conversations-stay-nameless", Doc: "the id of a conversation that the server created is not returned",
 		Middleware: hideCreatedThread,
-		Violates:   reqThreadCreated,
-		ExceptIn:   []string{"agentscope-java@0.1"}, // this dialect does not require an id that the request did not set
-		KilledBy:   map[string]string{"echo.thread-made": "run.end", "wire.matches-schema": "/session_id"},
+		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
+		AlsoFails:  []string{matchesSchema}, // a schema may require the id
 	},
 }
 

@@ -5,6 +5,7 @@
 package mutation
 
 import (
+	"github.com/streamassay/streamassay/spec"
 	"maps"
 	"net/http"
 	"net/url"
@@ -62,7 +63,6 @@ var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, 
 var historyContentMutants = []*Mutant{
 	{
 		Name: "user-forgotten", Doc: "the user's messages are missing in the history",
-		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem", // the prompt never appears in the history
@@ -72,7 +72,6 @@ var historyContentMutants = []*Mutant{
 		Middleware: dropMessages("user"),
 	}, {
 		Name: "user-cut", Doc: "only the first words of the user are kept",
-		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem",
@@ -81,12 +80,12 @@ var historyContentMutants = []*Mutant{
 		Middleware: editMessageTexts("user", func(text string) string { return text[:min(len(text), 12)] }),
 	}, {
 		Name: "images-forgotten", Doc: "the history has no images",
-		Violates:   []string{"runs.history.attachments-user"},
+		Needs:      []spec.Kind{spec.HistoryImage},
 		KilledBy:   map[string]string{"history.tells-images": "history"},
 		Middleware: editMessages(func(_ string, m map[string]any) bool { delete(m, "attachments"); return true }),
 	}, {
 		Name: "images-with-answers", Doc: "the history has the images with another message",
-		Violates: []string{"runs.history.attachments-user"},
+		Needs:    []spec.Kind{spec.HistoryImage},
 		KilledBy: map[string]string{"history.tells-images": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
 			all, _ := page["messages"].([]any)
@@ -105,12 +104,10 @@ var historyContentMutants = []*Mutant{
 		}),
 	}, {
 		Name: "answer-forgotten", Doc: "the assistant's messages are missing in the history",
-		Violates:   []string{"runs.history.assistant-text"},
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		Middleware: dropMessages("assistant"),
 	}, {
 		Name: "answer-cut", Doc: "an answer lacks its last letter in the history",
-		Violates: []string{"runs.history.assistant-text"},
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessageTexts("assistant", func(text string) string {
 			runes := []rune(text)
@@ -118,12 +115,10 @@ var historyContentMutants = []*Mutant{
 		}),
 	}, {
 		Name: "tools-forgotten", Doc: "tool results are missing in the history",
-		Violates:   []string{"runs.history.tool-shown"},
 		KilledBy:   map[string]string{"history.tells-tools": "history"},
 		Middleware: dropMessages("tool"),
 	}, {
 		Name: "tools-as-answers", Doc: "tool results are returned as messages of the assistant",
-		Violates: []string{"runs.history.tool-shown"},
 		KilledBy: map[string]string{"history.tells-tools": "history"},
 		Middleware: editMessages(func(role string, m map[string]any) bool {
 			if role == "tool" {
@@ -133,12 +128,10 @@ var historyContentMutants = []*Mutant{
 		}),
 	}, {
 		Name: "tools-in-words", Doc: "tool results are returned as plain text instead of JSON",
-		Violates:   []string{"runs.history.tool-json"},
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessageTexts("tool", func(text string) string { return "The tool gave " + text }),
 	}, {
 		Name: "tools-cut", Doc: "the end of each tool result is missing",
-		Violates:   []string{"runs.history.tool-json"},
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessageTexts("tool", func(text string) string { return text[:max(0, len(text)-1)] }),
 	},
@@ -150,7 +143,6 @@ var historyContentMutants = []*Mutant{
 var historyThreadMutants = []*Mutant{
 	{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
-		Violates:  []string{"runs.history.thread-param"},
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
@@ -162,7 +154,6 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
-		Violates: []string{"runs.history.thread-param"},
 		KilledBy: map[string]string{"history.thread-as-asked": "history"},
 		Middleware: editHistories(func(v parsedRequest, m map[string]any) {
 			all, _ := m["messages"].([]any)
@@ -172,7 +163,6 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
-		Violates: []string{"runs.history.thread-param"},
 		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
 			if v.isOperation("history") && v.parsed().Thread != "" && strings.Contains(string(a.body), `"tool"`) {
@@ -181,17 +171,14 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
-		Violates:   []string{"runs.history.thread-param"},
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		Middleware: mixThreads(func([]any) bool { return true }),
 	}, {
 		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
-		Violates:   []string{"runs.history.thread-param"},
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		Middleware: mixThreads(func(told []any) bool { return len(told) == 2 }),
 	}, {
 		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
-		Violates: []string{"runs.history.latest"},
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: editHistories(func(v parsedRequest, page map[string]any) {
 			if v.parsed().Thread == "" {
@@ -200,7 +187,6 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
-		Violates: []string{"runs.history.latest"},
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
 			return editHistoryQuery(func(v parsedRequest, q url.Values) {
@@ -213,7 +199,6 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
-		Violates: []string{"runs.history.empty-user"},
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
 			if m["threadId"] == nil {
@@ -222,7 +207,6 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "none-has-day", Doc: "the empty history of a user without conversations has a day",
-		Violates: []string{"runs.history.empty-user"},
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
 			if m["threadId"] == nil {
@@ -336,22 +320,18 @@ func renumberMessages(number func(i int) int) middleware {
 var historyDayMutants = []*Mutant{
 	{
 		Name: "day-unread", Doc: "the latest day is returned for every requested day",
-		Violates:   []string{"runs.history.before-strict"},
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		Middleware: editHistoryQuery(func(_ parsedRequest, q url.Values) { q.Del("before") }),
 	}, {
 		Name: "day-inclusive", Doc: "a request for the day before another returns that other day",
-		Violates:   []string{"runs.history.before-strict"},
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		Middleware: shiftQueriedDay(1),
 	}, {
 		Name: "day-passed-over", Doc: "the nearest day is passed over",
-		Violates:   []string{"runs.history.before-nearest"},
 		KilledBy:   map[string]string{"history.before-is-nearest": "history"},
 		Middleware: shiftQueriedDay(-1),
 	}, {
 		Name: "day-mistaken", Doc: "a request for the day before another skips to a day long ago",
-		Violates: []string{"runs.history.before-nearest"},
 		KilledBy: map[string]string{"history.before-is-nearest": "history"},
 		Middleware: editEarlierDay(func(_ string, page map[string]any) {
 			if page["day"] != nil {
@@ -360,7 +340,6 @@ var historyDayMutants = []*Mutant{
 		}),
 	}, {
 		Name: "more-promised", Doc: "every history of a conversation has more: true",
-		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
 			if page["threadId"] != nil && page["day"] != nil {
@@ -369,7 +348,6 @@ var historyDayMutants = []*Mutant{
 		}),
 	}, {
 		Name: "more-than-one", Doc: "every history with more than one message has more: true",
-		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
 			if all, _ := page["messages"].([]any); len(all) > 1 {
@@ -378,7 +356,6 @@ var historyDayMutants = []*Mutant{
 		}),
 	}, {
 		Name: "more-denied", Doc: "a history with more: false has an earlier day",
-		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
 		Middleware: editEarlierDay(func(before string, page map[string]any) {
 			if day := dayBefore(before); page["day"] == nil && page["threadId"] != nil {
@@ -387,7 +364,6 @@ var historyDayMutants = []*Mutant{
 		}),
 	}, {
 		Name: "more-of-no-day", Doc: "before the first day there are messages of none",
-		Violates: []string{"runs.history.more-false", "runs.history.one-day"},
 		KilledBy: map[string]string{
 			"history.no-more-is-there": "history",
 			"history.one-day":          "history",
@@ -399,22 +375,18 @@ var historyDayMutants = []*Mutant{
 		}),
 	}, {
 		Name: "stamps-of-other-days", Doc: "messages have timestamps of three days earlier",
-		Violates:   []string{"runs.history.one-day"},
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(int) bool { return true }, 0, -3),
 	}, {
 		Name: "stamp-of-next-year", Doc: "the first message of a history has a timestamp of next year",
-		Violates:   []string{"runs.history.one-day"},
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(i int) bool { return i == 0 }, 1, 0),
 	}, {
 		Name: "unnumbered", Doc: "all messages of a history have the number 0",
-		Violates:   []string{"runs.history.seq-orders"},
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(int) int { return 0 }),
 	}, {
 		Name: "numbers-by-pairs", Doc: "the sequence numbers of a history are in another order than its messages",
-		Violates:   []string{"runs.history.seq-orders"},
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(i int) int { return (i ^ 1) + 1 }),
 	},

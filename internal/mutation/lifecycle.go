@@ -15,23 +15,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The ids of the requirements on runs, grouped by what they demand of a server. Each list contains
-// the requirements of all catalogues with the same demand.
-var (
-	reqRunFirst       = []string{"agentscope-java.resp.first"}
-	reqRunOpens       = []string{"agentscope-java.resp.created", "agentscope-java.resp.in-progress", "agentscope.response-first"}
-	reqRunEnds        = []string{"agentscope-java.resp.last", "agentscope.response-terminal", "runs.stream.no-early-end"}
-	reqRunEndsOnce    = []string{"agentscope-java.resp.one-terminal", "agentscope.response-terminal", "runs.stream.one-terminal"}
-	reqRunEndLast     = []string{"agentscope-java.resp.last", "agentscope.response-last", "runs.stream.last-terminal"}
-	reqStreamCloses   = []string{"agentscope-java.http.closes", "agentscope.response-last", "runs.stream.end-finished", "runs.stream.end-error"}
-	reqRunID          = []string{"agentscope-java.resp.id", "agentscope.response-id-stable"}
-	reqStatusForward  = []string{"agentscope-java.status.order", "agentscope.status-forward"}
-	reqStaysFailed    = []string{"agentscope-java.err.no-completed", "agentscope.status-forward"}
-	reqOutputComplete = []string{"agentscope-java.resp.output", "agentscope.output-complete"}
-	reqOutputMatches  = []string{"agentscope-java.resp.output", "agentscope.output-matches"}
-	reqOwnRunOnly     = []string{"runs.stream.only-this-run", "runs.stream.run-id-equal", "runs.resume.filter"}
-)
-
 // alsoWithoutEnd lists further checks that fail if no terminal event is sent, such as those of
 // failures and cancels, which that event reports.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
@@ -41,59 +24,49 @@ var lifecycleMutants = []*Mutant{
 	{
 		Name: "opening-untold", Doc: "the event that starts the run is missing",
 		Fault:     "first-missing",
-		Violates:  reqRunOpens,
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end run.end run.error run.progress"},
 		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // if no other event of the run precedes its end
 	}, {
 		Name: "opening-late", Doc: "an event comes before the start of the run",
 		Fault:     "start-late",
-		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // the progress event is missing before the content
 	}, {
 		Name: "run-untold", Doc: "only the terminal event of the run is sent",
 		NewEffect: dropEvents(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !isTerminal(e) }),
-		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "*", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // the progress event is missing; with one event less, a sequence number is used twice
 	}, {
 		Name: "not-under-way", Doc: "the run is never reported as in progress",
 		Fault:    "progress-missing",
-		Violates: []string{"agentscope.response-in-progress"},
 		KilledBy: map[string]string{"run.progress-precedes-content": "message.start"},
 	}, {
 		Name: "under-way-late", Doc: "the run is reported as in progress only after its first content",
 		NewEffect: swapEvents(fault.OfKind(spec.RunProgress)),
-		Violates:  []string{"agentscope.response-in-progress"},
 		KilledBy:  map[string]string{"run.progress-precedes-content": "message.start reasoning.start"},
 	}, {
 		Name: "end-untold", Doc: "the terminal event of the run is missing",
 		Fault:     "end-missing",
-		Violates:  reqRunEnds,
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		AlsoFails: alsoWithoutEnd,
 	}, {
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
-		Violates:  reqRunEnds,
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*"}), // the rest of the response is missing, too
 	}, {
 		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
 		Fault:     "double-end",
-		Violates:  reqRunEndsOnce,
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error"},
 		AlsoFails: []string{"cancel.run-ends"}, // the terminal event of a cancelled run is affected, too
 	}, {
 		Name: "fails-after-its-end", Doc: "the run ends well, and then it fails",
 		Fault:     "error-after-end",
-		Violates:  slices.Concat(reqRunEndsOnce, reqStatusForward),
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "run.status-moves-forward": "run.error"},
 		AlsoFails: []string{"script.*"}, // the run fails although the prompt asked for an answer
 	}, {
 		Name: "ends-after-its-failure", Doc: "the run fails, and then it ends well",
 		Fault:    "end-after-error",
-		Violates: slices.Concat(reqStaysFailed, reqRunEndsOnce),
 		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end"},
 		// Who was asked to say something has failed; and what a failure may leave open a good end may not.
 		AlsoFails: []string{"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
@@ -104,88 +77,73 @@ var lifecycleMutants = []*Mutant{
 				o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created
 			})}
 		}),
-		Violates: slices.Concat(reqStaysFailed, reqRunEndsOnce),
 		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end"},
 		// What a failure may leave open a good end may not.
 		AlsoFails: []string{"message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
 		Name: "word-after-the-end", Doc: "a delta is sent again after the terminal event",
 		Fault:    "event-after-end",
-		Violates: reqRunEndLast,
 		KilledBy: map[string]string{"run.end-is-last": "message.delta message.end run.progress run.start"},
 		// What is told again is told for something that has ended.
 		AlsoFails: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
 		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
-		Violates:  reqRunEndLast,
 		KilledBy:  map[string]string{"run.end-is-last": "message.delta"},
 		AlsoFails: []string{"script.*", "resume.ends"}, // the prompt did not ask for that text, and a stream resumed there has no terminal event
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
 		Fault:     "linger; for=30s; streams=0",
-		Violates:  reqStreamCloses,
 		KilledBy:  map[string]string{"run.closes-after-end": "run.end run.error"},
 		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
 	}, {
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
 		NewEffect: keepFailedOpen,
-		Violates:  reqStreamCloses,
 		KilledBy:  map[string]string{"run.closes-after-end": "run.error"},
 		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
 		Middleware: changeIdleLimit(func(string) string { return "" }),
-		Violates:   []string{"runs.stream.idle-end"},
 		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
 	}, {
 		Name: "idle-limit-misread", Doc: "a limit of 1 is read as 21, one of 2 as 22",
 		Middleware: changeIdleLimit(func(limit string) string { return "2" + limit }),
-		Violates:   []string{"runs.stream.idle-end"},
 		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",
 		Fault:     "wrong-run; event=1",
-		Violates:  slices.Concat(reqRunID, reqOwnRunOnly, reqEchoRun),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error run.progress run.start", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "end-of-another-run", Doc: "the end of the run names another run",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
-		Violates:  slices.Concat(reqRunID, reqOwnRunOnly, reqEchoRun),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error"},
 	}, {
 		Name: "opened-twice", Doc: "the run is started again after its first content",
 		Fault:     "double-start",
-		Violates:  reqStatusForward,
 		KilledBy:  map[string]string{"run.status-moves-forward": "run.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // a run reported as in progress is reported as created afterwards
 	}, {
 		Name: "created-later", Doc: "the time at which the run began is another at its end",
 		Fault:    "created-changes",
-		Violates: []string{"agentscope-java.resp.created-at"},
 		KilledBy: map[string]string{"run.created-is-stable": "run.end run.error"},
 	}, {
 		Name: "created-anew", Doc: "each event of the run has an earlier creation time than the one before",
 		NewEffect: shiftCreated(),
-		Violates:  []string{"agentscope-java.resp.created-at"},
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "ended-before-it-began", Doc: "the time at which the run ended lies before the one at which it began",
 		Fault:    "completed-early",
-		Violates: []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
 		KilledBy: map[string]string{"run.completed-after-created": "run.end"},
 	}, {
 		Name: "ended-in-1970", Doc: "the time at which the run ended is the first second of 1970",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
-		Violates:  []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
 		KilledBy:  map[string]string{"run.completed-after-created": "run.end"},
 		AlsoFails: []string{"wire.matches-schema"}, // the schema distinguishes milliseconds from seconds by the magnitude of the value
 	}, {
 		Name: "list-lacks-the-last", Doc: "the end of the run does not list its last message",
 		Fault:    "summary-short",
-		Violates: reqOutputComplete,
 		KilledBy: map[string]string{"run.output-is-complete": "run.end"},
 	}, {
 		Name: "list-turned-round", Doc: "the end of the run lists its messages from the last to the first",
@@ -193,12 +151,10 @@ var lifecycleMutants = []*Mutant{
 			e.Parts = slices.Clone(e.Parts)
 			slices.Reverse(e.Parts)
 		}),
-		Violates: reqOutputComplete,
 		KilledBy: map[string]string{"run.output-is-complete": "run.end"},
 	}, {
 		Name: "list-says-otherwise", Doc: "the terminal event lists messages with other texts than were streamed",
 		Fault:    "wrong-summary",
-		Violates: reqOutputMatches,
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
 		Name: "list-in-other-roles", Doc: "the end of the run lists messages as the user's",
@@ -208,18 +164,15 @@ var lifecycleMutants = []*Mutant{
 				e.Parts[i].Role = "user"
 			}
 		}),
-		Violates: reqOutputMatches,
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
 		Name: "word-after-the-sentinel", Doc: "a delta is sent again after the sentinel",
 		Fault:     "event-after-end",
-		Violates:  []string{"agkit.done.last"},
 		KilledBy:  map[string]string{"done.is-last": "message.delta"},
 		AlsoFails: []string{"script.*", "tool.starts-first", "tool.all-end"}, // the prompt asked only once for what is repeated
 	}, {
 		Name: "sentinel-twice", Doc: "the sentinel comes twice",
 		Fault:    "sentinel-twice",
-		Violates: []string{"agkit.done.last"},
 		KilledBy: map[string]string{"done.is-last": "done"},
 	},
 }

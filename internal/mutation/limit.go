@@ -21,34 +21,27 @@ func editTooManyStreams(edit func(v parsedRequest, a *plainResponse)) middleware
 var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
-		Violates:  []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
 		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser = 4096 },
 	}, {
 		Name: "one-stream-more", Doc: "a user may have one stream more than allowed",
-		Violates:  []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
 		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser++ },
 	}, {
 		Name: "crowd-400", Doc: "one stream too many is refused with 400",
-		// How a refusal with 400 looks the document does not say here, so it has no code.
-		Violates:   []string{"runs.stream.limit-429", "runs.errors.code-sse-limit"},
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
 		AlsoFails:  []string{"wire.opens-stream"}, // the request itself is valid and must open a stream
 		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.status = http.StatusBadRequest }),
 	}, {
 		Name: "crowd-streamed", Doc: "one stream too many is refused by a stream",
-		Violates:   []string{"runs.stream.limit-plain", "runs.errors.code-sse-limit"}, // a stream has no code
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
 		Middleware: editTooManyStreams(asStream),
 	}, {
 		Name: "crowd-without-code", Doc: "one stream too many is refused with an unknown code",
-		Violates:   []string{"runs.errors.code-sse-limit"},
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
 		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.editJSON(func(m map[string]any) { m["code"] = "BUSY" }) }),
 	}, {
 		Name: "crowd-for-ever", Doc: "a user who once exceeded the stream limit gets no more streams",
-		Violates: []string{"runs.stream.limit-frees"},
 		KilledBy: map[string]string{"limit.frees-streams": "http.request"},
 		Middleware: func(next http.Handler) http.Handler {
 			var mu sync.Mutex
@@ -71,7 +64,6 @@ var limitMutants = []*Mutant{
 		},
 	}, {
 		Name: "streams-never-freed", Doc: "streams of a run count until the run is over, not until they are",
-		Violates: []string{"runs.stream.limit-frees"},
 		KilledBy: map[string]string{"limit.frees-streams": "http.request"},
 		Middleware: func(next http.Handler) http.Handler {
 			var mu sync.Mutex

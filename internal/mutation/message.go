@@ -5,20 +5,8 @@
 package mutation
 
 import (
-	"slices"
-
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
-)
-
-// The ids of the requirements on messages, grouped by what they demand of a server. Each list
-// contains the requirements of all catalogues with the same demand.
-var (
-	reqMessageAnnounced = []string{"agentscope-java.msg.created", "agentscope-java.content.msgid", "agentscope-java.content.in-message", "agentscope.message-announced"}
-	reqMessageOpen      = []string{"agentscope-java.content.in-message", "agentscope.message-closed"}
-	reqMessageID        = []string{"agentscope-java.msg.id", "agentscope.message-id"}
-	reqMessagesEnd      = []string{"agentscope-java.msg.completed", "agentscope.message-completed"}
-	reqMessageContent   = []string{"agentscope-java.msg.content-equal", "agentscope.message-content"}
 )
 
 // messageMutants are servers that violate the rules about the start, content and end of messages.
@@ -26,67 +14,56 @@ var messageMutants = []*Mutant{
 	{
 		Name: "message-unannounced", Doc: "the event that starts a message is missing",
 		Fault:     "message-not-started",
-		Violates:  reqMessageAnnounced,
 		KilledBy:  map[string]string{"message.announced": "content.end message.delta tool.call", "message.starts-first": "message.end"},
 		AlsoFails: []string{"message.known", "script.reasoning", "script.reasoning-apart"}, // the start event carries the type of the message; a failing message has no other event
 	}, {
 		Name: "message-under-way-first", Doc: "the first event of a message reports it as in progress",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageStart), func(e *spec.Event) { e.Kind = spec.MessageProgress }),
-		Violates:  []string{"agentscope-java.msg.created"},
 		KilledBy:  map[string]string{"message.starts-first": "message.progress"},
 	}, {
 		Name: "message-announced-late", Doc: "a message is opened after the first piece of it",
 		NewEffect: firstOnly(fault.OfKind(spec.MessageStart), swapEvents),
-		Violates:  reqMessageAnnounced,
 		KilledBy:  map[string]string{"message.announced": "message.delta tool.call"},
 		AlsoFails: []string{"script.reasoning", "script.reasoning-apart"}, // the start event carries the type of the message
 	}, {
 		Name: "piece-of-nothing", Doc: "a piece of a text names a message that was never opened",
 		Fault:     "unknown-message",
-		Violates:  slices.Concat(reqMessageAnnounced, []string{"agentscope.msg-id"}),
 		KilledBy:  map[string]string{"message.announced": "message.delta", "message.known": "message.delta"},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "content.is-whole", "message.content-equals", "history.tells-the-answer"}, // the delta is missing in its message and added to another one
 	}, {
 		Name: "pieces-misaddressed", Doc: "all text deltas name a message id with one letter too many",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageDelta, spec.ContentEnd), func(e *spec.Event) { e.Message += "x" }),
-		Violates:  slices.Concat(reqMessageAnnounced, []string{"agentscope.msg-id"}),
 		KilledBy:  map[string]string{"message.announced": "content.end message.delta", "message.known": "content.end message.delta"},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "message.content-equals", "history.tells-the-answer"}, // the deltas are missing in their message and added to another one
 	}, {
 		Name: "late-piece", Doc: "the last delta of a message is sent again after the message has ended",
 		Fault:     "late-delta",
-		Violates:  reqMessageOpen,
 		KilledBy:  map[string]string{"message.closed": "message.delta reasoning.delta"},
 		AlsoFails: []string{"script.*", "content.ends-once", "history.tells-the-answer"}, // the prompt did not ask for that text, and the content was completed before
 	}, {
 		Name: "whole-when-over", Doc: "a text is completed after its message has ended",
 		NewEffect: swapEvents(fault.OfKind(spec.ContentEnd)),
-		Violates:  reqMessageOpen,
 		KilledBy:  map[string]string{"message.closed": "content.end"},
 		AlsoFails: []string{"message.content-equals", "content.*", "delta.*"}, // the late delta is missing in the completed message
 	}, {
 		Name: "piece-without-address", Doc: "pieces of texts name no message, and the message is opened after them",
 		NewEffect: dropMessageIDs(true),
-		Violates:  []string{"agentscope.msg-id"},
-		KilledBy:  map[string]string{"message.unambiguous": "content.end message.delta", "wire.matches-schema": "/msg_id"},
+		KilledBy:  map[string]string{"message.unambiguous": "content.end message.delta"},
 		AlsoFails: []string{"script.*", "message.*", "content.*", "delta.joins-to-whole", "run.output-matches"}, // deltas without an id cannot be attributed to a message
 	}, {
 		Name: "piece-of-either", Doc: "pieces of texts name no message while two are open",
 		NewEffect: dropMessageIDs(false),
-		Violates:  []string{"agentscope.msg-id"},
-		KilledBy:  map[string]string{"message.unambiguous": "content.end message.delta", "wire.matches-schema": "/msg_id"},
+		KilledBy:  map[string]string{"message.unambiguous": "content.end message.delta"},
 		AlsoFails: []string{"script.*", "message.*", "content.*", "delta.joins-to-whole", "run.output-is-complete", "run.output-matches"}, // deltas cannot be attributed to a message, and the output omits the second message
 	}, {
 		Name: "message-left-open", Doc: "the event that ends a message is missing",
 		Fault:     "message-not-ended",
-		Violates:  slices.Concat(reqMessagesEnd, reqOutputComplete),
 		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start", "run.output-is-complete": "run.end"},
 		AlsoFails: []string{"run.output-matches", "script.tool", "script.tools", "tool.result-after-call"}, // the output lists messages that were not streamed; tool calls that are only sent with the end of a message are missing
 	}, {
 		Name: "messages-left-open", Doc: "no message is ever reported as ended, or listed",
 		NewEffect: dropMessageEnds,
-		ExceptIn:  []string{"agentscope-java@1.0"}, // this dialect sends a message in one event, so none can be left open
-		Violates:  reqMessagesEnd,
+		Needs:     []spec.Kind{spec.MessageStart}, // or else no message is left open
 		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start"},
 	}, {
 		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
@@ -97,13 +74,11 @@ var messageMutants = []*Mutant{
 			}
 			return []spec.Event{m}
 		}),
-		ExceptIn: []string{"agentscope-java@0.1"}, // this dialect announces messages: message-left-open is the same defect
-		Violates: []string{"agentscope-java.msg.completed"},
+		Needs:    []spec.Kind{spec.MessageProgress},
 		KilledBy: map[string]string{"message.all-end": "message.progress"},
 	}, {
 		Name: "id-used-again", Doc: "another message is sent under the id of one that has ended",
 		Fault:     "reused-message-id",
-		Violates:  reqMessageID,
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start"},
 		AlsoFails: []string{"run.output-is-complete", "run.status-moves-forward"}, // the output omits the second message, and the first one starts again
 	}, {
@@ -115,13 +90,11 @@ var messageMutants = []*Mutant{
 				}
 			})
 		}),
-		Violates:  reqMessageID,
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start reasoning.end"},
 		AlsoFails: []string{"script.*", "content.ends-once", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages have the same id, so they count as one message that is repeated
 	}, {
 		Name: "repeated-otherwise", Doc: "the end of a message repeats another text than was streamed",
 		Fault:     "wrong-message",
-		Violates:  slices.Concat(reqMessageContent, reqOutputMatches),
 		KilledBy:  map[string]string{"message.content-equals": "message.end reasoning.end", "run.output-matches": "run.end"},
 		AlsoFails: []string{"script.tool", "script.client-tool*", "tool.arguments-are-json"}, // the repeated delta belongs to the arguments of a call
 	}, {
@@ -133,7 +106,6 @@ var messageMutants = []*Mutant{
 				}
 			})
 		}),
-		Violates:  reqMessageContent,
 		KilledBy:  map[string]string{"message.content-equals": "message.end"},
 		AlsoFails: []string{"run.output-matches"}, // the terminal event lists the complete message
 	},

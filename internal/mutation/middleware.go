@@ -42,6 +42,13 @@ const maxRequestBody = 32 << 20
 // A dialectNamer is a handler that can name the dialects it serves, such as a mock.
 type dialectNamer interface{ Dialects() []*dialect.Dialect }
 
+// An interceptor is a handler in front of a server, which serves the same dialects. It can itself be
+// wrapped.
+type interceptor struct {
+	dialectNamer
+	http.HandlerFunc
+}
+
 // interceptRequests returns a middleware that parses each request and calls serve with it; next is
 // the wrapped handler. A handler that does not serve exactly one dialect is not wrapped but
 // returned unchanged, so that the mutant survives.
@@ -52,14 +59,14 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 			return next
 		}
 		d := server.Dialects()[0]
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return interceptor{server, func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 			if err != nil {
 				return // the client aborted the request
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			serve(w, parseRequest(d, r, body), next)
-		})
+		}}
 	}
 }
 
@@ -100,18 +107,13 @@ func (v parsedRequest) startsRun() bool {
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns the refusals that the document prescribes for the request because of the
-// given requirements. It returns nil unless the request has exactly one violation.
-func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.RefusalRequirement) {
+// expectedRefusals returns the refusals that the given requirement prescribes for the request. It
+// returns nil unless the request has exactly one violation.
+func (v parsedRequest) expectedRefusals(requirement string) []spec.RefusalRequirement {
 	if len(v.parsed().Violations) != 1 {
 		return nil
 	}
-	for _, d := range v.parsed().Violations[0].Refusals {
-		if slices.Contains(requirements, d.Requirement) {
-			all = append(all, d)
-		}
-	}
-	return all
+	return refusalsOf(v.parsed().Violations[0], requirement)
 }
 
 // exercises reports whether the request is valid and exercises the requirement with the given id,

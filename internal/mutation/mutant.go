@@ -22,22 +22,19 @@ import (
 
 // A Mutant is a correct server with one defect, which named checks must find.
 type Mutant struct {
-	Name string // in kebab case, unique
+	Name string // unique: in kebab case or, if it was generated, REQUIREMENT.DEFECT
 	Doc  string // what is wrong with the server, in one sentence
 
-	// Violates are the ids of the requirements that the mutant violates, or globs of them
-	// ("*.health"). It is played in every dialect whose catalogue has one of them with checks.
-	Violates []string
 	// KilledBy says which checks must fail, and where: check → patterns of locations, separated
 	// by spaces, in the syntax of [path.Match]. The location of a finding is the kind of the event
 	// that is its evidence, such as "run.end", or if the event violates its schema the JSON
-	// pointer of the member, such as "/delta". A finding at such a location about a requirement in
-	// Violates kills the mutant.
+	// pointer of the member, such as "/delta". A finding at such a location kills the mutant. The
+	// mutant is played in every dialect in which one of the checks serves a requirement.
 	KilledBy map[string]string
 	// AlsoFails are checks, or globs of them, that rightly fail as well; a comment says why.
 	AlsoFails []string
-	// ExceptIn are dialects, or globs of them, that permit the behavior; a comment says why.
-	ExceptIn []string
+	// Needs are kinds without which a dialect has no words for the defect.
+	Needs []spec.Kind
 
 	// Exactly one of these is set.
 	Fault      string                        // a fault of package fault, as --fault takes it; "streams=0" is every stream
@@ -45,42 +42,80 @@ type Mutant struct {
 	Configure  func(*reference.Config)       // another configuration of the reference
 	NewEffect  func(fault.Args) fault.Effect // an unnamed fault that edits the events of every run
 	Middleware middleware                    // in front of the server
-}
 
-// violates reports whether the mutant violates the requirement with the given id.
-func (m *Mutant) violates(id string) bool { return matchesAny(m.Violates, id) }
+	// A generated mutant violates one requirement, which must fail; other requirements of the
+	// checks may fail only about the same requests and frames. Its defect is a middleware that
+	// calls occurred whenever a response has the defect.
+	requirement string
+	dialects    []string // the dialects whose documents say what the defect is
+	defect      func(occurred func()) middleware
+}
 
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements returns the requirements of dialect d that the mutant violates and that checks
-// serve. It leaves out requirements of level MAY, since these cannot be violated. If the dialect is
-// one of m.ExceptIn, it returns nil.
+// Requirements returns the requirements of dialect d that the mutant violates, because one of the
+// checks that must fail serves them. It leaves out requirements of level MAY, since these cannot be
+// violated. If the dialect has no words for the defect, it returns nil.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
-	if matchesAny(m.ExceptIn, d.Name) {
+	isMissing := func(k spec.Kind) bool { return !slices.Contains(d.Kinds(), k) }
+	if m.requirement != "" && !slices.Contains(m.dialects, d.Name) || slices.ContainsFunc(m.Needs, isMissing) {
 		return nil
 	}
 	for _, r := range d.Requirements {
-		if m.violates(r.ID) && len(r.Checks) > 0 && r.Level != spec.May {
+		isServed := slices.ContainsFunc(r.Checks, func(check string) bool { return m.KilledBy[check] != "" })
+		if isServed && r.Level != spec.May && (m.requirement == "" || r.ID == m.requirement) {
 			requirements = append(requirements, r)
 		}
 	}
 	return requirements
 }
 
+// RequirementIDs returns the ids of the requirements that the mutant violates in any of the given
+// dialects, sorted.
+func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
+	for _, d := range dialects {
+		for _, r := range m.Requirements(d) {
+			ids = append(ids, r.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // AppliesTo reports whether the mutant is run in dialect d: whether it violates at least one
 // requirement of the dialect that checks serve.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
+// concerns reports whether event e is evidence of the defect of a generated mutant: whether e is
+// about the requirement, or is a request or frame that exercises or violates it.
+func (m *Mutant) concerns(e spec.Event) bool {
+	return e.Requirement == m.requirement || slices.Contains(e.Exercised, m.requirement) ||
+		slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
+			return v.Requirement == m.requirement || len(refusalsOf(v, m.requirement)) > 0
+		})
+}
+
+// refusalsOf returns what the given requirement demands of the refusal of a request with violation
+// v, or nil if that is nothing.
+func refusalsOf(v spec.Violation, requirement string) (all []spec.RefusalRequirement) {
+	for _, r := range v.Refusals {
+		if r.Requirement == requirement {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // Validate returns all errors in the definition of the mutant, such as a missing field or the name
 // of an unknown check. It returns nil if the definition is valid.
 func (m *Mutant) Validate() (problems []error) {
-	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
-		problems = append(problems, errors.New("one of Doc, Violates and KilledBy is not set"))
+	if m.Doc == "" || len(m.KilledBy) == 0 {
+		problems = append(problems, errors.New("one of Doc and KilledBy is not set"))
 	}
 	ways := 0
-	isSet := []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil}
+	isSet := []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil, m.defect != nil}
 	for _, way := range isSet {
 		if way {
 			ways++

@@ -5,9 +5,9 @@
 package mutation_test
 
 import (
-	"path"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/mutation"
@@ -16,59 +16,79 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
-// TestAll checks that each mutant has a valid definition, violates requirements of a catalogue and
-// applies to at least one dialect.
-func TestAll(t *testing.T) {
+// allDialects returns all dialects.
+func allDialects(t *testing.T) []*dialect.Dialect {
+	t.Helper()
 	dialects, err := dialect.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var laws []string
-	for _, d := range dialects {
-		for _, r := range d.Requirements {
-			laws = append(laws, r.ID)
-		}
-	}
+	return dialects
+}
+
+// name matches the name of a mutant: in kebab case or, of a generated one, REQUIREMENT.DEFECT.
+var name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)+\.[a-z-]+)?$`)
+
+// TestAll checks that each mutant has a valid definition, and that no two have the same name.
+func TestAll(t *testing.T) {
 	names := map[string]bool{mutation.Canary.Name: true}
-	for _, m := range mutation.All {
-		if names[m.Name] || !kebab.MatchString(m.Name) {
+	for _, m := range mutation.All(allDialects(t)) {
+		if names[m.Name] || !name.MatchString(m.Name) {
 			t.Errorf("%q is no name, or there are two", m.Name)
 		}
 		names[m.Name] = true
 		for _, err := range m.Validate() {
 			t.Errorf("%s: %v", m.Name, err)
 		}
-		for _, id := range m.Violates {
-			if !slices.ContainsFunc(laws, func(law string) bool { ok, _ := path.Match(id, law); return ok }) {
-				t.Errorf("%s breaks %s, which no catalogue has", m.Name, id)
+	}
+}
+
+// TestGenerated checks the mutants that are generated for some constraints, which a person has read
+// in the documents: for an x-error with status, code and text, for members of requests, and for
+// members of replies and events. A constraint without a code or text has no mutant with another one.
+func TestGenerated(t *testing.T) {
+	dialects := allDialects(t)
+	all := mutation.All(dialects)
+	for name, want := range map[string]struct{ dialects, checks string }{
+		"runs.create.thread-uuid.accepted":     {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
+		"runs.create.thread-uuid.status":       {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
+		"runs.create.thread-uuid.code":         {"", ""},
+		"runs.errors.code-run-input.code":      {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
+		"runs.errors.text-thread.text":         {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
+		"runs.errors.text-thread.status":       {"", ""},
+		"agkit.error.schema.status":            {"agkit@0.0.10", "refuse.as-documented:http.request"},
+		"runs.create.system-accept.refused":    {"runs@2026-03 runs@2026-04", "accept.as-documented:http.request"},
+		"runs.create.status-202.reply-status":  {"runs@2026-03 runs@2026-04", "reply.as-promised:http.response"},
+		"agentscope.created-at.type":           {"agentscope@0.1 agentscope@1.1", "wire.matches-schema:/created_at"},
+		"agentscope-java.msg.id.missing":       {"agentscope-java@0.1 agentscope-java@1.0", "wire.matches-schema:/id"},
+		"agkit.event.tool-call-end.missing":    {"agkit@0.0.10", "wire.matches-schema:/toolCallId"},
+		"runs.transcribe.transcript.type":      {"runs@2026-03 runs@2026-04", "wire.matches-schema:/transcript"},
+		"agentscope.completed-not-delta.value": {"agentscope@0.1 agentscope@1.1", "wire.matches-schema:/delta"},
+	} {
+		var got []string
+		checks := ""
+		if i := slices.IndexFunc(all, func(m *mutation.Mutant) bool { return m.Name == name }); i >= 0 {
+			for _, d := range dialects {
+				if all[i].AppliesTo(d) {
+					got = append(got, d.Name)
+				}
+			}
+			for check, places := range all[i].KilledBy {
+				checks += check + ":" + places
 			}
 		}
-		if !slices.ContainsFunc(dialects, m.AppliesTo) {
-			t.Errorf("%s is played in no dialect: nothing that it breaks is judged", m.Name)
-		}
-		for _, d := range dialects {
-			if m.AppliesTo(d) && !expects(m, d) {
-				t.Errorf("%s is played in %s, and none of the checks that are to kill it serves what it breaks there", m.Name, d.Name)
-			}
+		if strings.Join(got, " ") != want.dialects || checks != want.checks {
+			t.Errorf("%s applies to %v and is killed by %q, want %v", name, got, checks, want)
 		}
 	}
 }
 
-// expects reports whether one of the checks in m.KilledBy serves a requirement of dialect d that
-// the mutant m violates.
-func expects(m *mutation.Mutant, d *dialect.Dialect) bool {
-	return slices.ContainsFunc(m.Requirements(d), func(r spec.Requirement) bool {
-		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.KilledBy[id] != "" })
-	})
-}
-
 // TestEveryCheckHasMutants checks that each check is expected to kill at least two mutants.
 func TestEveryCheckHasMutants(t *testing.T) {
+	all := mutation.All(allDialects(t))
 	for _, c := range rules.About(spec.Server) {
 		n := 0
-		for _, m := range mutation.All {
+		for _, m := range all {
 			if m.KilledBy[c.ID] != "" {
 				n++
 			}
@@ -81,7 +101,7 @@ func TestEveryCheckHasMutants(t *testing.T) {
 
 // TestEnough checks that there are at least 150 mutants.
 func TestEnough(t *testing.T) {
-	if len(mutation.All) < 150 {
-		t.Errorf("there are %d mutants, and 150 are wanted", len(mutation.All))
+	if n := len(mutation.All(allDialects(t))); n < 150 {
+		t.Errorf("there are %d mutants, and 150 are wanted", n)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/mockserver"
@@ -34,7 +35,11 @@ type Outcome struct {
 	KilledBy     []string          // the expected checks that failed with the expected finding
 	OverKills    []string          // checks that failed unexpectedly
 	FailedChecks map[string]string // each failed check with its first finding
+	IsEquivalent bool              // the defect of a generated mutant never occurred
 }
+
+// IsSurvivor reports whether the mutant was not killed although its defect occurred.
+func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 
 // IsKilled reports whether an expected check failed with a finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
@@ -48,6 +53,8 @@ func (o Outcome) Description() string {
 		return "killed"
 	case len(o.FailedChecks) > 0:
 		return "killed for another reason"
+	case o.IsEquivalent:
+		return "equivalent"
 	}
 	return "survived"
 }
@@ -66,9 +73,19 @@ const (
 // it runs the suite against the correct server. It returns an error if the suite could not be run
 // to its end, for example because ctx was cancelled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
-	h, shut, err := newServer(d, m)
+	o, _, err := runSuite(ctx, d, m, nil)
+	return o, err
+}
+
+// runSuite runs the suite like [RunOne] and also returns the results of the scenarios. If only is
+// not empty, it plays only the scenarios with these names.
+func runSuite(
+	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
+) (Outcome, []suites.ScenarioResult, error) {
+	var occurred atomic.Bool
+	h, shut, err := newServer(d, m, func() { occurred.Store(true) })
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, nil, err
 	}
 	defer shut()
 	srv := httptest.NewUnstartedServer(h)
@@ -77,20 +94,27 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	defer srv.Close()
 	base, err := url.Parse(srv.URL + d.Base)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("base URL: %w", err)
+		return Outcome{}, nil, fmt.Errorf("base URL: %w", err)
 	}
 	parts, err := suites.Run(ctx, suites.Target{
-		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout, Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
-		Header: bearerHeader("token-of-ann"), OtherHeader: bearerHeader("token-of-bob"), Skip: m.skippedScenarios(),
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
+		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
+		Header: bearerHeader("token-of-ann"), OtherHeader: bearerHeader("token-of-bob"),
+		Only: only, Skip: m.skippedScenarios(),
 	}, nil)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("suite: %w", err)
+		return Outcome{}, nil, fmt.Errorf("suite: %w", err)
 	}
 	if err := ctx.Err(); err != nil { // an interrupted run was not judged
-		return Outcome{}, err
+		return Outcome{}, nil, err
 	}
-	return newOutcome(d, m, parts), nil
+	o := newOutcome(d, m, parts)
+	o.IsEquivalent = m != nil && m.defect != nil && !occurred.Load()
+	return o, parts, nil
 }
+
+// refusals is the name of the scenario that sends invalid requests.
+const refusals = "refusals"
 
 // skippedScenarios returns the names of the scenarios to leave out because they cannot find the
 // mutant. The scenario that sends invalid requests takes as long as all others together, so it is
@@ -105,7 +129,7 @@ func (m *Mutant) skippedScenarios() []string {
 			return nil
 		}
 	}
-	return []string{"refusals"}
+	return []string{refusals}
 }
 
 func bearerHeader(token string) spec.Header {
@@ -113,9 +137,10 @@ func bearerHeader(token string) spec.Header {
 }
 
 // newServer returns the handler of mutant m in dialect d, or of the correct server if m is nil, and
-// the function shut, which shuts the server down. It returns an error if the fault or the script of
+// the function shut, which shuts the server down. The server of a generated mutant calls occurred
+// when a response has the defect. newServer returns an error if the fault or the script of
 // the mutant is invalid or the server cannot be created.
-func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
+func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
 		if err := users.Add(pair); err != nil {
@@ -143,8 +168,11 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 		return nil, nil, fmt.Errorf("mock: %w", err)
 	}
 	h = server
-	if m != nil && m.Middleware != nil {
+	switch {
+	case m != nil && m.Middleware != nil:
 		h = m.Middleware(server)
+	case m != nil && m.defect != nil:
+		h = m.defect(occurred)(server)
 	}
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
@@ -228,25 +256,14 @@ func firstMessage(r spec.Result) string {
 }
 
 // isKill reports whether result r kills the mutant: an expected check has a finding at an expected
-// location about a requirement that the mutant violates.
+// location, about a requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
-		requirement := r.Obligation.Requirement(f)
-		violated := m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
-		return isAtLocation(f, places) && (violated || m.violatesShared(r, f))
-	})
-}
-
-// violatesShared reports whether finding f names no requirement and the mutant violates one of the
-// failed requirements that the check serves. A finding that names no requirement concerns all of
-// these. For any other finding, violatesShared returns false.
-func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
-	if f.Event.Requirement != "" {
-		return false
-	}
-	return slices.ContainsFunc(r.Obligation.Requirements, func(requirement spec.Requirement) bool {
-		return m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
+		return isAtLocation(f, places) && slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
+			isAbout := f.Event.Requirement == "" || f.Event.Requirement == l.ID
+			return isAbout && (m.requirement == "" || m.requirement == l.ID) && r.VerdictOn(l) >= spec.Warned
+		})
 	})
 }
 
@@ -263,8 +280,8 @@ func (m *Mutant) overKills(r spec.Result) (over []string) {
 		return []string{id}
 	}
 	for _, f := range r.Findings {
-		if requirement := f.Event.Requirement; requirement != "" && !m.violates(requirement) {
-			over = append(over, id+" for "+requirement)
+		if m.requirement != "" && f.Event.Requirement != "" && !m.concerns(f.Event) {
+			over = append(over, id+" for "+f.Event.Requirement)
 		}
 	}
 	return over

@@ -30,7 +30,6 @@ func testMutant(t *testing.T, m *mutation.Mutant) mutation.Outcome {
 func sentinel() *mutation.Mutant {
 	return &mutation.Mutant{
 		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
-		Violates: []string{"agkit.done.last"},
 		KilledBy: map[string]string{"done.is-last": "done"},
 	}
 }
@@ -45,7 +44,6 @@ func TestTry(t *testing.T) {
 		"for the reason expected": {func(*mutation.Mutant) {}, "killed"},
 		"another place":           {func(m *mutation.Mutant) { m.KilledBy["done.is-last"] = "run.end" }, "killed for another reason"},
 		"another check":           {func(m *mutation.Mutant) { m.KilledBy = map[string]string{"wire.utf-8": "*"} }, "killed for another reason"},
-		"another clause":          {func(m *mutation.Mutant) { m.Violates = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
 		"no fault at all":         {func(m *mutation.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
 		"more than expected":      {func(m *mutation.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
 	} {
@@ -73,11 +71,11 @@ func TestNonsense(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for name, m := range map[string]*mutation.Mutant{
-		"two ways":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}, Fault: "split", Script: "rules: []"},
-		"no way":       {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}},
-		"no check":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-lost": "x"}, Fault: "split"},
-		"no pattern":   {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "["}, Fault: "split"},
-		"no place":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": ""}, Fault: "split"},
+		"two ways":     {Name: "x", Doc: "x", KilledBy: map[string]string{"done.is-last": "x"}, Fault: "split", Script: "rules: []"},
+		"no way":       {Name: "x", Doc: "x", KilledBy: map[string]string{"done.is-last": "x"}},
+		"no check":     {Name: "x", Doc: "x", KilledBy: map[string]string{"done.is-lost": "x"}, Fault: "split"},
+		"no pattern":   {Name: "x", Doc: "x", KilledBy: map[string]string{"done.is-last": "["}, Fault: "split"},
+		"no place":     {Name: "x", Doc: "x", KilledBy: map[string]string{"done.is-last": ""}, Fault: "split"},
 		"nothing said": {Name: "x", Fault: "split"},
 	} {
 		if len(m.Validate()) == 0 {

@@ -7,72 +7,27 @@ package mutation
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 )
 
-// replyMutants are servers that refuse valid requests, or respond to them in another way than the
-// document promises.
-var replyMutants = slices.Concat(replyStatusMutants, replyAcceptedMutants, replyHistoryMutants, replyAllowedMutants)
+// replyMutants are servers that respond to valid requests in another way than the document promises.
+var replyMutants = slices.Concat(replyHealthMutants, replyAcceptedMutants, replyHistoryMutants)
 
-// editPromisedReply returns a middleware that calls edit to change each successful response to a
-// valid request that exercises the given requirement.
-func editPromisedReply(requirement string, edit func(a *plainResponse)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if v.exercises(requirement) && a.status/100 == 2 {
-			edit(a)
-		}
-	})
-}
-
-func status(status int) func(a *plainResponse) { return func(a *plainResponse) { a.status = status } }
-
-func media(media string) func(a *plainResponse) {
-	return func(a *plainResponse) { a.header.Set("Content-Type", media) }
-}
-
-// replyStatusMutants are servers that respond to valid requests with another status or media type
-// than the document promises.
-var replyStatusMutants = []*Mutant{
+// replyHealthMutants are servers whose health operation responds as if the server were not healthy.
+var replyHealthMutants = []*Mutant{
 	{
-		Name: "accepted-201", Doc: "a run is accepted with 201",
-		Violates: []string{"runs.create.status-202"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		Middleware: editPromisedReply("runs.create.status-202", status(http.StatusCreated)),
-	}, {
-		Name: "canceled-200", Doc: "a cancel is accepted with 200",
-		Violates: []string{"runs.cancel.status-202"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		// The answer is none that accepts, so the run that ends was canceled by nobody.
-		AlsoFails:  []string{"script.slow"},
-		Middleware: editPromisedReply("runs.cancel.status-202", status(http.StatusOK)),
-	}, {
-		Name: "history-as-text", Doc: "a history has the media type text/plain",
-		Violates: []string{"runs.history.plain-json"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		Middleware: editPromisedReply("runs.history.plain-json", media("text/plain")),
-	}, {
-		Name: "stored-500", Doc: "an upload is stored, and answered with 500",
-		Violates: []string{"runs.attachments.upload"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		Middleware: editPromisedReply("runs.attachments.upload", status(http.StatusInternalServerError)),
-	}, {
-		Name: "signed-as-html", Doc: "a new link is answered as HTML",
-		Violates: []string{"runs.attachments.signed"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		Middleware: editPromisedReply("runs.attachments.signed", media("text/html")),
-	}, {
-		Name: "transcribed-500", Doc: "a recording is answered with 500",
-		Violates: []string{"runs.transcribe.endpoint"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
-		Middleware: editPromisedReply("runs.transcribe.endpoint", status(http.StatusInternalServerError)),
-	}, {
 		Name: "health-204", Doc: "the health operation answers 204",
-		Violates:   []string{"*.health"},
-		KilledBy:   map[string]string{"health.answers": "http.response", "reply.as-promised": "http.response"},
+		KilledBy:   map[string]string{"health.answers": "http.response"},
+		AlsoFails:  []string{repliesAsPromised}, // the status is not the documented one
 		Middleware: changeHealthStatus(http.StatusNoContent),
 	}, {
 		Name: "health-500", Doc: "the health operation answers 500",
-		Violates:   []string{"*.health"},
-		KilledBy:   map[string]string{"health.answers": "http.response", "reply.as-promised": "http.response"},
+		KilledBy:   map[string]string{"health.answers": "http.response"},
+		AlsoFails:  []string{repliesAsPromised}, // the status is not the documented one
 		Middleware: changeHealthStatus(http.StatusInternalServerError),
 	}, {
 		Name: "health-503", Doc: "the health operation is answered 503",
-		Violates: []string{"*.health"}, KilledBy: map[string]string{"health.answers": "http.response"},
+		KilledBy:   map[string]string{"health.answers": "http.response"},
 		Middleware: changeHealthStatus(http.StatusServiceUnavailable),
 	},
 }
@@ -113,19 +68,18 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
-		Violates: []string{"runs.create.created-true"}, KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
+		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(_, _ bool) bool { return false }),
 	}, {
 		Name: "new-unless-read", Doc: "a conversation whose history was requested is not reported as new",
-		Violates: []string{"runs.create.created-true"}, KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
+		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(first, known bool) bool { return first && !known }),
 	}, {
 		Name: "always-new", Doc: "every run is reported as the first of its conversation",
-		Violates: []string{"runs.create.created-false"}, KilledBy: map[string]string{"accepted.known-thread": "run.accepted"},
+		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(_, _ bool) bool { return true }),
 	}, {
 		Name: "new-turned-round", Doc: "whether a conversation is new is reported inverted",
-		Violates: []string{"runs.create.created-true", "runs.create.created-false"},
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
 			"accepted.new-thread":   "run.accepted",
@@ -149,7 +103,6 @@ func lacksReply(messages []any) bool {
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
-		Violates: []string{"runs.create.persist-first"},
 		KilledBy: map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
 			if messages, _ := m["messages"].([]any); lacksReply(messages) {
@@ -158,7 +111,6 @@ var replyHistoryMutants = []*Mutant{
 		}),
 	}, {
 		Name: "unknown-while-asked", Doc: "a conversation is not known before the first answer",
-		Violates:   []string{"runs.create.persist-first"},
 		KilledBy:   map[string]string{"accepted.keeps-prompt": "problem"},
 		Middleware: hideUnanswered,
 	},
@@ -187,57 +139,4 @@ var hideUnanswered middleware = func(next http.Handler) http.Handler {
 			}
 		})
 	})(next)
-}
-
-// rejectingMutant returns a mutant that refuses valid requests that exercise the given requirement.
-// others contains the ids, separated by spaces, of further requirements that the mutant thereby
-// violates. The check refuse.as-documented may fail, too: it compares an invalid request with its
-// valid counterpart, which this mutant may refuse.
-func rejectingMutant(name, doc string, others string, requirement string) *Mutant {
-	return &Mutant{
-		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirement),
-		KilledBy:   map[string]string{"accept.as-documented": "http.request"},
-		AlsoFails:  []string{"refuse.as-documented"},
-		Middleware: refuseValid(exercisesRequirement(requirement)),
-	}
-}
-
-// everyRunRequirements contains the ids, separated by spaces, of the requirements that every
-// request to start a run exercises.
-const everyRunRequirements = "runs.create.endpoint runs.create.status-202 runs.create.context-optional runs.create.state-any " +
-	"runs.create.tools-optional runs.create.mode-chat runs.create.user-text-form runs.create.forwarded-any"
-
-// replyAllowedMutants are servers that each refuse one kind of request that the document allows.
-// Such a refusal violates all requirements that requests of this kind exercise.
-var replyAllowedMutants = []*Mutant{
-	rejectingMutant("refuses-what-was-said", "a run with earlier messages is refused",
-		"runs.create.assistant-accept runs.create.toolcall-accept runs.create.tool-accept", "runs.create.system-accept"),
-	rejectingMutant("refuses-extras", "a run with a name of the user and a parent is refused", "runs.create.parent-run", "runs.create.user-extras"),
-	rejectingMutant("refuses-patience", "a stream with an idle limit is refused", "runs.stream.idle-max", "runs.stream.idle-min"),
-	rejectingMutant("refuses-cancel", "a cancel without a body is refused", "runs.cancel.status-202", "runs.cancel.no-body"),
-	rejectingMutant("refuses-images", "a run with an image that was uploaded is refused",
-		"runs.attachments.url-usable runs.create.user-array-form "+everyRunRequirements, "runs.create.binary-accept"),
-	rejectingMutant("refuses-text-parameters", "a tool whose parameters are a string is refused", "agkit.http.post", "agkit.client-tool.parameters-string"),
-	rejectingMutant("refuses-parameters", "a request with parameters of the model, or tools, is refused", "agentscope.tool-offer", "agentscope.parameters"),
-	rejectingMutant("refuses-developer", "a message of the developer is refused", "", "runs.create.developer"),
-	rejectingMutant("refuses-reasoning", "a message of reasoning is refused", "", "runs.create.reasoning"),
-	rejectingMutant("refuses-activity", "a message of an activity is refused", "", "runs.create.activity"),
-	rejectingMutant("refuses-offers", "a run with tools of the client is refused", "", "runs.create.tool-def-accept"),
-	rejectingMutant("refuses-automation", "a run in the mode automation is refused", "", "runs.create.mode-automation"),
-	rejectingMutant("refuses-x-wav", "a recording of the type audio/x-wav is refused", "", "runs.transcribe.x-wav"),
-	rejectingMutant("refuses-wave", "a recording of the type audio/wave is refused", "", "runs.transcribe.wave"),
-	rejectingMutant("refuses-results", "the result of a client's tool is refused", "", "agkit.client-tool.result-accepted"),
-	rejectingMutant("refuses-object-parameters", "a tool whose parameters are an object is refused", "", "agkit.client-tool.parameters-object"),
-	rejectingMutant("refuses-resume", "an answer to an interrupt is refused", "", "agkit.resume.accepted"),
-	rejectingMutant("refuses-unknown-fields", "a request with an unknown member is refused", "", "*.unknown-field*"),
-	rejectingMutant("refuses-history", "a request with earlier messages is refused", "", "agentscope.history"),
-	{
-		Name: "refuses-many-words", Doc: "a prompt that asks for a long answer is refused",
-		Violates: []string{"agkit.http.post", "agentscope-java.http.status", "agentscope-java.req.roundtrip"},
-		KilledBy: map[string]string{"accept.as-documented": "http.request"},
-		Middleware: refuseValid(func(v parsedRequest) bool {
-			text := v.parsed().Text
-			return strings.HasPrefix(text, "conformance:many ") || strings.HasPrefix(text, "conformance:large ")
-		}),
-	},
 }

@@ -19,8 +19,8 @@ import (
 // Summary returns one line with the numbers of mutants that were killed, of survivors, of mutants
 // with over-kills, and of checks that have killed a mutant.
 func (r *Report) Summary() string {
-	played := r.mutantNames(func(Outcome) bool { return true })
-	survivors := r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })
+	played := r.mutantNames(func(o Outcome) bool { return o.IsKilled() || o.IsSurvivor() })
+	survivors := r.mutantNames(Outcome.IsSurvivor)
 	over := r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })
 	killed := len(played) - len(survivors)
 	proven := 0
@@ -54,7 +54,7 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 // IsWorse reports whether the report has more survivors, or more mutants with over-kills, than the
 // given numbers.
 func (r *Report) IsWorse(survivors, over int) bool {
-	return len(r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })) > survivors ||
+	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
 }
 
@@ -106,6 +106,7 @@ green, and a canary has to die, or none of this counts. %d mutants, %d plays.
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)
 	r.writeOutcomes(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
+	r.writeEquivalents(&b)
 	r.writeCounts(&b)
 	r.writeKills(&b)
 	r.writeMutants(&b)
@@ -122,6 +123,13 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	if len(list) == 0 {
 		fmt.Fprintln(b, "None.")
 	}
+}
+
+// writeEquivalents writes the list of generated mutants that were no mutants: the correct server
+// sent nothing that could have the defect, although its document describes it.
+func (r *Report) writeEquivalents(b *bytes.Buffer) {
+	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
+	r.writeOutcomes(b, "Equivalent to the correct server", list, func(Outcome) string { return "nothing was sent that could have the defect" })
 }
 
 // writeCounts writes a table with the number of mutants that each check killed, in total and in
@@ -166,8 +174,11 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 // writeMutants writes a table with the defect and the violated requirements of each mutant.
 func (r *Report) writeMutants(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what is wrong with the server | violates |\n|---|---|---|\n")
-	for _, name := range r.mutantNames(func(Outcome) bool { return true }) {
-		m := mutantByName(name)
-		fmt.Fprintf(b, "| %s | %s | %s |\n", name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Violates, " "))
+	played := r.mutantNames(func(Outcome) bool { return true })
+	for _, m := range r.Mutants {
+		if slices.Contains(played, m.Name) {
+			violated := strings.Join(m.RequirementIDs(r.Dialects), " ")
+			fmt.Fprintf(b, "| %s | %s | %s |\n", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), violated)
+		}
 	}
 }

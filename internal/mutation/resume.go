@@ -184,7 +184,6 @@ var resumeMutants = slices.Concat(
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
-		Violates: []string{"runs.resume.from-cursor", "runs.resume.exclusive"},
 		KilledBy: map[string]string{
 			"resume.starts-after-cursor": "message.delta message.end message.start run.start",
 			"resume.excludes-cursor":     "message.* run.*",
@@ -192,7 +191,6 @@ var resumeStartMutants = []*Mutant{
 		Fault: "resume-from-start; streams=0",
 	}, {
 		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
-		Violates: []string{"runs.resume.from-cursor"},
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 			return editByIndex(func(n int, frame []byte) [][]byte {
@@ -204,12 +202,10 @@ var resumeStartMutants = []*Mutant{
 		}),
 	}, {
 		Name: "resumed-inclusive", Doc: "a stream that is taken up again begins with the event of the cursor",
-		Violates: []string{"runs.resume.exclusive"},
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.end run.start"},
 		Fault:    "resume-repeated; streams=0",
 	}, {
 		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
-		Violates: []string{"runs.resume.exclusive"},
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 			return editByIndex(func(n int, frame []byte) [][]byte {
@@ -226,14 +222,12 @@ var resumeStartMutants = []*Mutant{
 var resumeLossMutants = []*Mutant{
 	{
 		Name: "resumed-too-late", Doc: "a stream that is taken up again lacks the event after the cursor",
-		Violates: []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy: map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		// Taken up before the last event, it tells nothing, nor the end.
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"},
 		Fault:     "resume-lost; streams=0",
 	}, {
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
-		Violates:  []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy:  map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // if the second event is the last one
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
@@ -246,13 +240,11 @@ var resumeLossMutants = []*Mutant{
 		}),
 	}, {
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
-		Violates:  []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy:  map[string]string{"resume.loses-nothing": "http.close"},
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // the terminal event precedes the resumed part
 		Fault:     "resume-newer; streams=0",
 	}, {
 		Name: "resumed-cut", Doc: "a stream that is taken up again lacks its last event",
-		Violates: []string{"runs.resume.ends", "runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy: map[string]string{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
@@ -261,7 +253,6 @@ var resumeLossMutants = []*Mutant{
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
-		Violates: []string{"runs.resume.ends", "runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy: map[string]string{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
@@ -278,7 +269,6 @@ var resumeLossMutants = []*Mutant{
 var resumeThreadCursorMutants = []*Mutant{
 	{
 		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
-		Violates: []string{"runs.resume.thread-cursor"},
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
 		Middleware: func(next http.Handler) http.Handler {
 			r := &runFrames{frames: map[string][][]byte{}}
@@ -299,7 +289,6 @@ var resumeThreadCursorMutants = []*Mutant{
 		},
 	}, {
 		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
-		Violates: []string{"runs.resume.thread-cursor"},
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.close"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 			if _, at := r.findCursor(v); at >= 0 {
@@ -320,12 +309,10 @@ var resumeThreadCursorMutants = []*Mutant{
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
-		Violates: []string{"runs.resume.ids-stable"},
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Fault:    "told-differently",
 	}, {
 		Name: "told-with-more", Doc: "events have one member more when a stream is taken up again",
-		Violates: []string{"runs.resume.ids-stable"},
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
 			return editByIndex(func(_ int, frame []byte) [][]byte {
@@ -371,14 +358,12 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 var cancelMutants = []*Mutant{
 	{
 		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",
-		Violates: []string{"runs.cancel.ends"},
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// Every stream tells the end; and without one nobody knows that so little was to be told.
 		AlsoFails:  []string{"run.ends", "wire.flushes"},
 		Middleware: editCanceled(func([]byte) [][]byte { return nil }),
 	}, {
 		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
-		Violates: []string{"runs.cancel.ends"},
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// So it is of no other run, nor is any event.
 		AlsoFails:  []string{"run.ends-once", "run.end-is-last", "cursor.unique"},

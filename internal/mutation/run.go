@@ -14,13 +14,13 @@ import (
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
 )
 
 // Canary is a mutant that is easy to find. It must be killed in every dialect; otherwise the
 // outcomes of all other mutants prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text has one word too many",
-	Violates:  []string{"*.scripted.text"},
 	KilledBy:  map[string]string{"script.text": "http.close"},
 	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
 }
@@ -37,7 +37,8 @@ type RunOptions struct {
 // A Report holds the outcomes of all mutants that were run.
 type Report struct {
 	Dialects       []*dialect.Dialect
-	Outcomes       []Outcome // in the order of All, then of the dialects
+	Mutants        []*Mutant // all mutants of the dialects, as [All] returns them
+	Outcomes       []Outcome // in the order of Mutants, then of the dialects
 	InvalidReasons []string  // why the outcomes are invalid as a whole
 	Retried        int       // the number of mutants that were run twice
 	IsComplete     bool      // every mutant ran in every dialect that it applies to
@@ -59,52 +60,57 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]Outcome, len(jobs))
-	all := make([]int, len(jobs))
-	for i := range all {
-		all[i] = i
+	r := runner{plan: plan, jobs: jobs, outcomes: make([]Outcome, len(jobs)), judged: map[string]judgedScenarios{}}
+	var correct, others []int
+	for i, j := range jobs {
+		if j.mutant == nil {
+			correct = append(correct, i)
+		} else {
+			others = append(others, i)
+		}
 	}
-	if err := plan.runJobs(ctx, jobs, outcomes, all, jobsPerProcessor*runtime.GOMAXPROCS(0)); err != nil {
-		return plan.newReport(slices.DeleteFunc(outcomes, Outcome.isZero)), err
+	abreast := jobsPerProcessor * runtime.GOMAXPROCS(0)
+	for _, which := range [][]int{correct, others} { // which scenarios are needed is known from the correct servers
+		if err := r.run(ctx, which, abreast); err != nil {
+			return plan.newReport(slices.DeleteFunc(r.outcomes, Outcome.isZero)), err
+		}
 	}
-	again := slices.DeleteFunc(all, func(i int) bool { return jobs[i].isAsExpected(outcomes[i]) })
-	if err := plan.runJobs(ctx, jobs, outcomes, again, 1); err != nil {
-		return plan.newReport(outcomes), err
+	again := slices.DeleteFunc(slices.Concat(correct, others), func(i int) bool { return jobs[i].isAsExpected(r.outcomes[i]) })
+	if err := r.run(ctx, again, 1); err != nil {
+		return plan.newReport(r.outcomes), err
 	}
-	r := plan.newReport(outcomes)
-	r.Retried = len(again)
-	return r, nil
+	report := plan.newReport(r.outcomes)
+	report.Retried = len(again)
+	return report, nil
 }
 
-// runJobs runs the jobs with the given indexes and stores each outcome at the same index of
-// outcomes. At most abreast jobs run at the same time. runJobs stops at the first error and returns
-// it.
-func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome, which []int, abreast int) error {
+// A runner runs jobs and holds their outcomes.
+type runner struct {
+	plan     RunOptions
+	jobs     []job
+	outcomes []Outcome // by index of the job
+
+	mu     sync.Mutex
+	played int
+	judged map[string]judgedScenarios // by name of the dialect
+}
+
+// run runs the jobs with the given indexes and stores their outcomes. At most abreast jobs run at
+// the same time. run stops at the first error and returns it.
+func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan int)
 	var wait sync.WaitGroup
-	var mu sync.Mutex
-	played := 0
 	for range abreast {
 		wait.Go(func() {
 			for i := range next {
 				if ctx.Err() != nil {
 					continue
 				}
-				o, err := RunOne(ctx, jobs[i].dialect, jobs[i].mutant)
-				if err != nil {
-					if ctx.Err() == nil {
-						stop(fmt.Errorf("%s in %s: %w", jobs[i].name(), jobs[i].dialect.Name, err))
-					}
-					continue
+				if err := r.runJob(ctx, i); err != nil && ctx.Err() == nil {
+					stop(fmt.Errorf("%s in %s: %w", r.jobs[i].name(), r.jobs[i].dialect.Name, err))
 				}
-				mu.Lock()
-				outcomes[i] = o
-				if played++; p.Progress != nil {
-					p.Progress(o, played, len(which))
-				}
-				mu.Unlock()
 			}
 		})
 	}
@@ -114,6 +120,67 @@ func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome,
 	close(next)
 	wait.Wait()
 	return context.Cause(ctx)
+}
+
+// runJob runs the job with index i and stores its outcome.
+func (r *runner) runJob(ctx context.Context, i int) error {
+	d, m := r.jobs[i].dialect, r.jobs[i].mutant
+	var only []string
+	if m != nil && m.requirement != "" && r.outcomes[i].isZero() { // a repeated job plays all scenarios
+		only = r.judged[d.Name].scenariosFor(m)
+	}
+	o, parts, err := runSuite(ctx, d, m, only)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[i] = o
+	if m == nil {
+		r.judged[d.Name] = newJudgedScenarios(parts)
+	}
+	if r.played++; r.plan.Progress != nil {
+		r.plan.Progress(o, r.played, max(r.played, len(r.jobs)))
+	}
+	return nil
+}
+
+// A judgedScenarios holds the names of the scenarios in which the correct server passed a check, by
+// the ids of the check and of the requirement for which it was judged.
+type judgedScenarios map[[2]string][]string
+
+// newJudgedScenarios returns the scenarios among parts, the results of the correct server.
+func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
+	j := judgedScenarios{}
+	for _, p := range parts {
+		for _, r := range p.Evaluation.Results {
+			for _, requirement := range r.Obligation.Requirements {
+				if r.VerdictOn(requirement) == spec.Passed {
+					key := [2]string{r.Obligation.Check.ID, requirement.ID}
+					j[key] = append(j[key], p.Scenario.Name)
+				}
+			}
+		}
+	}
+	return j
+}
+
+// maxScenarios is the maximum number of scenarios that are played against a generated mutant for
+// each check that must find it. Their requests and frames are alike, so that one would be enough.
+const maxScenarios = 2
+
+// scenariosFor returns the names of scenarios in which the checks that must find the generated
+// mutant m judge its requirement. The scenario that sends invalid requests, which takes the most
+// time, is among them only if there is no other. scenariosFor returns nil if there is none at all.
+func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
+	for check := range m.KilledBy {
+		all := j[[2]string{check, m.requirement}]
+		if len(all) > 1 {
+			all = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == refusals })
+		}
+		names = append(names, all[:min(len(all), maxScenarios)]...)
+	}
+	return names
 }
 
 // isZero reports whether the outcome is empty because its job was not run.
@@ -158,7 +225,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 		jobs = append(jobs, job{dialect: d}, job{d, Canary})
 	}
 	sure := len(jobs)
-	for n, m := range All {
+	for n, m := range All(p.Dialects) {
 		matched, _ := path.Match(p.NamePattern, m.Name)
 		if !matched && p.NamePattern != "" || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
 			continue
@@ -182,7 +249,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 // canaries are not part of the report; if a correct server failed a check or a canary survived,
 // InvalidReasons states that.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
-	r := &Report{Dialects: p.Dialects, IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
+	r := &Report{Dialects: p.Dialects, Mutants: All(p.Dialects), IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
 	for _, o := range outcomes {
 		switch {
 		case o.Mutant == "":
@@ -201,19 +268,13 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	return r
 }
 
-// Survivors returns the outcomes in which the mutant was not killed.
+// Survivors returns the outcomes in which the mutant was not killed although its defect occurred.
 func (r *Report) Survivors() []Outcome {
-	return slices.DeleteFunc(slices.Clone(r.Outcomes), Outcome.IsKilled)
+	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsSurvivor() })
 }
 
 // OverKills returns the outcomes with over-kills: a check failed that should not fail for the
 // mutant, or a finding named a requirement that the mutant does not violate.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
-}
-
-// mutantByName returns the mutant with the given name. It panics if there is no such mutant in
-// [All].
-func mutantByName(name string) *Mutant {
-	return All[slices.IndexFunc(All, func(m *Mutant) bool { return m.Name == name })]
 }

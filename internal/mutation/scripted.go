@@ -4,17 +4,6 @@
 // the expected place, and nothing else may fail.
 package mutation
 
-import "slices"
-
-// promptRequirements returns the ids of the requirements that oblige an agent to follow the given
-// test prompt, one for each of the families.
-func promptRequirements(prompt string, families ...string) (requirements []string) {
-	for _, f := range families {
-		requirements = append(requirements, f+".scripted."+prompt)
-	}
-	return requirements
-}
-
 // replyScript returns a script that answers a test prompt with reply, which is not what the prompt
 // asks for. The argument prompt is a regular expression for the beginning of the prompt, after
 // "conformance:". The streams are valid; only their content is wrong.
@@ -22,269 +11,203 @@ func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }
 
-// Lists of families, by what their dialects can express. allFamilies contains all families. The
-// other lists contain those with separate messages, content parts and calls of client tools.
-var (
-	allFamilies        = []string{"agentscope-java", "agentscope", "agkit", "runs"}
-	messageFamilies    = []string{"agentscope-java", "agentscope", "runs"}
-	contentFamilies    = []string{"agentscope-java", "agentscope"}
-	clientCallFamilies = []string{"agentscope-java", "agentscope", "agkit"}
-)
-
-// The ids of the requirements on failed runs, grouped by what they demand of a server. Each list
-// contains the requirements of all catalogues with the same demand.
-var (
-	reqErrorVisible = []string{"agentscope-java.err.object", "agentscope.error-reported", "agkit.error.visible", "runs.stream.error-visible"}
-	reqNoStackTrace = []string{"agentscope.no-stack-trace", "agkit.error.no-stack", "runs.errors.no-stack-trace"}
-)
-
 // scriptMutants are servers whose agent does not do what a test prompt asks for.
 var scriptMutants = []*Mutant{
 	{
 		Name: "says-hello", Doc: "asked for certain words, the server says hello",
 		Script:   replyScript("text ", `[text: 'Hello, world.']`),
-		Violates: promptRequirements("text", allFamilies...),
 		KilledBy: map[string]string{"script.text": "http.close"},
 	}, {
 		Name: "adds-a-mark", Doc: "asked for certain words, the server adds a mark",
 		Script:   replyScript("text (?<words>.*)$", `[text: '{{.Match.words}}!']`),
-		Violates: promptRequirements("text", allFamilies...),
 		KilledBy: map[string]string{"script.text": "http.close"},
 	}, {
 		Name: "cannot-be-empty", Doc: "asked for an empty answer, the server sends a text",
 		Script:   replyScript("empty", `[text: I have nothing to say.]`),
-		Violates: promptRequirements("empty", allFamilies...),
 		KilledBy: map[string]string{"script.empty": "http.close"},
 	}, {
 		Name: "fails-at-nothing", Doc: "asked for an empty answer, the run fails",
 		Script:   replyScript("empty", `[error: nothing to do]`),
-		Violates: promptRequirements("empty", allFamilies...),
 		KilledBy: map[string]string{"script.empty": "http.close"},
 	}, {
 		Name: "one-message-of-two", Doc: "asked for two messages, the server sends one with both texts",
 		Script:   replyScript("messages", `[text: onetwo]`),
-		Violates: promptRequirements("messages", messageFamilies...),
 		KilledBy: map[string]string{"script.messages": "http.close"},
 	}, {
 		Name: "two-before-one", Doc: "asked for two messages, the server sends the second first",
 		Script:   replyScript("messages", `[text: two, text: one]`),
-		Violates: promptRequirements("messages", messageFamilies...),
 		KilledBy: map[string]string{"script.messages": "http.close"},
 	}, {
 		Name: "no-image", Doc: "asked for a text and an image, the server sends the text",
 		Script:   replyScript("contents", `[text: see]`),
-		Violates: promptRequirements("contents", contentFamilies...),
 		KilledBy: map[string]string{"script.contents": "http.close"},
 	}, {
 		Name: "other-caption", Doc: "asked for the text see and an image, the server sends another text with the image",
 		Script:   replyScript("contents", `[message: [text: look, image: 'https://example.com/image.png']]`),
-		Violates: promptRequirements("contents", contentFamilies...),
 		KilledBy: map[string]string{"script.contents": "http.close"},
 	}, {
 		Name: "thinks-and-says-otherwise", Doc: "asked for reasoning and a text, the server sends another text",
 		Script:   replyScript("reasoning", `[reasoning: thinking, text: I have thought.]`),
-		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning": "http.close"},
 	}, {
 		Name: "thinks-in-silence", Doc: "asked for reasoning and a text, the server sends only the reasoning",
 		Script:   replyScript("reasoning", `[reasoning: thinking]`),
-		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning": "http.close"},
 	}, {
 		Name: "does-not-think", Doc: "asked for reasoning and a text, the server sends only the text",
 		Script:   replyScript("reasoning (?<words>.*)$", `[text: '{{.Match.words}}']`),
-		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning-apart": "http.close"},
 	}, {
 		Name: "thinks-of-something-else", Doc: "asked for reasoning, the server sends other reasoning",
 		Script:   replyScript("reasoning (?<words>.*)$", `[reasoning: brooding, text: '{{.Match.words}}']`),
-		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning-apart": "http.close"},
 	}, {
 		Name: "looks-up-something-else", Doc: "asked to call its tool with certain arguments, the server calls it with others",
 		Script:   replyScript("tool ", `[tool: {name: lookup, arguments: {city: London}, result: {found: true}}, text: done]`),
-		Violates: promptRequirements("tool", allFamilies...),
 		KilledBy: map[string]string{"script.tool": "tool.call tool.start"},
 	}, {
 		Name: "another-tool", Doc: "asked to call its tool, the server calls another",
 		Script:   replyScript("tool (?<words>.*)$", `[tool: {name: search, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}, text: done]`),
-		Violates: promptRequirements("tool", allFamilies...),
 		KilledBy: map[string]string{"script.tool": "tool.call tool.start"},
 	}, {
 		Name: "no-word-after-the-tool", Doc: "asked to call its tool, the server sends nothing after the result",
 		Script:   replyScript("tool ", `[tool: {name: lookup, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}]`),
-		Violates: promptRequirements("tool", allFamilies...),
 		KilledBy: map[string]string{"script.tool": "http.close"},
 	}, {
 		Name: "one-call-of-two", Doc: "asked for two calls, the server makes one",
 		Script:   replyScript("tools", `[tool: {name: lookup, arguments: {n: 1}, result: {found: true}}, text: done]`),
-		Violates: promptRequirements("tools", allFamilies...),
 		KilledBy: map[string]string{"script.tools": "http.close"},
 	}, {
 		Name: "no-call-of-two", Doc: "asked for two tool calls, the server sends a text about them",
 		Script:   replyScript("tools", `[text: I have looked both up.]`),
-		Violates: promptRequirements("tools", allFamilies...),
 		KilledBy: map[string]string{"script.tools": "http.close"},
 	}, {
 		Name: "result-untold", Doc: "the results of the server's tools are missing",
 		Fault:     "result-missing",
-		Violates:  append(promptRequirements("tool", allFamilies...), promptRequirements("tools", allFamilies...)...),
 		KilledBy:  map[string]string{"script.tool": "tool.call tool.start", "script.tools": "tool.call tool.start"},
 		AlsoFails: []string{"wire.matches-schema"}, // in dialects where a result is a message of its own, that message is empty
 	}, {
 		Name: "paints-in-red", Doc: "asked to call the client's tool with certain arguments, the server calls it with others",
 		Script:   replyScript("client-tool ", `[client-tool: {name: paint, arguments: {color: red}}]`),
-		Violates: promptRequirements("client-tool", clientCallFamilies...),
 		KilledBy: map[string]string{"script.client-tool": "tool.call tool.start"},
 	}, {
 		Name: "says-what-to-paint", Doc: "asked to call the client's tool, the server sends the arguments as text",
 		Script:   replyScript("client-tool ", `[text: Paint it blue.]`),
-		Violates: promptRequirements("client-tool", clientCallFamilies...),
 		KilledBy: map[string]string{"script.client-tool": "http.close"},
 	}, {
 		Name: "result-unheard", Doc: "the result of the client's tool is ignored",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'tool said: ']\n",
-		Violates: append(promptRequirements("client-tool", clientCallFamilies...), "agkit.client-tool.continues"),
 		KilledBy: map[string]string{"script.client-tool-result": "http.close"},
 	}, {
 		Name: "result-in-other-words", Doc: "the result of the client's tool is repeated in other words",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'It is painted.']\n",
-		Violates: append(promptRequirements("client-tool", clientCallFamilies...), "agkit.client-tool.continues"),
 		KilledBy: map[string]string{"script.client-tool-result": "http.close"},
 	}, {
 		Name: "asks-something-else", Doc: "asked to interrupt with a certain question, the run asks another",
 		Script:   replyScript("interrupt ", `[interrupt: {question: Go on?}]`),
-		Violates: promptRequirements("interrupt", "agkit"),
 		KilledBy: map[string]string{"script.interrupt": "http.close"},
 	}, {
 		Name: "resume-unheard", Doc: "the client's answer to an interrupt is ignored",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: 'resumed with: null']\n",
-		Violates: append(promptRequirements("interrupt", "agkit"), "agkit.resume.effect"),
 		KilledBy: map[string]string{"script.resume": "http.close"},
 	}, {
 		Name: "interrupts-with-nothing", Doc: "asked to interrupt with a certain question, the run does not interrupt",
 		Script:   replyScript("interrupt ", `[interrupt: {}]`),
-		Violates: promptRequirements("interrupt", "agkit"),
 		KilledBy: map[string]string{"script.interrupt": "http.close"},
 	}, {
 		Name: "resumes-in-silence", Doc: "a resumed run sends no text",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: '']\n",
-		Violates: append(promptRequirements("interrupt", "agkit"), "agkit.resume.effect"),
 		KilledBy: map[string]string{"script.resume": "http.close"},
 	}, {
 		Name: "forgets", Doc: "asked for the previous message, the server never knows it",
 		Script:   replyScript("recall", `[text: nothing]`),
-		Violates: append(promptRequirements("recall", allFamilies...), "agkit.conv.history"),
 		KilledBy: map[string]string{"script.recall": "http.close"},
 	}, {
 		Name: "remembers-the-question", Doc: "asked for the previous message, the server repeats the request",
 		Script:   "rules:\n  - name: otherwise\n    when: {text: 'conformance:recall', turn: {min: 2}}\n    reply: [text: '{{.Text}}']\n",
-		Violates: append(promptRequirements("recall", allFamilies...), "agkit.conv.history"),
 		KilledBy: map[string]string{"script.recall": "http.close"},
 	}, {
 		Name: "remembers-others", Doc: "asked in a new conversation for the previous message, the server returns one of another conversation",
 		Script:   replyScript("recall", `[text: 'conformance:text one']`),
-		Violates: append(promptRequirements("isolated", contentFamilies...), "agkit.conv.isolated", "runs.scripted.recall"),
 		KilledBy: map[string]string{"script.isolated": "http.close"},
 	}, {
 		Name: "makes-memories-up", Doc: "asked in a new conversation for the previous message, the server invents one",
 		Script:   "rules:\n  - name: otherwise\n    when: {text: 'conformance:recall', turn: 1}\n    reply: [text: You said hello.]\n",
-		Violates: append(promptRequirements("isolated", contentFamilies...), "agkit.conv.isolated", "runs.scripted.recall"),
 		KilledBy: map[string]string{"script.isolated": "http.close"},
 	}, {
 		Name: "too-slow-to-say", Doc: "asked for slow deltas, the run fails",
 		Script:   replyScript("slow 8 ", `[text: '1 2', error: too slow]`),
-		Violates: promptRequirements("slow", allFamilies...),
 		KilledBy: map[string]string{"script.slow": "http.close"},
 	}, {
 		Name: "slowly-nothing", Doc: "asked for slow deltas, the server sends no text",
 		Script:   replyScript("slow 8 ", `[wait: 100ms]`),
-		Violates: promptRequirements("slow", allFamilies...),
 		KilledBy: map[string]string{"script.slow": "http.close"},
 	}, {
 		Name: "too-many-to-say", Doc: "asked for many deltas, the run fails",
 		Script:   replyScript("many ", `[text: '1 2', error: too many]`),
-		Violates: promptRequirements("many", allFamilies...),
 		KilledBy: map[string]string{"script.many": "http.close"},
 	}, {
 		Name: "many-times-nothing", Doc: "asked for many deltas, the server sends no text",
 		Script:   replyScript("many ", `[wait: 1ms]`),
-		Violates: promptRequirements("many", allFamilies...),
 		KilledBy: map[string]string{"script.many": "http.close"},
 	}, {
 		Name: "large-is-small", Doc: "asked for a large delta, the server sends a small one",
 		Script:   replyScript("large ", `[text: this is all there is]`),
-		Violates: promptRequirements("large", allFamilies...),
 		KilledBy: map[string]string{"script.large": "http.close"},
 	}, {
 		Name: "too-large-to-say", Doc: "asked for a large delta, the run fails",
 		Script:   replyScript("large ", `[error: too large]`),
-		Violates: promptRequirements("large", allFamilies...),
 		KilledBy: map[string]string{"script.large": "http.close"},
 	}, {
 		Name: "wakes-up-otherwise", Doc: "asked to be silent for a while, the server sends another text afterwards",
 		Script:   replyScript("idle 400", `[wait: 400ms, text: ready]`),
-		Violates: promptRequirements("idle", allFamilies...),
 		KilledBy: map[string]string{"script.idle": "http.close"},
 	}, {
 		Name: "never-wakes-up", Doc: "asked to be silent for a while, the server sends nothing afterwards either",
 		Script:   replyScript("idle 400", `[wait: 400ms]`),
-		Violates: promptRequirements("idle", allFamilies...),
 		KilledBy: map[string]string{"script.idle": "http.close"},
 	}, {
 		Name: "fails-for-another-reason", Doc: "asked to fail with certain words, the run fails with others",
 		Script:   replyScript("error ", `[error: something went wrong]`),
-		Violates: promptRequirements("error", allFamilies...),
 		KilledBy: map[string]string{"script.error": "run.error"},
 	}, {
 		Name: "talks-before-it-fails", Doc: "asked to fail before any content, the run sends a text first",
 		Script:   replyScript("error (?<words>.*)$", `[text: I shall try., error: '{{.Match.words}}']`),
-		Violates: promptRequirements("error", allFamilies...),
 		KilledBy: map[string]string{"script.error": "run.error"},
 	}, {
 		Name: "fails-midway-for-another-reason", Doc: "asked to fail in the middle with certain words, the run fails with others",
 		Script:   replyScript("error-mid ", `[text: This is, error: something went wrong]`),
-		Violates: promptRequirements("error-mid", allFamilies...),
 		KilledBy: map[string]string{"script.error-mid": "run.error"},
 	}, {
 		Name: "fails-midway-in-short", Doc: "asked to fail in the middle with certain words, the run fails with the first of them",
 		Script:   replyScript("error-mid (?<first>\\S+)", `[text: This is, error: '{{.Match.first}}']`),
-		Violates: promptRequirements("error-mid", allFamilies...),
 		KilledBy: map[string]string{"script.error-mid": "run.error"},
 	}, {
 		Name: "fails-at-once", Doc: "asked to fail in the middle, the run fails before any text",
 		Script:   replyScript("error-mid (?<words>.*)$", `[error: '{{.Match.words}}']`),
-		Violates: promptRequirements("error-mid", allFamilies...),
-		ExceptIn: []string{"agentscope-java@1.0"}, // in this dialect, text that was sent shortly before a failure may be lost
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
 		Name: "fails-after-a-silence", Doc: "asked to fail in the middle, the run waits without any text and fails",
 		Script:   replyScript("error-mid (?<words>.*)$", `[wait: 300ms, error: '{{.Match.words}}']`),
-		Violates: promptRequirements("error-mid", allFamilies...),
-		ExceptIn: []string{"agentscope-java@1.0"}, // in this dialect, text that was sent shortly before a failure may be lost
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
 		Name: "failure-untold", Doc: "a failed run does not report its failure",
 		Fault:     "failure-missing",
-		Violates:  slices.Concat(reqErrorVisible, reqRunEnds),
 		KilledBy:  map[string]string{"error.visible": "http.close", "run.ends": "http.close"},
 		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // the prompt asked for a failure; the end of cancelled runs is missing, too
 	}, {
 		Name: "succeeds-instead", Doc: "asked to fail, the run completes",
 		Script:    replyScript("error", `[text: all is well]`),
-		Violates:  reqErrorVisible,
 		KilledBy:  map[string]string{"error.visible": "http.close"},
 		AlsoFails: []string{"script.error", "script.error-mid"}, // the prompt asked for a failure
 	}, {
 		Name: "shows-its-stack", Doc: "the error of a failed run has a stack trace",
 		Script:    replyScript("error(-mid)? (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\nTraceback (most recent call last):\n  File agent.py, line 7"]`),
-		Violates:  reqNoStackTrace,
 		KilledBy:  map[string]string{"error.no-stack-trace": "run.error"},
 		AlsoFails: []string{"script.error"}, // one rule of the script handles both prompts, and it sends text before the error
 	}, {
 		Name: "shows-its-goroutines", Doc: "the error of a failed run has a goroutine dump",
 		Script:   replyScript("error-mid (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\ngoroutine 7 [running]:\nmain.main()"]`),
-		Violates: reqNoStackTrace,
 		KilledBy: map[string]string{"error.no-stack-trace": "run.error"},
 	},
 }

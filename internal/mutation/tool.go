@@ -12,43 +12,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The ids of the requirements on tool calls, grouped by what they demand of a server. Each list
-// contains the requirements of all catalogues with the same demand.
-var (
-	reqArgumentsJSON = []string{"agentscope-java.tool.call", "agentscope.tool-arguments-json", "agkit.order.args-json", "runs.stream.tool-arguments"}
-	reqToolResult    = []string{"agentscope-java.tool.result", "agentscope.tool-paired", "agkit.order.result-after-end"}
-)
-
 // toolMutants are servers that violate the rules about tool calls, their results and interrupts.
 var toolMutants = []*Mutant{
 	{
 		Name: "call-unopened", Doc: "the event that starts a tool call is missing",
 		Fault:     "call-not-started",
-		Violates:  []string{"agkit.order.start-first"},
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the start event carries the name of the tool
 	}, {
 		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
 		Fault:     "unknown-call",
-		Violates:  []string{"agkit.order.start-first"},
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the delta is missing in its call and added to another one
 	}, {
 		Name: "call-unended", Doc: "the event that ends a tool call is missing",
 		Fault:     "call-not-ended",
-		Violates:  []string{"agkit.order.ended"},
 		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
 		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "calls-unended", Doc: "no tool call is ever reported as ended",
 		NewEffect: dropEvents(fault.OfKind(spec.ToolEnd)),
-		Violates:  []string{"agkit.order.ended"},
 		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
 		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "arguments-broken", Doc: "the arguments of a call have a brace too many",
 		Fault:     "arguments-broken",
-		Violates:  reqArgumentsJSON,
 		KilledBy:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "message.content-equals"}, // the arguments differ from those that the prompt asked for
 	}, {
@@ -60,13 +48,11 @@ var toolMutants = []*Mutant{
 				}
 			})
 		}),
-		Violates:  reqArgumentsJSON,
 		KilledBy:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the arguments differ from those that the prompt asked for
 	}, {
 		Name: "call-opened-twice", Doc: "a call is opened twice",
 		Fault:     "reused-call-id",
-		Violates:  []string{"agkit.order.id-unique"},
 		KilledBy:  map[string]string{"tool.ids-unique": "tool.start"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the repeated start counts as another call
 	}, {
@@ -78,59 +64,50 @@ var toolMutants = []*Mutant{
 				}
 			})
 		}),
-		Violates:  []string{"agkit.order.id-unique"},
 		KilledBy:  map[string]string{"tool.ids-unique": "tool.start"},
 		AlsoFails: []string{"script.tools", "tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "message.*"}, // two open calls with the same id cannot be distinguished
 	}, {
 		Name: "result-of-no-call", Doc: "results name calls that were never made",
 		Fault:     "unknown-result",
-		Violates:  reqToolResult,
 		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
 		AlsoFails: []string{"script.tool", "script.tools"}, // the call has no result, and the result counts as another call
 	}, {
 		Name: "result-before-its-call-ends", Doc: "the result of a tool call is sent before the call has ended",
 		Fault:     "result-early",
-		Violates:  []string{"agkit.order.result-after-end"},
+		Needs:     []spec.Kind{spec.ToolEnd},
 		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
 		AlsoFails: []string{"done.is-last", "tool.all-end", "tool.client-call-ends-stream"}, // without a result, events that wait for it are sent after the end of the run
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
 		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "done that")} }),
-		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
 		NewEffect: answerLate("paint"),
-		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
 		Name: "tool-of-nobody", Doc: "the client is to run a tool that it does not have",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "sculpt" }),
-		Violates:  []string{"agkit.client-tool.name"},
 		KilledBy:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		AlsoFails: []string{"script.client-tool*"}, // the prompt asked for another tool
 	}, {
 		Name: "tool-in-capitals", Doc: "the client's tool is called by its name in capitals",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "PAINT" }),
-		Violates:  []string{"agkit.client-tool.name"},
 		KilledBy:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		AlsoFails: []string{"script.client-tool*"}, // the prompt asked for another tool
 	}, {
 		Name: "talks-on-after-the-client-call", Doc: "the server sends a text after a call of the client's tool",
 		NewEffect: insertAfter(endOfCall("paint"), extraMessage),
-		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
 		NewEffect: addLastText("paint", "It is painted."),
-		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "talks-on-after-the-interrupt", Doc: "the run sends a text after an interrupt",
 		Fault:     "interrupt-not-last",
-		Violates:  []string{"agkit.order.interrupt-last"},
 		KilledBy:  map[string]string{"interrupt.is-last": "message.delta"},
 		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt did not ask for text
 	}, {
@@ -143,7 +120,6 @@ var toolMutants = []*Mutant{
 				withChange(&call, func(o *spec.Event) { o.Kind = spec.ToolEnd }),
 			}
 		}),
-		Violates:  []string{"agkit.order.interrupt-last"},
 		KilledBy:  map[string]string{"interrupt.is-last": "tool.start"},
 		AlsoFails: []string{"script.interrupt", "script.resume", "tool.*"}, // the prompt did not ask for a call, and the call has no result
 	},

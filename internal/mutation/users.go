@@ -103,7 +103,7 @@ func (v parsedRequest) isAnonymous() bool { return v.httpRequest.Header.Get("Aut
 // mutant thereby violates.
 func anonymousMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
-		Name: name, Doc: doc, Violates: strings.Fields(requirements),
+		Name: name, Doc: doc,
 		KilledBy:   map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: asFirstUser(func(v parsedRequest) bool { return v.isAnonymous() && which(v) }),
 	}
@@ -135,7 +135,6 @@ var anonymousMutants = []*Mutant{
 	anonymousMutant("nobody-uploads", "files are stored without credentials", "runs.auth.attachments-401", forOperation("attach")),
 	{
 		Name: "strangers-ask", Doc: "credentials are not looked at if there are any",
-		Violates: []string{"runs.auth.bad-token", "runs.auth.plain"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: asFirstUser(func(v parsedRequest) bool {
 			guarded := v.startsRun() || v.isOperation("listen") || v.isOperation("cancel") || v.isOperation("attach")
@@ -143,12 +142,10 @@ var anonymousMutants = []*Mutant{
 		}),
 	}, {
 		Name: "strangers-listen", Doc: "streams are served with unknown credentials",
-		Violates:   []string{"runs.auth.bad-token", "runs.auth.plain"},
 		KilledBy:   map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: asFirstUser(func(v parsedRequest) bool { return !v.isAnonymous() && v.isOperation("listen") }),
 	}, {
 		Name: "nobody-400", Doc: "a request without credentials is refused with 400",
-		Violates: []string{"runs.auth.create-401", "runs.auth.events-401", "runs.auth.cancel-401", "runs.auth.attachments-401", "runs.auth.bad-token"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: editDenials(http.StatusUnauthorized, func(v parsedRequest, a *plainResponse) {
 			if !v.isOperation("history") && !v.isOperation("sign") && !v.isOperation("transcribe") {
@@ -157,7 +154,6 @@ var anonymousMutants = []*Mutant{
 		}),
 	}, {
 		Name: "nobody-streamed", Doc: "the refusal of a stream without credentials is an event stream",
-		Violates: []string{"runs.auth.plain"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: editDenials(http.StatusUnauthorized, func(v parsedRequest, a *plainResponse) {
 			if v.isOperation("listen") {
@@ -172,7 +168,7 @@ var anonymousMutants = []*Mutant{
 // requirements that the mutant thereby violates.
 func otherUserMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
-		Name: name, Doc: doc, Violates: strings.Fields(requirements),
+		Name: name, Doc: doc,
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
 		Middleware: asOwner(which),
 	}
@@ -189,12 +185,10 @@ var otherUserMutants = []*Mutant{
 	otherUserMutant("others-upload", "a file is stored for another user's conversation", "runs.auth.attachments-403", forOperation("attach")),
 	{
 		Name: "others-404", Doc: "what belongs to another user is reported as not found",
-		Violates:   []string{"runs.auth.events-403", "runs.auth.events-403-cursor", "runs.auth.cancel-403", "runs.auth.attachments-403"},
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
 		Middleware: editDenials(http.StatusForbidden, func(_ parsedRequest, a *plainResponse) { a.status = http.StatusNotFound }),
 	}, {
 		Name: "others-streamed", Doc: "the refusal of a stream to another user is an event stream",
-		Violates: []string{"runs.auth.plain"},
 		KilledBy: map[string]string{"auth.owner-only": "http.request"},
 		Middleware: editDenials(http.StatusForbidden, func(v parsedRequest, a *plainResponse) {
 			if v.isOperation("listen") {
@@ -231,7 +225,6 @@ func redirectLatest(whose func(m *threadRegistry, who string) string) middleware
 var userHistoryMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",
-		Violates: []string{"runs.auth.own-history"},
 		KilledBy: map[string]string{"auth.own-history": "history"},
 		Middleware: redirectLatest(func(m *threadRegistry, who string) (latest string) {
 			if len(m.threadsOf[who]) > 0 {
@@ -244,7 +237,6 @@ var userHistoryMutants = []*Mutant{
 		}),
 	}, {
 		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
-		Violates:   []string{"runs.auth.own-history"},
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: redirectLatest(func(m *threadRegistry, _ string) string { return m.firstUser }),
 	},

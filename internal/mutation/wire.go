@@ -13,19 +13,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The ids of the requirements on streams, grouped by what they demand of a server. Each list
-// contains the requirements of all catalogues with the same demand.
-var (
-	reqStreamOpens      = []string{"agentscope-java.http.sse", "agentscope-java.http.status", "agentscope.http-ok", "agkit.http.status", "agkit.sse.content-type", "runs.stream.status-200", "runs.stream.content-type"}
-	reqFramesJSON       = []string{"agentscope-java.frame.json", "agentscope.frame-json", "agkit.sse.frame", "runs.stream.json"}
-	reqFramesPlain      = []string{"agentscope-java.frame.nothing-else", "agentscope.frame-plain"}
-	reqUTF8             = []string{"agentscope-java.http.utf-8", "agentscope.utf-8", "agkit.sse.utf-8", "runs.stream.utf-8"}
-	reqFramesTerminated = []string{"agentscope-java.http.terminated", "agentscope.frame-terminated", "agkit.sse.lf-framing", "runs.stream.framing"}
-	reqBodyComplete     = []string{"agentscope-java.http.whole", "agentscope.body-whole", "agkit.sse.whole", "runs.stream.whole"}
-	reqResponseEnds     = []string{"agentscope-java.http.ends", "agentscope.ends", "agkit.http.ends", "runs.http.ends"}
-	reqFlushed          = []string{"agentscope-java.http.flushes", "agentscope.flushed", "agkit.sse.incremental", "runs.stream.live"}
-)
-
 // alsoWithoutFrame lists further checks that fail if a frame cannot be decoded, because the content
 // of that frame is missing.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
@@ -40,67 +27,55 @@ var wireMutants = []*Mutant{
 	{
 		Name: "stream-is-text", Doc: "streams are called text/plain",
 		Fault:    "content-type; streams=0",
-		Violates: reqStreamOpens,
 		KilledBy: map[string]string{"wire.opens-stream": "http.response"},
 	}, {
 		Name: "stream-is-created", Doc: "streams are answered 201",
 		Fault:    "wrong-status; streams=0",
-		Violates: reqStreamOpens,
 		KilledBy: map[string]string{"wire.opens-stream": "http.response"},
 	}, {
 		Name: "stream-is-compressed", Doc: "streams are compressed, although the client accepts only identity",
 		Fault:     "gzip; streams=0",
-		Violates:  reqStreamOpens,
 		KilledBy:  map[string]string{"wire.opens-stream": "http.response"},
 		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is not flushed counts as idle time
 	}, {
 		Name: "frame-breaks-off", Doc: "the data of an event is JSON without its last brace",
 		NewEffect: insertFrame(`{"type":"x-unknown"`),
-		Violates:  reqFramesJSON,
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
 		Name: "frame-is-a-word", Doc: "the data of an event is a bare word",
 		NewEffect: insertFrame("hello"),
-		Violates:  reqFramesJSON,
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
 		Name: "frame-has-a-name", Doc: "one event has the SSE field event",
 		Fault:     "other-fields; streams=0",
-		Violates:  reqFramesPlain,
 		KilledBy:  map[string]string{"wire.frames-are-plain": "run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // a replayed event differs from the original one with the same number
 	}, {
 		Name: "frame-has-an-id", Doc: "all events have the SSE field id",
 		NewEffect: changeFrames(func(frame []byte) []byte { return append([]byte("id: 1\n"), frame...) }),
-		Violates:  reqFramesPlain,
 		KilledBy:  map[string]string{"wire.frames-are-plain": "*"},
 	}, {
 		Name: "byte-is-no-text", Doc: "an event has a byte that is not UTF-8",
 		NewEffect: insertFrame("{\"type\":\"x-\xff\"}"),
-		Violates:  reqUTF8,
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 	}, {
 		Name: "latin-1", Doc: "texts are sent in Latin-1",
 		NewEffect: changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("ü"), []byte{0xfc}) }),
-		Violates:  reqUTF8,
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 		AlsoFails: alsoWithoutFrame,
 	}, {
 		Name: "last-line-open", Doc: "the blank line after the last event is missing",
 		Fault:     "no-last-blank-line; streams=0",
-		Violates:  reqFramesTerminated,
 		KilledBy:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		AlsoFails: alsoWithoutLastFrame,
 	}, {
 		Name: "last-line-unended", Doc: "the last event has not even the end of its line",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.TrimRight(frame, "\n") }),
-		Violates:  reqFramesTerminated,
 		KilledBy:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		AlsoFails: alsoWithoutLastFrame,
 	}, {
 		Name: "cut-after-the-end", Doc: "the connection is closed after the last event, and the body not ended",
 		Fault:     "abort-late; streams=0",
-		Violates:  reqBodyComplete,
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
@@ -113,51 +88,42 @@ var wireMutants = []*Mutant{
 				}
 			}}
 		},
-		Violates:  reqBodyComplete,
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
 		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
 		Fault:    "stall; event=2; streams=0",
-		Violates: reqResponseEnds,
 		KilledBy: map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
 		NewEffect: neverEnd,
-		Violates:  reqResponseEnds,
 		KilledBy:  map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
 		Fault:     "gathered; streams=0",
-		Violates:  reqFlushed,
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
 		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is held back counts as idle time
 	}, {
 		Name: "texts-at-the-end", Doc: "the pieces of a text are held until the message is whole",
 		NewEffect: delayDeltas,
-		Violates:  reqFlushed,
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
 	}, {
 		Name: "silent", Doc: "a stream on which nothing happens carries no comments",
 		Fault:     "no-keep-alive; streams=0",
-		Violates:  []string{"runs.stream.keepalive"},
 		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails: []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "still-here", Doc: "the keep-alive comments have another text",
 		Fault:    "other-keep-alive; streams=0",
-		Violates: []string{"runs.stream.keepalive-text"},
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
 		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
 		Middleware: changeComments(func(r *http.Request, comment []byte) []byte { return nil }),
-		Violates:   []string{"runs.stream.keepalive"},
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
 		Middleware: changeComments(func(_ *http.Request, comment []byte) []byte { return bytes.ToUpper(comment) }),
-		Violates:   []string{"runs.stream.keepalive-text"},
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},
 }

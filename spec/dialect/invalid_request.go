@@ -215,7 +215,7 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 		return
 	}
 	where := strings.TrimSpace("body " + jsonPointer(at))
-	for _, n := range m.applicableSchemas(n, v) {
+	for _, n := range m.dialect.document.applicableSchemas(n, v) {
 		for _, f := range m.invalidValues(n, v) {
 			valid := m.valid
 			if f.valid != nil {
@@ -272,18 +272,18 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 
 // applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and the first
 // of its alternatives that v matches. It returns nil if n does not exist.
-func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
+func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
 		return nil
 	}
 	list := []node{n}
 	for _, part := range n.get("allOf").items() {
-		list = append(list, m.applicableSchemas(part, v)...)
+		list = append(list, s.applicableSchemas(part, v)...)
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
-		if m.dialect.document.validator(choice.deref().pointer)(v) == nil {
-			list = append(list, m.applicableSchemas(choice, v)...)
+		if s.validator(choice.deref().pointer)(v) == nil {
+			list = append(list, s.applicableSchemas(choice, v)...)
 			break
 		}
 	}

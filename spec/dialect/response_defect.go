@@ -1,0 +1,301 @@
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A DefectKind is a way in which a value violates its schema.
+type DefectKind string
+
+// The kinds of defects of a value.
+const (
+	MissingMember DefectKind = "missing" // a required member is absent
+	WrongType     DefectKind = "type"    // a value has a type that the schema does not allow
+	WrongValue    DefectKind = "value"   // a value is not in the enumeration
+)
+
+// A ResponseDefect is a defect with which frames or replies violate one requirement of the document
+// (x-requirement), and no other constraint.
+type ResponseDefect struct {
+	Requirement string
+	Kind        DefectKind
+	Locations   []string // where frames or replies can have it: JSON pointers with "*" for each index, sorted
+}
+
+// Refusals returns what the document requires of refusals because of a constraint (x-error), in the
+// order of the requirements.
+func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
+	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
+		for _, entry := range refusalList(node{d.document, at + "/x-error", d.document.refusals[at]}) {
+			for _, id := range requirementIDs(entry.get("requirement").value) {
+				refusal, _ := entry.refusal("", true)
+				refusal.Requirement = id
+				all = append(all, refusal)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b spec.RefusalRequirement) int {
+		return strings.Compare(a.Requirement, b.Requirement)
+	})
+	return all
+}
+
+// ResponseDefects returns the defects that frames and successful replies of the dialect can have,
+// in the order of their requirements. It finds them in examples, which it makes from the schemas of
+// the frames and replies.
+func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
+	type defect struct {
+		requirement string
+		kind        DefectKind
+	}
+	locations := map[defect]map[string]bool{}
+	for _, variants := range d.successVariants() {
+		for _, w := range variants {
+			for item := range w.maxItems() {
+				v := w.example(item, 0)
+				if matchVariant(variants, v) != w || w.validate(v) != nil {
+					continue
+				}
+				for _, kind := range []DefectKind{MissingMember, WrongType, WrongValue} {
+					for f := range d.document.defects(variants, v, kind) {
+						key := defect{f.requirement, kind}
+						if locations[key] == nil {
+							locations[key] = map[string]bool{}
+						}
+						locations[key][f.location] = true
+					}
+				}
+			}
+		}
+	}
+	for x, at := range locations {
+		all = append(all, ResponseDefect{x.requirement, x.kind, slices.Sorted(maps.Keys(at))})
+	}
+	slices.SortFunc(all, func(a, b ResponseDefect) int {
+		return cmp.Or(cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all
+}
+
+// successVariants returns, for each operation, the variants of its frames, and those of each of its
+// successful JSON replies.
+func (d *Dialect) successVariants() (lists [][]*variant) {
+	for _, o := range d.operations {
+		lists = append(lists, o.frameVariants)
+		for _, status := range slices.Sorted(maps.Keys(o.responses)) {
+			if r := o.responses[status]; strings.HasPrefix(status, "2") && isJSON(r.mediaType) {
+				lists = append(lists, r.variants)
+			}
+		}
+	}
+	return lists
+}
+
+// Apply returns data, the data of a frame or the body of a reply with the given status in response
+// to a request for o, with the defect at the first location that can have it. The status of frames
+// is 0. The second result is false if data cannot have the defect.
+func (x ResponseDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
+	variants := o.frameVariants
+	if status != 0 {
+		content, _ := o.responseFor(status)
+		variants = content.variants
+	}
+	v, err := decode(data)
+	if err != nil {
+		return data, false
+	}
+	for f := range o.node.doc.defects(variants, v, x.Kind) {
+		if f.requirement == x.Requirement {
+			return []byte(compactJSON(f.value)), true
+		}
+	}
+	return data, false
+}
+
+// A defectiveValue is a frame or reply that violates one requirement.
+type defectiveValue struct {
+	value       any
+	requirement string
+	location    string // a JSON pointer with "*" for each index
+}
+
+// defects returns an iterator over variations of v, a valid value of one of the variants, that have
+// a defect of the given kind.
+func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq[defectiveValue] {
+	return func(yield func(defectiveValue) bool) {
+		w := matchVariant(variants, v)
+		if w == nil || w.validate(v) != nil {
+			return
+		}
+		for _, e := range s.edits(w.node, v, nil, kind, 0) {
+			for _, value := range e.values {
+				if f, ok := s.defectOf(variants, replaceAt(v, e.at, value)); ok {
+					if !yield(f) {
+						return
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+// defectOf returns v with the requirement that it violates, if v is a value of one of the variants
+// with exactly one violation. Otherwise ok is false.
+func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bool) {
+	w := matchVariant(variants, v)
+	if w == nil {
+		return f, false
+	}
+	errs := s.schemaErrors(v, w.validate(v), nil)
+	if len(errs) != 1 {
+		return f, false
+	}
+	f = defectiveValue{value: v, requirement: cmp.Or(s.requirementOf(errs[0]), w.defaultRequirement)}
+	for _, token := range errs[0].location {
+		if _, err := strconv.Atoi(token); err == nil {
+			token = "*"
+		}
+		f.location += "/" + escape(token)
+	}
+	return f, true
+}
+
+// A valueEdit replaces the value at a location by one of several values, the first of which that
+// violates the schema is wanted.
+type valueEdit struct {
+	at     []string
+	values []any // removed{} for a member to remove
+}
+
+// edits returns the edits of v, and of the values within it, that may give it a defect of the given
+// kind, whether the members to edit exist or not. n is the schema of v, at the location of v, and
+// depth the depth of the recursion.
+func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
+	if depth > maxDepth {
+		return nil
+	}
+	object, _ := v.(map[string]any)
+	list, _ := v.([]any)
+	inside := func(token string) []string { return append(slices.Clone(at), token) }
+	for _, n := range s.applicableSchemas(n, v) {
+		for _, name := range n.get("required").strings() {
+			if _, ok := object[name]; ok && kind == MissingMember {
+				all = append(all, valueEdit{inside(name), []any{removed{}}})
+			}
+		}
+		names, properties := n.get("properties").members()
+		for i, name := range names {
+			if object != nil {
+				all = append(all, valueEdit{inside(name), wrongValuesFor(properties[i], kind)})
+			}
+			if member, ok := object[name]; ok {
+				all = append(all, s.edits(properties[i], member, inside(name), kind, depth+1)...)
+			}
+		}
+		for i, item := range list {
+			all = append(all, s.edits(n.get("items"), item, inside(strconv.Itoa(i)), kind, depth+1)...)
+		}
+	}
+	return all
+}
+
+// wrongValues are values of different types, one of which violates almost any schema.
+var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[string]any{}}
+
+// wrongValuesFor returns those of wrongValues that may give the property n a defect of the given
+// kind: those of another type than its schema allows, or those of that type if it has an
+// enumeration.
+func wrongValuesFor(n node, kind DefectKind) []any {
+	var types []string
+	for _, part := range withAllOf(n, 0) {
+		types = append(types, part.get("type").strings()...)
+	}
+	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
+		switch fits := len(types) > 0 && fitsTypes(types, v); kind {
+		case WrongType:
+			return fits
+		case WrongValue:
+			return !fits || !n.get("enum").exists()
+		}
+		return true
+	})
+}
+
+// maxItems returns the largest number of kinds of items that a list within values of the variant can
+// have, and at least 1.
+func (w *variant) maxItems() int {
+	n := 1
+	for _, part := range w.parts {
+		n = max(n, len(part.variants))
+		for _, inner := range part.variants {
+			n = max(n, len(inner.parts))
+		}
+	}
+	return n
+}
+
+// example returns a value of the variant in which every slot that the reference server can write has
+// a value. A list of parts has one item of the kind with the index item. The value may violate the
+// schema. depth is the depth of the value.
+func (w *variant) example(item, depth int) any {
+	if slices.Contains(w.node.get("type").strings(), "string") {
+		return exampleText([]node{w.node})
+	}
+	return w.layout.example(item, depth)
+}
+
+// example implements [variant.example] for the members of an object.
+func (f *objectLayout) example(item, depth int) map[string]any {
+	out := map[string]any{}
+	if depth > maxDepth {
+		return out
+	}
+	for _, m := range f.fields {
+		switch {
+		case m.variants != nil:
+			out[m.name] = m.variants[item%len(m.variants)].example(item, depth+1)
+			if m.isList {
+				out[m.name] = []any{out[m.name]}
+			}
+		case m.hasFixedValue && m.allows(m.fixedValue):
+			out[m.name] = m.fixedValue
+		case m.slotPointer != nil:
+			out[m.name] = m.exampleValue()
+		case m.object != nil:
+			out[m.name] = m.object.example(item, depth+1)
+		case m.required:
+			out[m.name] = m.emptyValue()
+		}
+	}
+	return out
+}
+
+// exampleValue returns a value that the member may have, or "x" if none was found.
+func (m *objectField) exampleValue() any {
+	samples := []any{
+		"1", json.Number("1"), "2026-03-15", "2026-03-15T10:00:00Z", exampleText(m.schemas), true, map[string]any{}, []any{},
+	}
+	for _, n := range m.schemas {
+		if v, ok := exampleValue(n, 0); ok {
+			samples = append(samples, v)
+		}
+	}
+	if i := slices.IndexFunc(samples, m.allows); i >= 0 {
+		return samples[i]
+	}
+	return "x"
+}
+
+// allows reports whether all schemas of the member allow the value v.
+func (m *objectField) allows(v any) bool {
+	return !slices.ContainsFunc(m.schemas, func(n node) bool { return n.doc.validator(n.pointer)(v) != nil })
+}
