@@ -83,14 +83,15 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 // document says.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
-		add := func(defect, doc string, defective func(occurred func(), requirement string) middleware) {
+		add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
 			g.add(r.Requirement, defect, Mutant{
-				Doc:      "requests that violate what " + r.Requirement + " is about are " + doc,
-				KilledBy: map[string]string{refusesAsDocumented: string(spec.HTTPRequest)},
-				defect:   func(occurred func()) middleware { return defective(occurred, r.Requirement) },
+				Doc:       "invalid requests whose refusal " + r.Requirement + " is about are " + doc,
+				KilledBy:  map[string]string{refusesAsDocumented: string(spec.HTTPRequest)},
+				AlsoFails: also,
+				defect:    func(occurred func()) middleware { return defective(occurred, r.Requirement) },
 			})
 		}
-		add("accepted", "accepted", acceptInvalid)
+		add("accepted", "accepted", acceptInvalid, contentChecks...) // the response is that to another request
 		if len(r.Status) > 0 || len(r.Code) == 0 && r.Text == "" {
 			add("status", "refused with another status", refuseWithOtherStatus)
 		}
