@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -209,8 +210,8 @@ func injectDefect(occurred func(), x dialect.ResponseDefect) middleware {
 			return streamEdit{}
 		}
 		return streamEdit{frame: func(frame []byte) [][]byte {
-			if from, to, ok := frameDataBounds(frame); ok {
-				frame = slices.Concat(frame[:from], apply(o, 0, frame[from:to]), frame[to:])
+			if line, ok := sse.FindField(frame, "data"); ok {
+				frame = slices.Concat(frame[:line.ValueStart], apply(o, 0, line.Value), frame[line.ValueEnd():])
 			}
 			return [][]byte{frame}
 		}}

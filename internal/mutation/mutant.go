@@ -115,7 +115,9 @@ func (m *Mutant) Validate() (problems []error) {
 		problems = append(problems, errors.New("one of Doc and KilledBy is not set"))
 	}
 	ways := 0
-	isSet := []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil, m.defect != nil}
+	isSet := []bool{
+		m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil, m.defect != nil,
+	}
 	for _, way := range isSet {
 		if way {
 			ways++

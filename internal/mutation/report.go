@@ -98,11 +98,12 @@ func (r *Report) Markdown() []byte {
 
 # Mutants
 
-Made by `+"`make mutants`"+`. A mutant is a right server with one small fault that breaks one clause. The suite is played against
-each, in every dialect whose catalogue has that clause: the clause has to turn red, by the check that serves it, at the
-place expected, and nothing else may. (The scenario of all requests that are refused takes as long as all others: it is
-played where a refusal, or what should be none, has to turn red.) In each dialect the server without a fault has to be
-green, and a canary has to die, or none of this counts. %d mutants, %d plays.
+Made by `+"`make mutants`"+`. A mutant is a correct server with one defect. The suite runs against each, in every dialect
+in which one of the checks that must find it serves a requirement: such a check has to fail, at the place expected, and
+nothing else may. (The scenario that sends invalid requests takes as long as all others: it is played where a refusal,
+or what should be none, has to be found.) The mutants called REQUIREMENT.DEFECT are generated from the documents; against
+them, only scenarios are played in which the correct server is judged for that requirement. In each dialect the correct
+server has to pass, and a canary has to die, or none of this counts. %d mutants, %d plays.
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)
 	r.writeOutcomes(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
@@ -129,7 +130,8 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 // sent nothing that could have the defect, although its document describes it.
 func (r *Report) writeEquivalents(b *bytes.Buffer) {
 	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
-	r.writeOutcomes(b, "Equivalent to the correct server", list, func(Outcome) string { return "nothing was sent that could have the defect" })
+	reason := func(Outcome) string { return "nothing was sent that could have the defect" }
+	r.writeOutcomes(b, "Equivalent to the correct server", list, reason)
 }
 
 // writeCounts writes a table with the number of mutants that each check killed, in total and in

@@ -86,8 +86,10 @@ func TestDocumentIsCurrent(t *testing.T) {
 	if _, err := fmt.Sscanf(first, head, &killed, &mutants, &survivors, &over, &proven, &checks); err != nil {
 		t.Fatalf("it begins with %q: %v", first, err)
 	}
-	if mutants != len(all) || checks != len(rules.About(spec.Server)) {
-		t.Errorf("it is of %d mutants and %d checks, want %d and %d", mutants, checks, len(all), len(rules.About(spec.Server)))
+	// A mutant that is equivalent in all its dialects is not counted.
+	equivalent := strings.Count(string(text), ": nothing was sent that could have the defect\n")
+	if mutants > len(all) || mutants+equivalent < len(all) || checks != len(rules.About(spec.Server)) {
+		t.Errorf("it is of %d mutants and %d checks, want %d and %d", mutants, checks, len(all), len(rules.All))
 	}
 	if survivors > 0 || over > 0 || proven < checks {
 		t.Errorf("a mutant survives, turns something else red, or a check has none: %s", first)

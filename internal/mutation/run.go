@@ -75,7 +75,8 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 			return plan.newReport(slices.DeleteFunc(r.outcomes, Outcome.isZero)), err
 		}
 	}
-	again := slices.DeleteFunc(slices.Concat(correct, others), func(i int) bool { return jobs[i].isAsExpected(r.outcomes[i]) })
+	isAsExpected := func(i int) bool { return jobs[i].isAsExpected(r.outcomes[i]) }
+	again := slices.DeleteFunc(slices.Concat(correct, others), isAsExpected)
 	if err := r.run(ctx, again, 1); err != nil {
 		return plan.newReport(r.outcomes), err
 	}
@@ -249,7 +250,10 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 // canaries are not part of the report; if a correct server failed a check or a canary survived,
 // InvalidReasons states that.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
-	r := &Report{Dialects: p.Dialects, Mutants: All(p.Dialects), IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
+	r := &Report{
+		Dialects: p.Dialects, Mutants: All(p.Dialects),
+		IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == "",
+	}
 	for _, o := range outcomes {
 		switch {
 		case o.Mutant == "":
