@@ -24,6 +24,26 @@ func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	})
 }
 
+// editHistoryImages returns a middleware that gives the messages of each history other images:
+// edit(images) returns those of each message, where images holds the original ones. The history is
+// decoded and encoded again for that, as its document says.
+func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
+	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
+	return editReplyEvents(spec.History, func(e *spec.Event) {
+		images := make([][]spec.Event, len(e.Parts))
+		for i, m := range e.Parts {
+			images[i] = slices.DeleteFunc(slices.Clone(m.Parts), func(p spec.Event) bool { return !isImage(p) })
+			e.Parts[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), isImage)
+		}
+		if len(images) == 0 {
+			return
+		}
+		for i, of := range edit(images) {
+			e.Parts[i].Parts = append(e.Parts[i].Parts, of...)
+		}
+	})
+}
+
 // editMessages returns a middleware that calls edit to change each message of the histories that
 // the server returns. m is the JSON object of the message, and role its role. If edit returns
 // false, the message is omitted.
@@ -80,27 +100,13 @@ var historyContentMutants = []*Mutant{
 		Middleware: editMessageTexts("user", func(text string) string { return text[:min(len(text), 12)] }),
 	}, {
 		Name: "images-forgotten", Doc: "the history has no images",
-		Needs:      []spec.Kind{spec.HistoryImage},
 		KilledBy:   map[string]string{"history.tells-images": "history"},
-		Middleware: editMessages(func(_ string, m map[string]any) bool { delete(m, "attachments"); return true }),
+		Middleware: editHistoryImages(func([][]spec.Event) [][]spec.Event { return nil }),
 	}, {
 		Name: "images-with-answers", Doc: "the history has the images with another message",
-		Needs:    []spec.Kind{spec.HistoryImage},
 		KilledBy: map[string]string{"history.tells-images": "history"},
-		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
-			all, _ := page["messages"].([]any)
-			for i := len(all) - 1; i > 0; i-- { // each message gets the ids of the one before
-				m, _ := all[i].(map[string]any)
-				before, _ := all[i-1].(map[string]any)
-				delete(m, "attachments")
-				if images, ok := before["attachments"]; ok {
-					m["attachments"] = images
-				}
-			}
-			if len(all) > 0 {
-				m, _ := all[0].(map[string]any)
-				delete(m, "attachments")
-			}
+		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
+			return slices.Concat([][]spec.Event{nil}, images[:len(images)-1])
 		}),
 	}, {
 		Name: "answer-forgotten", Doc: "the assistant's messages are missing in the history",

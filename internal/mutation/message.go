@@ -75,6 +75,7 @@ var messageMutants = []*Mutant{
 			return []spec.Event{m}
 		}),
 		Needs:    []spec.Kind{spec.MessageProgress},
+		Without:  []spec.Kind{spec.MessageStart}, // or else message-left-open is the same defect
 		KilledBy: map[string]string{"message.all-end": "message.progress"},
 	}, {
 		Name: "id-used-again", Doc: "another message is sent under the id of one that has ended",

@@ -166,6 +166,24 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
+// editReplyEvents returns a middleware that calls edit to change each successful reply of the given
+// kind, which it decodes and then encodes again, in the words of the dialect.
+func editReplyEvents(kind spec.Kind, edit func(e *spec.Event)) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		response := spec.Response{Status: a.status, Body: a.body}
+		for name, values := range a.header {
+			response.Header = append(response.Header, spec.Field{Name: name, Value: values[0]})
+		}
+		recorded := spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}
+		for e := range v.dialect.Events(recorded) {
+			if e.Kind == kind && a.status/100 == 2 {
+				edit(&e)
+				a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
+			}
+		}
+	})
+}
+
 func (a *plainResponse) send(w http.ResponseWriter) {
 	clear(w.Header())
 	for name, values := range a.header {

@@ -33,8 +33,9 @@ type Mutant struct {
 	KilledBy map[string]string
 	// AlsoFails are checks, or globs of them, that rightly fail as well; a comment says why.
 	AlsoFails []string
-	// Needs are kinds without which a dialect has no words for the defect.
-	Needs []spec.Kind
+	// Needs are kinds without which a dialect has no words for the defect. Without are kinds with
+	// which the defect is that of another mutant, which a comment names.
+	Needs, Without []spec.Kind
 
 	// Exactly one of these is set.
 	Fault      string                        // a fault of package fault, as --fault takes it; "streams=0" is every stream
@@ -59,8 +60,10 @@ func matchesAny(globs []string, id string) bool {
 // checks that must fail serves them. It leaves out requirements of level MAY, since these cannot be
 // violated. If the dialect has no words for the defect, it returns nil.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
-	isMissing := func(k spec.Kind) bool { return !slices.Contains(d.Kinds(), k) }
-	if m.requirement != "" && !slices.Contains(m.dialects, d.Name) || slices.ContainsFunc(m.Needs, isMissing) {
+	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
+	lacks := func(k spec.Kind) bool { return !has(k) }
+	if m.requirement != "" && !slices.Contains(m.dialects, d.Name) ||
+		slices.ContainsFunc(m.Needs, lacks) || slices.ContainsFunc(m.Without, has) {
 		return nil
 	}
 	for _, r := range d.Requirements {
