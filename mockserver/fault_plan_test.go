@@ -65,8 +65,8 @@ func TestResetBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestResetForgetsFaults checks that a run after a reset gets the faults of its own request, although
-// a run with the same id had others before.
+// TestResetForgetsFaults checks that a run after a reset gets the faults of its own request,
+// although a run with the same id had others before.
 func TestResetForgetsFaults(t *testing.T) {
 	for _, name := range both {
 		m := made(t, mockserver.Config{}, name)

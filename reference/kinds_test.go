@@ -43,9 +43,9 @@ func allKinds(t *testing.T) (kinds []spec.Kind) {
 	return kinds
 }
 
-// TestEveryKind checks that an event of an agent is never lost without a trace: an event of any kind
-// of a run is sent, in some form, if the dialect has words for it, and an event of any other kind ends
-// the run with an error that names the kind.
+// TestEveryKind checks that an event of an agent is never lost without a trace: an event of any
+// kind of a run is sent, in some form, if the dialect has words for it, and an event of any other
+// kind ends the run with an error that names the kind.
 func TestEveryKind(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -70,7 +70,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// encodeRun returns the events of a run that the stream of o has if the agent sends the given events.
+// encodeRun returns the events of a run that the stream of o has if the agent sends the given
+// events.
 func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
 	now := func() time.Time { return time.Unix(0, 0) }
 	enc := newEventFeatures(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })

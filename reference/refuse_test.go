@@ -220,8 +220,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestBucket checks that replies name the bucket of the document, and that the server finds files in
-// no other.
+// TestBucket checks that replies name the bucket of the document, and that the server finds files
+// in no other.
 func TestBucket(t *testing.T) {
 	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()

@@ -31,10 +31,10 @@ type Check struct {
 	// rule judges (x-requirement, x-error and the like).
 	ReadsDocument bool
 
-	// Watch starts one application of the rule, to one conversation. The returned function is called
-	// with each event of the conversation, in order and never concurrently. In each exchange
-	// HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last event, [Run] calls
-	// the functions given to [Pass.AtEnd].
+	// Watch starts one application of the rule, to one conversation. The returned function is
+	// called with each event of the conversation, in order and never concurrently. In each exchange
+	// HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last event, [Run]
+	// calls the functions given to [Pass.AtEnd].
 	//
 	// Events and what they refer to do not change after the call, so Watch may retain them.
 	Watch func(*Pass) func(Event)
@@ -43,7 +43,7 @@ type Check struct {
 // A Party is one side of a conversation.
 type Party string
 
-// The parties. A run and a lint judge the server, a mock server judges its clients.
+// The parties of a conversation. A run or a lint judges the server; a mock judges its clients.
 const (
 	Server Party = ""
 	Client Party = "client"
@@ -101,8 +101,8 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Level returns the level of the requirement with the given id, or the strictest level of the
-// requirements that the check judges if that is none of them.
+// Level returns the level of the requirement with the given id. If the check does not judge that
+// requirement, Level returns the strictest level of the requirements that the check judges.
 func (p *Pass) Level(requirement string) Level {
 	return p.obligation.requirementByID(requirement).Level
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // TestDocumentKinds checks that a document may name every kind of package spec except those that
-// stand for no schema: what HTTP, the bytes of a stream or the absence of a schema tell, and features.
+// stand for no schema: what HTTP, the bytes of a stream or the absence of a schema tell, and
+// features.
 func TestDocumentKinds(t *testing.T) {
 	withoutSchema := []Kind{HTTPRequest, HTTPResponse, BodyEnd, Comment, Incomplete, Undecodable, Done}
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)

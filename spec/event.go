@@ -162,8 +162,8 @@ type Event struct {
 	Flaws       []Flaw      // defects of the bytes themselves
 	Fields      []string    // of a frame: the names of its SSE fields, in order
 
-	// Implied marks an event that its frame does not state but that follows from it, such as the start
-	// of a message whose first chunk is received.
+	// Implied marks an event that its frame does not state but that follows from it, such as the
+	// start of a message whose first chunk is received.
 	Implied bool
 
 	At     time.Duration // time since the start of the conversation

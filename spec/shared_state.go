@@ -1,7 +1,7 @@
 package spec
 
-// A runState is what the passes of one [Run] share: the values that several checks use, and what
-// happens at the end of the conversation.
+// A runState is what the passes of one [Run] share: the values that several checks use, and the
+// functions to call at the end of the conversation.
 type runState struct {
 	shared map[sharedKey]any
 	// observers update the shared values: those of all principals, and those of the primary user.
@@ -34,15 +34,15 @@ func (s *runState) observe(e Event) {
 // order in which they were given to AtEnd, by any check.
 func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
-// Shared returns a value that all checks share that call Shared with the same name in one [Run],
-// such as an account of the conversation; checks with AllPrincipals do not share with the others.
-// The type T must be the same in all these calls. A check must call Shared in its Watch function,
-// before the first event.
+// Shared returns a value that checks of one [Run] share, such as an account of the conversation.
+// All checks that call Shared with the same name get the same value, except that checks with
+// AllPrincipals do not share values with the others. The type T must be the same in all calls with
+// one name. A check must call Shared in its Watch function, before the first event.
 //
 // The first call creates the value by calling create. Run then calls observe, the second result of
-// create, with each event before any check sees the event. create may call [Pass.AtEnd]; its
-// function is called before those of the checks that use the value. Run calls all checks from one
-// goroutine, so the value needs no lock.
+// create, with each event before any check sees the event. If create calls [Pass.AtEnd], the
+// function that it passes is called before those of the checks that use the value. Run calls all
+// checks from one goroutine, so the value needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	value, ok := p.run.shared[key]

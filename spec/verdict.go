@@ -98,8 +98,8 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// NewClientPlan returns the plan for judging clients by those of the given checks that are about
-// clients. A check that needs no kind and that no requirement of the catalogue names judges a
+// NewClientPlan returns the plan for judging clients. It uses only those of the given checks that
+// judge clients. A check that needs no kind and that no requirement of the catalogue names judges a
 // requirement of level MUST without an id. A check with ReadsDocument also judges the requirements
 // in server, which the document names where it describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {

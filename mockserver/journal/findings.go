@@ -110,7 +110,8 @@ func (s *entryBuffer) events(refers bool) []spec.Event {
 	if refers {
 		request.Cursor, request.Raw = s.cursor, s.body
 		for _, r := range s.references {
-			// A body that was not kept completely may have the call to which its tool result refers.
+			// A body that was not kept completely may have the call to which its tool result
+			// refers.
 			if r.kind == spec.InputResume || len(s.body) == s.bodySize {
 				request.Parts = append(request.Parts, spec.Event{Kind: r.kind, Call: r.id, ID: r.id})
 			}

@@ -61,7 +61,8 @@ func (x Expect) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the requests of the named dialect, whose evaluations are given.
+// clientReport returns the report on the requests of the named dialect, whose evaluations are
+// given.
 func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},

@@ -21,9 +21,10 @@ type catalogueExtension struct {
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue returns the requirements of the catalogue of a version in the directory dir of files,
-// merged with those of the catalogue that it extends, if any, and the files that it consists of. It
-// returns an error if a file is missing or invalid, or leaves out a requirement that does not exist.
+// readCatalogue returns the requirements of the catalogue of a version in the directory dir of
+// files, and the files of which the catalogue consists. If the catalogue extends another one, the
+// requirements of both are merged. It returns an error if a file is missing or invalid, or leaves
+// out a requirement that does not exist.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {

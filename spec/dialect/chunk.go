@@ -6,14 +6,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// chunkKinds describes the frames of a variant with x-chunk: deltas that may imply the start and the
-// end of the message or tool call to which they belong.
+// chunkKinds describes the frames of a variant with x-chunk. These are deltas that may imply the
+// start and the end of the message or tool call to which they belong.
 type chunkKinds struct {
 	id         func(*spec.Event) *string // the slot with the id of that message or call
 	start, end spec.Kind
 }
 
-// parseChunk sets w.chunk according to the x-chunk of the schema n, if it has one.
+// parseChunk sets w.chunk according to the x-chunk of the schema n, or does nothing if n has no
+// x-chunk. It returns an error if the x-chunk is incomplete.
 func (w *variant) parseChunk(n node) error {
 	at, ok := n.extension("x-chunk")
 	if !ok {
@@ -30,15 +31,17 @@ func (w *variant) parseChunk(n node) error {
 	return nil
 }
 
-// openChunks is the message or tool call that chunks have started in a stream and that has not ended.
-// At most one can be open.
+// openChunks holds the message or tool call of a stream that was started by chunks and has not
+// ended. At most one can be open.
 type openChunks struct {
 	kinds *chunkKinds // nil if none is open
 	end   spec.Event  // its implied end, without a position
 }
 
-// appendEvents appends to events what the frame e, a value of the variant w, implies before its own
-// event. It may set the id of e. w is nil if the frame cannot be decoded.
+// appendEvents appends the events that the frame e implies, and that come before the event of e
+// itself, to events and returns the extended slice. w is the variant of e, or nil if e cannot be
+// decoded. If e is a chunk without an id, appendEvents sets the id to that of the open message or
+// call.
 func (o *openChunks) appendEvents(events []spec.Event, w *variant, e *spec.Event) []spec.Event {
 	if w == nil || e.Kind == spec.Unrecognized {
 		return events // may belong to anything
@@ -67,8 +70,8 @@ func (o *openChunks) appendEvents(events []spec.Event, w *variant, e *spec.Event
 	return append(events, impliedBy(e, start))
 }
 
-// impliedBy returns the event implied with the position, the name and the run of the frame e, and
-// marked as implied.
+// impliedBy returns a copy of the event implied that is marked as implied and has the position, the
+// name and the run of the frame e.
 func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Implied = true
 	implied.Frame, implied.Line, implied.Offset, implied.Raw = e.Frame, e.Line, e.Offset, e.Raw

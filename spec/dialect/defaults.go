@@ -19,8 +19,8 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
-// FixedText returns what the reference server writes where replies or frames of kind k carry the slot,
-// if they have no other value for it. It returns "" if there is no such member.
+// FixedText returns the value that the reference server writes for the given slot in replies or
+// frames of kind k if it has no other value. It returns "" if the document defines no such value.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if w := o.variantOfKind(k); w != nil {
 		if m := w.layout.fieldForSlot(slot); m != nil {
@@ -74,9 +74,9 @@ func (o *Operation) FailureCode(status string) string {
 // "" if the document does not state the text.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
-// SnapshotStatus returns the status of a content part of kind k that the reference server sends
-// repeatedly while it grows, each time as a whole (x-snapshots of a variant). It returns "" if the
-// dialect has no such parts.
+// SnapshotStatus returns the status of incomplete content parts of kind k, which the reference
+// server sends repeatedly, each time as a whole, while they grow (x-snapshots of a variant). It
+// returns "" if the dialect has no such parts.
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
 		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {

@@ -173,7 +173,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, d.addOperations()
 }
 
-// newDialect returns a dialect with the given document, but without a name, catalogue and operations.
+// newDialect returns a dialect with the given document, but without a name, catalogue and
+// operations.
 func newDialect(document *document) *Dialect {
 	d := &Dialect{document: document}
 	d.settings = d.document.settingDefaults()
@@ -186,8 +187,8 @@ func newDialect(document *document) *Dialect {
 	return d
 }
 
-// addCatalogue reads the catalogue of a version from the directory dir of files. It returns an error if
-// it is missing or invalid.
+// addCatalogue reads the catalogue of a version from the directory dir of files. It returns an
+// error if it is missing or invalid.
 func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil)
 	for _, r := range d.requirements {
@@ -228,8 +229,8 @@ func (d *Dialect) Document() ([]byte, error) {
 // Operations returns all operations of the document, in order of their paths.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
 
-// Catalogue returns all requirements of the dialect, those about servers and those about clients, in
-// the order of the catalogue.
+// Catalogue returns all requirements of the dialect, those about servers and those about clients,
+// in the order of the catalogue.
 func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
@@ -279,8 +280,8 @@ func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect by those of the given checks that
-// are about clients; see [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect. It uses only those of the given
+// checks that judge clients; see [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

@@ -1,8 +1,8 @@
 // Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml, which [Open] opens, and
-// those of other files, which [OpenFile] opens and validates. A dialect consists of its document and
-// the catalogue beside it; there is no Go code per dialect.
-// The package decodes requests, responses and frames, encodes them, and reports where they
-// violate the document. It does not judge: that is for package rules.
+// those of other files, which [OpenFile] opens and validates. A dialect consists of its document
+// and the catalogue beside it; there is no Go code per dialect. The package decodes requests,
+// responses and frames, encodes them, and reports where they violate the document. It does not
+// judge: that is for package rules.
 //
 // # The document
 //
@@ -32,13 +32,13 @@
 // of a slot inside an array without x-parts are concatenated.
 //
 // x-parts: events, on a property of a frame that is an array: its items are variants, decoded as
-// events of their own, which come before the event of the frame. Of frames that the reference server
-// writes, it holds such events back until the frame that carries them.
+// events of their own, which come before the event of the frame. Of frames that the reference
+// server writes, it holds such events back until the frame that carries them.
 //
 // x-chunk, on a variant of a frame: the frame is a delta that may also start the thing that it
-// belongs to. "of" is the slot with the id of that thing (message or call), "start" and "end" are the
-// kinds of its implied events. The first chunk of a thing implies its start. A chunk without an id
-// belongs to the thing of the chunk before. The next frame that is not a chunk of the same thing
+// belongs to. "of" is the slot with the id of that thing (message or call), "start" and "end" are
+// the kinds of its implied events. The first chunk of a thing implies its start. A chunk without an
+// id belongs to the thing of the chunk before. The next frame that is not a chunk of the same thing
 // implies its end, unless it is that end itself.
 //
 // x-parts: true, on a property that is an array (or an object): its items are variants,
@@ -88,9 +88,10 @@
 // stands for the slot; a member with the value "{{slot?}}" is left out if the slot is empty;
 // "{{slot*}}" is the slot's text as JSON.
 //
-// x-settings, at the top level: what only the user of a server knows, such as the name of a model. It
-// maps the name of each setting to {default, description}. In an example of a request body,
-// "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings] changes it.
+// x-settings, at the top level: what only the user of a server knows, such as the name of a model.
+// It maps the name of each setting to {default, description}. In an example of a request body,
+// "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings] changes
+// it.
 //
 // x-requirement, on a schema of a frame, reply or request: the requirement that is violated
 // if the value violates this schema or one inside it, and exercised if the value is present
@@ -146,9 +147,9 @@
 //
 // VERSION.requirements.yaml is a list of requirements: id, level, quote, source, and either
 // checks or excluded {kind, reason}. A requirement with "of: client" is about clients, which a
-// mock judges; the others are about servers. x-requirement and x-error may name only requirements of
-// the catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
-// accept.as-documented. If several requirements name a check that does not itself tell them
-// apart, "about" lists the kinds of events that are evidence for a requirement; those
-// without it share the rest.
+// mock judges; the others are about servers. x-requirement and x-error may name only requirements
+// of the catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
+// accept.as-documented. If several requirements name a check that does not itself tell them apart,
+// "about" lists the kinds of events that are evidence for a requirement; those without it share the
+// rest.
 package dialect

@@ -31,8 +31,8 @@ type document struct {
 }
 
 // readDocument reads the OpenAPI document of a version from the directory dir of files. If the file
-// has x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the version
-// that x-extends names. It returns an error if a file is missing or invalid.
+// has x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the
+// version that x-extends names. It returns an error if a file is missing or invalid.
 func readDocument(files fs.FS, dir, version string) (*document, error) {
 	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
@@ -50,10 +50,11 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads the document of a version and returns it as decoded JSON, with the files that it
-// consists of: its own and, if that extends another version, those of that one. The tree is then that
-// of the other version with this file applied as a merge patch. extending lists the files that extend
-// this one.
+// readTree returns the document of a version as decoded JSON, and the files of which the document
+// consists. If the file of the version extends another version, it is a merge patch: tree is then
+// the other document after the patch, and sources also contains the files of the other document.
+// The parameter extending lists the files that extend this one. readTree returns an error if a file
+// is missing or invalid, or extends itself.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {
@@ -91,7 +92,8 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
 }
 
-// readSource reads a file. In errors of a [boundedDir] the file has the name that the user gave.
+// readSource reads a file. If files is a [boundedDir], the name of the result is the path of the
+// file as the user gave it.
 func readSource(files fs.FS, name string) (sourceFile, error) {
 	data, err := fs.ReadFile(files, name)
 	if dir, ok := files.(boundedDir); ok {
@@ -231,7 +233,8 @@ func (n node) deref() (last node) {
 }
 
 // get returns the member of the object n whose name is key. If n is a reference, its target is
-// searched too, and so on. If there is no such member, the value of the returned node is nil.
+// searched as well, which may be a reference too. If there is no such member, the value of the
+// returned node is nil.
 func (n node) get(key string) node {
 	for at := range followRefs(n) {
 		n = at

@@ -13,18 +13,20 @@ import (
 // ErrUnsupportedKind means that a dialect has no variant for an event.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether the stream of o has a frame with which e can be encoded, or that carries
-// e with other events (see [Operation.Carrier]).
+// CanEncode reports whether e can be sent in the stream of o: in a frame of its own, or in a frame
+// that carries it with other events (see [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
 	return e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" ||
 		variantFor(o.frameVariants, e.Kind, &e) != nil
 }
 
-// Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events), as
-// the Parts of the encoded event. It returns "" if events of kind k have frames of their own, or none.
+// Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events).
+// Such events are encoded as Parts of the event of that frame. Carrier returns "" if events of kind
+// k have frames of their own, or no frames at all.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
-// carriersOf returns the result of [Operation.Carrier] for the kinds that frames of other kinds carry.
+// carriersOf returns the result of [Operation.Carrier] for each kind of event that frames of
+// another kind carry.
 func carriersOf(frames []*variant) map[spec.Kind]spec.Kind {
 	carriers := map[spec.Kind]spec.Kind{}
 	for _, w := range frames {

@@ -168,7 +168,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrame returns the events of one item of the stream, which is a frame or a comment, in order.
+// decodeFrame returns the events of item, which is a frame or a comment of the stream, in order.
 // The result is valid until the next call.
 func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
@@ -193,8 +193,8 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	return append(t.buffer, e)
 }
 
-// appendSeparate removes from e the parts that are events of their own and appends those to events.
-// They get the position of e.
+// appendSeparate removes from e the parts that are events of their own, and appends these parts,
+// with the position of e, to events. It returns the extended slice.
 func appendSeparate(events []spec.Event, e *spec.Event) []spec.Event {
 	if !slices.ContainsFunc(e.Parts, isSeparate) {
 		return events

@@ -21,9 +21,10 @@ var nameMaps = []string{
 // literals lists the keywords whose values are data and not part of the description.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
-// walk calls visit for the members of v, a value of the document at a pointer, and for the members
-// within them, those of an object in order of their names. Members whose names the author chooses, and
-// data such as examples, are left out. It ends when visit returns false, and reports whether it did not.
+// walk calls visit for the members of v, which is the value at the pointer at, and for all members
+// within them; it visits those of an object in the order of their names. It omits members whose
+// names the author of the document chooses, and data such as examples. When visit returns false,
+// walk stops and returns false. Otherwise it returns true.
 func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
 	switch v := v.(type) {
 	case []any:
@@ -43,7 +44,8 @@ func (s *document) walk(at string, v any, visit func(pointer, name string, v any
 	return true
 }
 
-// walkMember is walk for the value v of a member with a name that OpenAPI or this package defines.
+// walkMember calls visit, as walk does, for the members within v. The parameter v is the value of
+// the member with the given name at the pointer at; OpenAPI or this package defines the name.
 func (s *document) walkMember(at, name string, v any, visit func(pointer, name string, v any) bool) bool {
 	chosen, isObject := v.(map[string]any)
 	switch {
@@ -60,12 +62,12 @@ func (s *document) walkMember(at, name string, v any, visit func(pointer, name s
 	return true
 }
 
-// An extensionCheck returns what is wrong with n, the value of an extension, and where. The message is
-// "" if nothing is.
+// An extensionCheck checks n, the value of an extension. It returns a message that describes the
+// first error in the value, and the pointer to the error. The message is "" if the value is valid.
 type extensionCheck func(n node) (pointer, message string)
 
-// extensions lists the extensions that package dialect defines, as its documentation describes them.
-// The value is nil for those of which only the name is checked here.
+// extensions maps the names of the extensions that package dialect defines to the checks of their
+// values. The check is nil if only the name of the extension is checked here.
 var extensions = map[string]extensionCheck{
 	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
 	"x-requirement": nil, "x-without": nil, "x-write": nil, "x-code": nil,
@@ -89,7 +91,7 @@ var extensions = map[string]extensionCheck{
 
 var chunkMembers = map[string]extensionCheck{"of": slotCheck, "start": kindCheck, "end": kindCheck}
 
-// kindCheck checks the name of a kind.
+// kindCheck is the check of an x-kind, whose value must be the name of a kind.
 func kindCheck(n node) (pointer, message string) {
 	if slices.Contains(spec.DocumentKinds, spec.Kind(n.text())) {
 		return "", ""
@@ -101,7 +103,7 @@ func kindCheck(n node) (pointer, message string) {
 	return n.pointer, fmt.Sprintf("unknown kind %s%s", displayValue(n.value), near.Suggest(n.text(), names))
 }
 
-// slotCheck checks the name of a slot.
+// slotCheck is the check of an x-slot, whose value must be the name of a slot.
 func slotCheck(n node) (pointer, message string) {
 	if slotFields[n.text()] != nil {
 		return "", ""
@@ -110,7 +112,7 @@ func slotCheck(n node) (pointer, message string) {
 	return n.pointer, fmt.Sprintf("unknown slot %s%s", displayValue(n.value), near.Suggest(n.text(), names))
 }
 
-// oneOfCheck returns a check for an extension with one of the given values.
+// oneOfCheck returns a check that requires one of the given values.
 func oneOfCheck(values ...any) extensionCheck {
 	return func(n node) (pointer, message string) {
 		if slices.Contains(values, n.value) {
@@ -124,8 +126,8 @@ func oneOfCheck(values ...any) extensionCheck {
 	}
 }
 
-// memberCheck returns a check for an object with no other members than the given ones, each with the
-// check of its value or nil.
+// memberCheck returns a check that requires an object with no members other than the given ones.
+// The parameter members maps the name of each member to the check of its value, or to nil.
 func memberCheck(members map[string]extensionCheck) extensionCheck {
 	return func(n node) (pointer, message string) {
 		if n.object() == nil {
@@ -149,8 +151,8 @@ func memberCheck(members map[string]extensionCheck) extensionCheck {
 	}
 }
 
-// eachMember returns a check for an object whose members, of any name, are objects with no other
-// members than the given ones.
+// eachMember returns a check for an object whose members may have any names. The value of each
+// member must be an object with no members other than the given ones.
 func eachMember(members ...string) extensionCheck {
 	known := map[string]extensionCheck{}
 	for _, name := range members {
@@ -167,8 +169,8 @@ func eachMember(members ...string) extensionCheck {
 	}
 }
 
-// refusalCheck returns a check for one refusal requirement or a list of them, which may have the
-// members of x-error and those with the given names.
+// refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
+// may have the members of x-error and those with the given names.
 func refusalCheck(more ...string) extensionCheck {
 	members := map[string]extensionCheck{}
 	for _, name := range slices.Concat(more, []string{
@@ -189,7 +191,7 @@ func refusalCheck(more ...string) extensionCheck {
 	}
 }
 
-// deniedCheck checks an x-denied.
+// deniedCheck is the check of an x-denied.
 func deniedCheck(n node) (pointer, message string) {
 	reasons := map[string]extensionCheck{}
 	for _, reason := range denialReasons {
@@ -198,8 +200,8 @@ func deniedCheck(n node) (pointer, message string) {
 	return memberCheck(reasons)(n)
 }
 
-// checkExtensions returns an error if the document has an extension that this package does not define,
-// or one with a value that it may not have.
+// checkExtensions returns an error if the document has an extension that this package does not
+// define, or an extension with an invalid value.
 func (d *Dialect) checkExtensions() (err error) {
 	d.document.walk("", d.document.root, func(pointer, name string, v any) bool {
 		if !strings.HasPrefix(name, "x-") {

@@ -15,14 +15,14 @@ var nameGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const nameCharacters = `letters, digits, ".", "_" and "-"`
 
-// OpenFile returns the dialect that a document and its catalogue define, which are read from files:
-// the document from path, such as ./my-agent.yaml, and the catalogue from ./my-agent.requirements.yaml.
-// A document that x-extends names is read from the same directory. The family of the dialect is the
-// name of the file, and its version is info.version of the document.
+// OpenFile returns the dialect that a document and its catalogue define. It reads the document from
+// path, such as ./my-agent.yaml, and the catalogue from ./my-agent.requirements.yaml. A document
+// that x-extends names is read from the same directory. The family of the dialect is the name of
+// the file, and its version is info.version of the document.
 //
-// OpenFile validates both files, since nothing else does: see [Dialect.Validate], to which it passes
-// checks. An error names the file and, if it is about one place in it, the line and the JSON pointer;
-// it then is or wraps a [*FileError].
+// OpenFile validates both files and passes checks to [Dialect.Validate], since files of users are
+// not validated elsewhere. An error names the file. If an error is about one place in the file, it
+// also names the line and the JSON pointer, and is or wraps a [*FileError].
 func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	dir, file := filepath.Split(path)
 	files := boundedDir{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
@@ -56,8 +56,8 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	return d, nil
 }
 
-// withoutCatalogue returns err with the reason why it must exist if the catalogue of the document at
-// path does not.
+// withoutCatalogue returns err. If err reports that the catalogue of the document at path cannot be
+// read, withoutCatalogue adds to its message why that file must exist.
 func withoutCatalogue(err error, path string) error {
 	e, ok := errors.AsType[*FileError](err)
 	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {
@@ -66,8 +66,9 @@ func withoutCatalogue(err error, path string) error {
 	return err
 }
 
-// nameAfter sets the name of the dialect to that of its file and the version in the document. It
-// returns an error if the result cannot be used in paths, or if an embedded dialect has it.
+// nameAfter sets the name of the dialect, which consists of the name of its file and the version in
+// the document. It returns an error if that name cannot be used in paths, or if an embedded dialect
+// has the same name.
 func (d *Dialect) nameAfter(file string) error {
 	version := d.document.lookup("/info/version")
 	d.Family = strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// echoFiles returns a new directory with the files of a small dialect, in which old, which must occur
-// in one of them, is replaced by new.
+// echoFiles returns a new directory with the files of a small dialect, in which old, which must
+// occur in one of them, is replaced by new.
 func echoFiles(t *testing.T, old, replacement string) (document string) {
 	t.Helper()
 	dir, found := t.TempDir(), false
@@ -36,7 +36,8 @@ func echoFiles(t *testing.T, old, replacement string) (document string) {
 	return filepath.Join(dir, "echo.yaml")
 }
 
-// openError opens a file that must be invalid and returns the error without the name of its directory.
+// openError opens a file that must be invalid and returns the error without the name of its
+// directory.
 func openError(t *testing.T, path string) string {
 	t.Helper()
 	d, err := dialect.OpenFile(path, rules.All)
@@ -64,7 +65,8 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// TestSettings checks that requests have the defaults of the settings of a document, or other values.
+// TestSettings checks that requests have the defaults of the settings of a document, or other
+// values.
 func TestSettings(t *testing.T) {
 	d, err := dialect.OpenFile("testdata/echo.yaml", rules.All)
 	if err != nil {

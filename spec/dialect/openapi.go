@@ -13,8 +13,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// checkOpenAPI returns an error if the document is not valid OpenAPI 3.2, as judged by a reader other
-// than this package's. Examples are left to this package, since templates have placeholders in them.
+// checkOpenAPI returns an error if the document is not valid OpenAPI 3.2. It uses another OpenAPI
+// reader than the rest of this package. It does not validate examples, because templates contain
+// placeholders.
 func (d *Dialect) checkOpenAPI() error {
 	root := d.document.lookup("")
 	if version := root.get("openapi").text(); !strings.HasPrefix(version, "3.2.") {
@@ -43,8 +44,9 @@ func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the pointer to what err, an error of the validation of text, is about: the
-// innermost value for which err knows a position, or else the section or path that it names.
+// openAPIPointer returns the pointer to the value to which err refers, where err is an error from
+// validating text. This is the innermost value for which err has a position, or else the section or
+// path that err names.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -79,9 +81,9 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns err, an error of the OpenAPI loader, with a position. The loader gives none, so it
-// is that of the first reference that leads nowhere, or of the first member that has the name and the
-// type in the message.
+// loadError returns err, an error of the OpenAPI loader, as an error with a position. Because the
+// loader states no position, loadError uses that of the first reference without a target, or of the
+// first member that has the name and the type in the message.
 func (d *Dialect) loadError(err error) error {
 	message, at := "not valid OpenAPI: "+lastCause(err), ""
 	wrong := wrongType.FindStringSubmatch(err.Error())
@@ -103,7 +105,8 @@ func (d *Dialect) loadError(err error) error {
 	return d.errorAt(at, "%s", message)
 }
 
-// lastCause returns the end of the message of a loader's error, without the attempts before.
+// lastCause returns the last cause in the message of err, an error of the OpenAPI loader. It omits
+// the failed attempts that the message lists before.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {
@@ -112,7 +115,8 @@ func lastCause(err error) string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// goType returns what package encoding/json calls a decoded value in errors.
+// goType returns the name that package encoding/json uses in errors for the type of a decoded
+// value.
 func goType(v any) string {
 	switch v.(type) {
 	case bool:

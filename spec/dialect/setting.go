@@ -19,9 +19,9 @@ func (s *document) settingDefaults() map[string]string {
 	return defaults
 }
 
-// WithSettings returns the dialect with other values of the settings that its document declares, such
-// as the name of a model, which occur in requests as {{set.NAME}}. It returns an error if the document
-// does not declare one of them. Without values, the result is d itself.
+// WithSettings returns the dialect with other values of the settings that its document declares,
+// such as the name of a model, which occur in requests as {{set.NAME}}. It returns an error if the
+// document does not declare one of them. Without values, the result is d itself.
 func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	if len(values) == 0 {
 		return d, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // A Shape summarizes the schemas that apply to a JSON value at one place in a frame or in the body
-// of a response: what at least one of these schemas states.
+// of a response. It contains everything that at least one of these schemas states.
 type Shape struct {
 	Members map[string]*Shape // of an object, by name
 	Items   *Shape            // of an array; nil if no schema describes them

@@ -42,8 +42,9 @@ type sourceFile struct {
 	data []byte
 }
 
-// documentFile returns the name of the file with the document of the given version: VERSION.yaml, or
-// VERSION if that is the name of a YAML file itself. catalogueFile returns that of its catalogue.
+// documentFile returns the name of the file with the document of the given version: VERSION.yaml,
+// or VERSION if that is the name of a YAML file itself. catalogueFile returns that of its
+// catalogue.
 func documentFile(version string) string {
 	if isYAMLFile(version) {
 		return version
@@ -62,11 +63,11 @@ func isYAMLFile(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// MaxFileBytes is the largest document or catalogue that [OpenFile] reads, in bytes.
+// MaxFileBytes is the maximum size, in bytes, of a document or catalogue that [OpenFile] reads.
 const MaxFileBytes = 4 << 20
 
-// A boundedDir is a directory whose regular files of at most [MaxFileBytes] can be read. The names
-// in errors begin with the name of the directory, as in the path that the user gave.
+// A boundedDir is a directory whose method ReadFile reads regular files of at most [MaxFileBytes].
+// The names in errors begin with the name of the directory, as in the path that the user gave.
 type boundedDir struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS].
@@ -105,7 +106,7 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// path returns the path of a file of the directory.
+// path returns the path of the file with the given name in the directory.
 func (b boundedDir) path(name string) string {
 	if b.dir == "" {
 		return name
@@ -121,8 +122,9 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// errorAt returns the error about the value at a pointer. Its position is in the first of the files
-// that has the value or, if none has it, in the file that has the longest part of the way to it.
+// errorAt returns an error with the given message about the value at a pointer. The position of the
+// error is in the first file that contains the value. If no file does, the position is in the file
+// that contains the longest part of the path to the value.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1
@@ -149,8 +151,9 @@ func tokensOf(pointer string) (tokens []string) {
 	return tokens
 }
 
-// lineAt returns the line on which the value begins that the tokens of a JSON pointer lead to, and
-// how many tokens lead to it: fewer than all if the tree lacks the rest.
+// lineAt follows the tokens of a JSON pointer from n. It returns the line on which the last value
+// that it reaches begins, and the number of tokens that it followed. The number is less than
+// len(tokens) if the tree lacks the rest.
 func lineAt(n ast.Node, tokens []string) (line, depth int) {
 	line = 1
 	for {
@@ -216,8 +219,9 @@ func child(n ast.Node, token string) (ast.Node, int) {
 	return nil, 0
 }
 
-// pointerAt returns the pointer to the innermost member or item of the tree whose key or value
-// begins at a line and column, both from 1. It returns "" if there is none.
+// pointerAt returns the pointer to the innermost member or item below n whose key or value begins
+// at the given line and column, both starting at 1. at is the pointer to n. The result is "" if
+// there is no such member or item.
 func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	here := func(n ast.Node) bool {
 		t := n.GetToken()
@@ -242,7 +246,8 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	return pointer
 }
 
-// parseYAML returns f decoded as JSON would be. An error has the position of the mistake.
+// parseYAML returns the content of f converted from YAML to JSON. If the content is not valid YAML,
+// the error has the position of the mistake.
 func parseYAML(f sourceFile) ([]byte, error) {
 	text, err := yaml.YAMLToJSON(f.data)
 	if err != nil {
@@ -251,7 +256,7 @@ func parseYAML(f sourceFile) ([]byte, error) {
 	return text, nil
 }
 
-// yamlError returns err, an error of the YAML reader, with its position in f.
+// yamlError converts err, an error of the YAML reader, to an error with the position in f.
 func (f sourceFile) yamlError(err error) *FileError {
 	e := &FileError{File: f.name, Message: strings.ReplaceAll(err.Error(), "\n", " ")}
 	if at, ok := errors.AsType[yaml.Error](err); ok {

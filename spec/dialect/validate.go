@@ -10,8 +10,8 @@ import (
 )
 
 // Validate returns an error if the document or the catalogue is invalid, or if they contradict each
-// other or the given checks. The error is a [*FileError] if it is about one place in a file. Documents
-// that were embedded when the program was built need no validation.
+// other or the given checks. The error is a [*FileError] if it is about one place in a file.
+// Documents that were embedded when the program was built need no validation.
 func (d *Dialect) Validate(checks []*spec.Check) error {
 	if err := d.checkDocument(); err != nil {
 		return err
@@ -19,7 +19,8 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 	return d.checkContents(checks)
 }
 
-// checkDocument is the part of [Dialect.Validate] that does not need the operations of the document.
+// checkDocument does the part of [Dialect.Validate] that does not need the operations of the
+// document.
 func (d *Dialect) checkDocument() error {
 	if err := d.checkOpenAPI(); err != nil {
 		return err
@@ -27,7 +28,7 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents is the part of [Dialect.Validate] that needs the operations of the document.
+// checkContents does the part of [Dialect.Validate] that needs the operations of the document.
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
 		d.checkSchemas,
@@ -69,8 +70,8 @@ func (d *Dialect) checkSchemas() (err error) {
 	return nil
 }
 
-// checkStreams returns an error if no operation starts a run, or if a frame can violate the document
-// without violating a requirement.
+// checkStreams returns an error if no operation starts a run, or if a frame can violate the
+// document without violating a requirement.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
 		return d.errorAt("/paths", "no operation starts a run: one must have a JSON body with an example named prompt")
@@ -96,9 +97,9 @@ var (
 	exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 )
 
-// checkCatalogue returns an error about the first requirement of the catalogue that lacks a member,
-// that names a check that does not exist or cannot judge the dialect, or that nothing judges although
-// it gives no reason for that.
+// checkCatalogue returns an error about the first invalid requirement of the catalogue. A
+// requirement is invalid if it lacks a member, if it names a check that does not exist or cannot
+// judge the dialect, or if it has neither a check nor a reason for that.
 func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	kinds := d.Kinds()
 	seen := map[string]bool{}
@@ -161,9 +162,9 @@ func isTransportKind(k spec.Kind) bool {
 	}, k)
 }
 
-// requirementError returns an error about a member of the requirement with index i of the catalogue.
-// If member is "", it is about the requirement as a whole. An extended catalogue is another order of
-// requirements than its files have, so the requirement is found by its id.
+// requirementError returns an error about the given member of the requirement with index i of the
+// catalogue. If member is "", the error is about the requirement as a whole. The requirements of an
+// extended catalogue are in another order than in its files, so the requirement is found by its id.
 func (d *Dialect) requirementError(i int, member, message string) error {
 	r := d.requirements[i]
 	for _, f := range d.catalogue {
@@ -181,8 +182,8 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 	return errorAt(d.catalogue[:1], "", message)
 }
 
-// requirementPointer returns the pointer to the last requirement with the given id in a catalogue, or
-// "" if there is none.
+// requirementPointer returns the pointer to the last requirement with the given id in a catalogue,
+// or "" if there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
 	text, err := parseYAML(f)
 	if err != nil {
@@ -205,8 +206,9 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 	return pointer
 }
 
-// checkCitations returns an error about the first place of the document that names a requirement that
-// is not in the catalogue, or that no check judges that reads the document.
+// checkCitations returns an error about the first place in the document that names a requirement
+// that is not in the catalogue, or a requirement that is judged by no check that reads the
+// document.
 func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	var readers []string
 	for _, c := range checks {
@@ -231,8 +233,8 @@ func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	return err
 }
 
-// citations calls visit for each place of the document that names a requirement, until visit returns
-// false.
+// citations calls visit for each place of the document that names a requirement, until visit
+// returns false.
 func (s *document) citations(visit func(pointer, id string) bool) {
 	all := func(at string, v any) bool { // one id, or a map to ids
 		switch v := v.(type) {
@@ -266,8 +268,9 @@ func (s *document) citations(visit func(pointer, id string) bool) {
 	})
 }
 
-// allRefusals calls visit for the requirement of each entry of n, which is an x-error or one reason of
-// an x-denied, until visit returns false. It reports whether no call did.
+// allRefusals calls visit for the requirement of each entry of n, which is an x-error or one reason
+// of an x-denied. When visit returns false, allRefusals stops and returns false. Otherwise it
+// returns true.
 func allRefusals(n node, visit func(pointer string, requirement any) bool) bool {
 	return !slices.ContainsFunc(refusalList(n), func(entry node) bool {
 		requirement := entry.get("requirement")

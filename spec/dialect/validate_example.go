@@ -12,8 +12,8 @@ var sampleSlots = spec.Event{
 	Text: "hello", Cursor: "1-0", PollLimit: "3",
 }
 
-// checkTemplates returns an error if a template does not become a valid request, or one that is taken
-// for a request of another operation.
+// checkTemplates returns an error if the request that is built from a template is not valid, or is
+// taken for a request of another operation.
 func (d *Dialect) checkTemplates() error {
 	for _, name := range d.Templates() {
 		o, _ := d.TemplateOperation(name)
@@ -39,8 +39,8 @@ func (d *Dialect) checkTemplates() error {
 	return nil
 }
 
-// checkExamples returns an error if an example in the document is not valid: one of a schema among the
-// components, of a reply or of a stream.
+// checkExamples returns an error if an example in the document is not valid. It checks the examples
+// of the schemas among the components, of replies and of streams.
 func (d *Dialect) checkExamples() error {
 	_, schemas := d.document.lookup("/components/schemas").members()
 	for _, s := range schemas {
@@ -71,7 +71,8 @@ func (d *Dialect) checkExamples() error {
 	return nil
 }
 
-// checkValues returns an error if one of the examples that exist is not a value of a schema.
+// checkValues returns an error if an example does not conform to the schema. It skips examples that
+// do not exist.
 func (d *Dialect) checkValues(schema node, examples ...node) error {
 	for _, e := range examples {
 		if !e.exists() || !schema.exists() {
@@ -88,8 +89,8 @@ func (d *Dialect) checkValues(schema node, examples ...node) error {
 	return nil
 }
 
-// checkStreamExamples returns an error if one of the examples that exist is not a stream of o: if a
-// frame is not a frame of the document, or violates a MUST.
+// checkStreamExamples returns an error if an example is not a stream of o, because it has a frame
+// that cannot be decoded or violates a MUST. It skips examples that do not exist.
 func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	for _, e := range examples {
 		x := spec.Exchange{Response: spec.Response{

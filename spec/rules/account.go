@@ -11,21 +11,22 @@ import (
 // its comment says otherwise.
 
 // A streamAccount follows the streams of runs that were requested from their start (without a
-// cursor) by a request that the server may accept. Resumed streams and refusals have checks of their
-// own.
+// cursor) by a request that the server may accept. Resumed streams and refusals have checks of
+// their own.
 type streamAccount struct {
 	request spec.Event // of the current exchange, with the prompt of its run if that is known
 	isOpen  bool       // the current response is such a stream
 	opens   bool       // the current event opens it
-	// event is the current event. If it has content but names no message while exactly one message is
-	// open, event names that message.
+	// event is the current event. If it has content but names no message while exactly one message
+	// is open, event names that message.
 	event spec.Event
 
 	prompts  map[string]string // by run key, for runs that another request streams
 	messages messageTracker
 }
 
-// streamsOf returns the shared account of streams.
+// streamsOf returns the account of streams. All checks of a conversation share the
+// result; see [spec.Shared].
 func streamsOf(p *spec.Pass) *streamAccount {
 	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
 		s := &streamAccount{prompts: map[string]string{}}
@@ -58,8 +59,8 @@ func (s *streamAccount) sees(e spec.Event) bool {
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
-// eachStream returns a watchFunc that applies w separately to each stream of the shared account. The
-// function that w returns is called with the events of one stream, see [streamAccount.sees].
+// eachStream returns a watchFunc that calls w at the start of each stream of the shared account. It
+// then calls the function that w returned with the events of that stream; see [streamAccount.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -93,7 +94,8 @@ type exchangeAccount struct {
 	running openRuns
 }
 
-// exchangesOf returns the shared account of exchanges.
+// exchangesOf returns the account of exchanges. All checks of a conversation share the
+// result; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeAccount {
 	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
 		a := &exchangeAccount{uploads: newKnownUploads(), running: openRuns{}}
@@ -101,8 +103,8 @@ func exchangesOf(p *spec.Pass) *exchangeAccount {
 	})
 }
 
-// observe updates the account with the next event of the conversation. An exchange in which the
-// client left before there was a response does not end.
+// observe updates the account with the next event of the conversation. It does not count an
+// exchange as ended if the client left before there was a response.
 func (a *exchangeAccount) observe(e spec.Event) {
 	a.ended = false
 	x := &a.current

@@ -82,7 +82,7 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges whether requests are refused.
+// IsNotRefused judges whether requests are refused for reasons other than their content.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
 	Doc: `no request is refused
@@ -192,7 +192,7 @@ type sentIDs struct {
 	incomplete bool // a part of a response is missing
 }
 
-// observe adds an event of a response.
+// observe adds the event e, which it ignores if e is a request.
 func (s *sentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
@@ -206,7 +206,7 @@ func (s *sentIDs) observe(e spec.Event) {
 	s.incomplete = s.incomplete || errors.Is(e.Err, spec.ErrLimitExceeded)
 }
 
-// contains reports whether a response contains text.
+// contains reports whether any body that the server sent contains text.
 func (s *sentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
@@ -215,8 +215,9 @@ func (s *sentIDs) contains(text []byte) bool {
 // by chance; see mentions.
 const minMentionLength = 6
 
-// mentions reports whether a response contains an id. A short id must occur as a complete JSON
-// string. A long id may occur anywhere, because it may be part of JSON within a string.
+// mentions reports whether any body that the server sent contains an id. A short id must occur as a
+// complete JSON string. A long id may occur anywhere, because it may be part of JSON within a
+// string.
 func (s *sentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains(jsonString(id))

@@ -78,7 +78,8 @@ func watchConversation(
 	return func(spec.Event) {}
 }
 
-// addStreams adds to each run what its streams showed.
+// addStreams adds to each run what was observed in its streams. It does not change runs without
+// streams.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {

@@ -84,7 +84,8 @@ type messageStates struct {
 	pending spec.Event // the current event, if it is about the status of a message
 }
 
-// messageStatesOf returns the shared states of messages.
+// messageStatesOf returns the states of messages. All checks of a conversation share the
+// result; see [spec.Shared].
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {
@@ -93,7 +94,7 @@ func messageStatesOf(p *spec.Pass) *messageStates {
 	})
 }
 
-// observe makes e the current event. It updates the states with the event before e.
+// observe updates the states with the previous event and makes e the current event.
 func (s *messageStates) observe(e spec.Event) {
 	if s.pending.Kind != "" {
 		s.update(s.pending)
@@ -118,7 +119,8 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	}
 }
 
-// update updates the state of the message that e names, which must be about its status.
+// update updates the state of the message that e names. The event e must be about the status of
+// that message.
 func (s *messageStates) update(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {

@@ -19,7 +19,7 @@ var All = slices.Concat(
 	attachmentChecks, errorChecks, scriptChecks, clientChecks,
 )
 
-// About returns the checks about a party, in the order of All.
+// About returns the checks that judge the given party, in the order of All.
 func About(party spec.Party) []*spec.Check {
 	return slices.DeleteFunc(slices.Clone(All), func(c *spec.Check) bool { return c.Of != party })
 }

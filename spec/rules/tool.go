@@ -233,8 +233,9 @@ type callState struct {
 	ended, hasResult bool
 }
 
-// A callTracker tracks the tool calls of the current stream, before the current event, if the request
-// offers client tools. It is used to find the calls that are left to the client.
+// A callTracker holds the tool calls of the current stream as they were before the current event.
+// It is active only if the request of the stream offers client tools, and serves to find the calls
+// that are left to the client.
 type callTracker struct {
 	keep    func(spec.Event) *spec.Event
 	streams *streamAccount
@@ -255,7 +256,8 @@ type toolCalls struct {
 	halted bool
 }
 
-// callTrackerOf returns the shared tracker of tool calls.
+// callTrackerOf returns the tracker of tool calls. All checks of a conversation share the
+// result; see [spec.Shared].
 func callTrackerOf(p *spec.Pass) *callTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*callTracker, func(spec.Event)) {
@@ -264,7 +266,7 @@ func callTrackerOf(p *spec.Pass) *callTracker {
 	})
 }
 
-// observe makes e the current event. It updates the calls with the event before e.
+// observe updates the calls with the previous event and makes e the current event.
 func (c *callTracker) observe(e spec.Event) {
 	if c.pending != nil {
 		c.update(*c.pending)
@@ -291,7 +293,8 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 // isClientTool reports whether the request offers the tool of a call.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// update updates the state of the call to which e belongs. If e starts a call, update adds the call.
+// update updates the state of the call to which e belongs. If e starts a call, update adds the
+// call.
 func (c *callTracker) update(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)

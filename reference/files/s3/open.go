@@ -23,8 +23,8 @@ import (
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
 // The defaults are those of the AWS tools. The region and the endpoint come from the environment
-// (AWS_REGION, AWS_ENDPOINT_URL); without an endpoint there, it is that of Amazon. Requests name the
-// bucket in the host rather than in the path. Credentials come from the environment, the shared
+// (AWS_REGION, AWS_ENDPOINT_URL); without an endpoint there, it is that of Amazon. Requests name
+// the bucket in the host rather than in the path. Credentials come from the environment, the shared
 // configuration files or the machine's role. Open does not contact the service. Its errors contain
 // the names of invalid parameters, but no values, which may be secrets.
 func Open(location string) (blob.Storage, error) {
