@@ -84,8 +84,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// heavy lists the modules that a test suite must not draw into a user's program: databases, cloud
-// services and models.
+// heavy lists the modules on which packages for users must not depend, because they would enlarge a
+// user's program: databases, cloud services and models.
 var heavy = []string{
 	"modernc.org/sqlite", "github.com/redis/go-redis", "github.com/gomodule/redigo", "github.com/minio/minio-go",
 	"gocloud.dev", "github.com/aws", "google.golang.org/api", "google.golang.org/grpc", "github.com/openai/openai-go",
@@ -116,7 +116,9 @@ func TestLightLibrary(t *testing.T) {
 	}
 }
 
-// dependency is the name by which the table knows an import.
+// dependency returns the name under which the table lists the import with the given path: a package
+// of this module without the name of the module, and the first three elements of any other path.
+// standard reports whether the package belongs to the standard library.
 func dependency(path string) (name string, standard bool) {
 	if ours, ok := strings.CutPrefix(path, module+"/"); ok {
 		return ours, false

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An exemption is code that has words of protocols for a reason.
+// An exemption allows files to contain words of protocols, and states the reason.
 type exemption struct {
 	path    string   // prefix of the paths of the files
 	words   []string // nil: all
@@ -72,8 +72,8 @@ func TestWordsOfProtocols(t *testing.T) {
 	}
 }
 
-// eachLiteral calls visit with the string literals of a file other than import paths. index is
-// whether the literal is the index of a map.
+// eachLiteral calls visit with the string literals of a file other than import paths. The argument
+// index reports whether the literal is the index of a map.
 func eachLiteral(file *ast.File, visit func(pos token.Pos, text string, index bool)) {
 	indices := map[ast.Expr]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -100,10 +100,11 @@ type vocabulary struct {
 	keys            map[string]bool   // members of JSON objects, also those that are common words
 }
 
-// distinctive matches keys and values that are no words of English and no format of their own.
+// distinctive matches keys and values that contain an underscore, or a capital letter after a small
+// one, and therefore are not ordinary words.
 var distinctive = regexp.MustCompile(`^\w*(_|[a-z][A-Z])\w*$`)
 
-// readVocabulary reads the documents and catalogues of all dialects.
+// readVocabulary returns the vocabulary of the documents and catalogues of all dialects.
 func readVocabulary(t *testing.T) vocabulary {
 	v := vocabulary{texts: map[string]string{"$ref": "the keyword"}, words: map[string]string{}, keys: map[string]bool{}}
 	all, err := dialect.All()
@@ -164,14 +165,15 @@ func (v vocabulary) read(key string, value any) {
 	}
 }
 
-// addWord adds a key or value to the words unless it may have another meaning.
+// addWord adds a key or value to v.words if it is distinctive. what is its description.
 func (v vocabulary) addWord(word, what string) {
 	if distinctive.MatchString(word) {
 		v.words[word] = what
 	}
 }
 
-// find returns the words of protocols that a literal has, and what they are.
+// find returns the words of protocols that a literal contains, each with its description. index is
+// as in eachLiteral.
 func (v vocabulary) find(text string, index bool) map[string]string {
 	found := map[string]string{}
 	if what := v.texts[text]; what != "" {

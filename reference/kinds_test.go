@@ -70,8 +70,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// encodeRun returns the events of a run that the stream of o has if the agent sends the given
-// events.
+// encodeRun returns the events that the stream of o contains for a run in which the agent sends the
+// given events.
 func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
 	now := func() time.Time { return time.Unix(0, 0) }
 	enc := newEventFeatures(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })
@@ -81,7 +81,7 @@ func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
 	return sent
 }
 
-// streamOperation returns the operation of a dialect that streams runs.
+// streamOperation returns the operation of a dialect that streams runs, or nil if there is none.
 func streamOperation(d *dialect.Dialect) *dialect.Operation {
 	for _, o := range d.Operations() {
 		if o.IsStream && o.CanEncode(spec.Event{Kind: spec.MessageDelta}) {

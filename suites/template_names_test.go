@@ -126,7 +126,8 @@ func (f templateFinder) find(n ast.Node) bool {
 	return true
 }
 
-// addArguments adds those of the given arguments, of a function or struct type, that are templates.
+// addArguments adds those of args that are templates. function is the function that is called with
+// args, or the struct type of a literal with these values.
 func (f templateFinder) addArguments(function ast.Expr, args []ast.Expr) {
 	is := f.parameters[nameOf(function)]
 	for i, arg := range args {
@@ -164,7 +165,8 @@ func (f templateFinder) add(values ...ast.Expr) {
 	}
 }
 
-// isTemplate reports whether the name of a variable, field or parameter has the word template.
+// isTemplate reports whether e is a variable, field or parameter whose name contains the word
+// template.
 func isTemplate(e ast.Expr) bool {
 	return strings.Contains(strings.ToLower(nameOf(e)), "template")
 }

@@ -78,8 +78,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestOneListOfCredentials checks that no other package has a list of its own: no file
-// names two of the usual header fields that hold credentials.
+// TestOneListOfCredentials checks that no other package has a list of the header fields that hold
+// credentials: no file outside this package names two of the usual ones.
 func TestOneListOfCredentials(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {

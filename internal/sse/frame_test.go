@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// frames splits the pieces of a stream and returns its frames, and then what is left.
+// frames splits a stream, given in pieces, and returns its frames and the rest after them.
 func frames(pieces ...[]byte) (all []string, rest string) {
 	var s sse.FrameSplitter
 	for _, p := range pieces {

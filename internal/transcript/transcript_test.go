@@ -131,7 +131,7 @@ func TestOddReads(t *testing.T) {
 	}
 }
 
-// TestExpectedFindings checks to which event a want directive refers, by its position.
+// TestExpectedFindings checks to which event a want directive refers, depending on its position.
 func TestExpectedFindings(t *testing.T) {
 	got, err := Parse("x.txtar", []byte(`-- 1.request --
 :@ want a.request

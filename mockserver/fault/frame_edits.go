@@ -33,8 +33,8 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger. If that is not set, it returns 1, because
-// defects in the very first event, which has the number 0, are the least typical.
+// startIndex returns the event number of the trigger. If no event number is set, it returns 1,
+// because defects in the very first event, which has the number 0, are the least typical.
 func startIndex(at Trigger) int {
 	if at.Event < 0 {
 		return 1

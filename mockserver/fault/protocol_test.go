@@ -201,8 +201,8 @@ func newEffect(t *testing.T, text string) fault.Effect {
 	return effect
 }
 
-// newReportingEffect returns the effect of a fault, and a function that reports whether the effect
-// has said that it changed something.
+// newReportingEffect returns the effect of the fault that text describes, and a function that
+// reports whether the effect has called applied.
 func newReportingEffect(t *testing.T, text string) (effect fault.Effect, hasApplied func() bool) {
 	t.Helper()
 	uses, err := fault.Parse(text)

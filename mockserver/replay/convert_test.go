@@ -246,8 +246,8 @@ func TestFixtureTexts(t *testing.T) {
 	}
 }
 
-// TestFixtureKeys checks that a converted script reproduces the keys of arguments, as text if the
-// keys are special in YAML.
+// TestFixtureKeys checks that a converted script reproduces the arguments of a tool call whatever
+// their keys. If a key is special in YAML, the arguments are written as text.
 func TestFixtureKeys(t *testing.T) {
 	for key, asText := range map[string]bool{
 		"": false, "a b": false, "yes": false, "城市": false, "$ref": false, "@id": false, "a: b": false, "1": false,

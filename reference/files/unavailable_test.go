@@ -31,7 +31,8 @@ type object struct {
 	data []byte
 }
 
-// newStore starts a store for the test and returns its location as s3.Open accepts it.
+// newStore starts an object store for the test and returns its location in the form that s3.Open
+// accepts.
 func newStore(t *testing.T) string {
 	credentials(t)
 	s := httptest.NewServer(&store{objects: map[string]object{}})

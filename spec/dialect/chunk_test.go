@@ -78,7 +78,8 @@ func openChunkedDialect(t *testing.T) *Dialect {
 	return d
 }
 
-// TestSeveralEvents checks which events a frame stands for: what chunks imply, and what it carries.
+// TestSeveralEvents checks to which events frames decode: their own, those that chunks imply, and
+// those that a frame carries.
 func TestSeveralEvents(t *testing.T) {
 	d := openChunkedDialect(t)
 	for name, test := range map[string]struct {

@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// echoFiles returns a new directory with the files of a small dialect, in which old, which must
-// occur in one of them, is replaced by new.
+// echoFiles creates a directory with the files of a small dialect and returns the path of the
+// document. The first occurrence of old in each file is replaced by replacement; one of the files
+// must contain old.
 func echoFiles(t *testing.T, old, replacement string) (document string) {
 	t.Helper()
 	dir, found := t.TempDir(), false
@@ -65,8 +66,8 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// TestSettings checks that requests have the defaults of the settings of a document, or other
-// values.
+// TestSettings checks that requests contain the values of settings: the defaults in the document,
+// or the values given to WithSettings.
 func TestSettings(t *testing.T) {
 	d, err := dialect.OpenFile("testdata/echo.yaml", rules.All)
 	if err != nil {
@@ -87,8 +88,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestInvalidFiles checks that there is one error for each mistake in a document or its catalogue,
-// with the file, the line and the pointer where the mistake is.
+// TestInvalidFiles checks that each mistake in a document or its catalogue leads to an error with
+// the file, the line and the pointer of the mistake.
 func TestInvalidFiles(t *testing.T) {
 	for name, c := range map[string]struct{ old, replacement, want string }{
 		"not YAML": {"components:\n", "components: [\n", "echo.yaml:37: not YAML: "},
@@ -254,7 +255,7 @@ func TestExtendingFile(t *testing.T) {
 	}
 }
 
-// TestFileError checks that the error about a position is found with errors.As.
+// TestFileError checks that an error about a place in a file can be examined as a *FileError.
 func TestFileError(t *testing.T) {
 	_, err := dialect.OpenFile(echoFiles(t, "x-kind: problem", "x-kind: nothing"), rules.All)
 	at, ok := errors.AsType[*dialect.FileError](err)

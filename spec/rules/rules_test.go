@@ -112,8 +112,8 @@ func evaluateFile(t *testing.T, file string) (spec.Evaluation, *transcript.Trans
 	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr
 }
 
-// mockConversations holds conversations with a mock that a transcript cannot hold, because what the
-// mock decided is not sent, with the checks of clients that fail.
+// mockConversations holds conversations with a mock, and the checks of clients that fail for them.
+// A transcript cannot represent these conversations, because it lacks what the mock decided.
 var mockConversations = map[string]struct {
 	events []spec.Event
 	want   []string

@@ -20,7 +20,7 @@ func openDir(t *testing.T, path string) Storage {
 	return s
 }
 
-// names returns the names of the files in a directory, without random parts.
+// names returns the sorted names of the files in a directory, separated by spaces.
 func names(t *testing.T, path string) string {
 	t.Helper()
 	entries, err := os.ReadDir(path)
@@ -34,7 +34,8 @@ func names(t *testing.T, path string) string {
 	return strings.Join(all, " ")
 }
 
-// write makes files with a text each. The test ends if that fails.
+// write creates files in dir. texts maps the name of each file to its content. The test ends if
+// that fails.
 func write(t *testing.T, dir string, texts map[string]string) {
 	t.Helper()
 	for name, text := range texts {

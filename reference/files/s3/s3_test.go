@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/reference/files/blob"
 )
 
-// environment sets the environment variables of the AWS tools for the test.
+// environment sets the environment variables of the AWS tools for the test. key is the id of the
+// access key.
 func environment(t *testing.T, key string) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": "env-secret", "AWS_SESSION_TOKEN": "",
@@ -58,7 +59,7 @@ func serve(t *testing.T, answer http.HandlerFunc) (storage blob.Storage, receive
 	}
 }
 
-// lines returns the lines of a text for comparison.
+// lines joins all lines to one text, for comparison.
 func lines(all []string) string { return strings.Join(all, "\n") }
 
 // TestRequests checks the request for each method, and that a blob is read from where it is needed.
@@ -204,7 +205,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// TestAddress checks from the parameters and the environment where requests are sent.
+// TestAddress checks to which URL requests are sent, depending on the parameters and the
+// environment.
 func TestAddress(t *testing.T) {
 	for location, want := range map[string]string{
 		"s3://box?region=eu-west-1":                                                        "https://box.s3.eu-west-1.amazonaws.com/x",

@@ -170,8 +170,8 @@ func contractRuns(p *probe) {
 	}
 }
 
-// contractBytes checks that only the latest ended runs are kept whose events have a hundred bytes
-// together, the number in Config.MaxBytes.
+// contractBytes checks that only the latest ended runs are kept: as many as have events of a
+// hundred bytes together, the number in Config.MaxBytes.
 func contractBytes(p *probe) {
 	live := p.run("t", "live")
 	p.tell(live, strings.Repeat("x", 500)) // it does not count before it is over

@@ -117,8 +117,8 @@ func (s *redisStore) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is its
-// reply to the command INFO.
+// unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the
+// server's reply to the command INFO.
 func unsuitableReason(info string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {

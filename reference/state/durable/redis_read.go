@@ -171,8 +171,8 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 
 // scanLatest returns the name of the latest thread of owner that begins with prefix, or "" if there
 // is none. It considers only threads whose score is beyond seen, the lower bound of a Redis range.
-// front is the lower bound for the next scan: only threads in which a run was started since then
-// are beyond it.
+// front is the value of seen for the next scan, which finds only threads in which a run was started
+// since this scan began. If front equals seen, no further scan is needed.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
