@@ -73,7 +73,8 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	return v
 }
 
-// judge applies the checks of the plan to events, which end with those of the exchange.
+// judge applies the checks of the plan to events, which end with those of the exchange, and adds
+// the results to v.
 func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
@@ -184,7 +185,8 @@ func (j *Journal) cursors(body []byte) iter.Seq[string] {
 // maxKept is the maximum number of dropped exchanges whose findings a journal keeps.
 const maxKept = 200
 
-// keepFindings stores the findings about the exchange s, which is about to be dropped. The caller
+// keepFindings stores the findings about the exchange s, which is about to be dropped. It stores
+// nothing if there are none, or if the findings of maxKept exchanges are stored already. The caller
 // must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *entryBuffer) {
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
@@ -202,8 +204,8 @@ func (j *Journal) keepFindings(s *entryBuffer) {
 	}
 }
 
-// evaluations returns the stored evaluations of dropped exchanges, which have no number of
-// judgements, and those of the exchanges in the journal.
+// evaluations returns the stored evaluations of dropped exchanges, in which judged is nil, and the
+// evaluations of the exchanges in the journal.
 func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	j.mu.Lock()
 	dropped = slices.Clone(j.dropped)

@@ -84,8 +84,9 @@ func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports
 	return d
 }
 
-// addFinding adds the finding f of the evaluation v to c, the result of the check of o. It returns
-// the violated requirements with that of the finding.
+// addFinding adds the finding f of the evaluation v to c, which is the result of the check of o. If
+// c has no finding about the violated requirement yet, addFinding appends the result of that
+// requirement to violated. It returns the possibly extended slice.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
 ) []reports.RequirementResult {

@@ -30,8 +30,8 @@ type ResponseDefect struct {
 	Locations   []string // where frames or replies can have it: JSON pointers with "*" for each index, sorted
 }
 
-// Refusals returns what the document requires of refusals because of a constraint (x-error), in the
-// order of the requirements.
+// Refusals returns the requirements on refusals of requests that violate the document (x-error),
+// sorted by their ids.
 func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
 		for _, entry := range refusalList(node{d.document, at + "/x-error", d.document.refusals[at]}) {
@@ -85,8 +85,8 @@ func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 	return all
 }
 
-// successVariants returns, for each operation, the variants of its frames, and those of each of its
-// successful JSON replies.
+// successVariants returns lists of variants: for each operation, the variants of its frames, and
+// the variants of each of its successful JSON replies.
 func (d *Dialect) successVariants() (lists [][]*variant) {
 	for _, o := range d.operations {
 		lists = append(lists, o.frameVariants)
@@ -99,9 +99,10 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 	return lists
 }
 
-// Apply returns data, the data of a frame or the body of a reply with the given status in response
-// to a request for o, with the defect at the first location that can have it. The status of frames
-// is 0. The second result is false if data cannot have the defect.
+// Apply returns data with the defect at the first location that can have it. The parameter data is
+// the data of a frame or the body of a reply to a request for o. For a reply, status is its status
+// code; for a frame, status is 0. If data cannot have the defect, Apply returns data unchanged and
+// false.
 func (x ResponseDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {
@@ -148,8 +149,8 @@ func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq
 	}
 }
 
-// defectOf returns v with the requirement that it violates, if v is a value of one of the variants
-// with exactly one violation. Otherwise ok is false.
+// defectOf returns v and the requirement that v violates if v is a value of one of the variants and
+// has exactly one violation. Otherwise ok is false.
 func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
@@ -169,16 +170,16 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bo
 	return f, true
 }
 
-// A valueEdit replaces the value at a location by one of several values, the first of which that
-// violates the schema is wanted.
+// A valueEdit describes a replacement of the value at a location. The values are tried in order
+// until one of them violates the schema.
 type valueEdit struct {
 	at     []string
 	values []any // removed{} for a member to remove
 }
 
-// edits returns the edits of v, and of the values within it, that may give it a defect of the given
-// kind, whether the members to edit exist or not. n is the schema of v, at the location of v, and
-// depth the depth of the recursion.
+// edits returns the edits that may give v, or a value within v, a defect of the given kind. An edit
+// may also add a member that does not exist. n is the schema of v, at is the location of v, and
+// depth is the depth of the recursion.
 func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil
@@ -230,8 +231,8 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns the largest number of kinds of items that a list within values of the variant can
-// have, and at least 1.
+// maxItems returns the largest number of kinds of items that a list within a value of the variant
+// can have. The result is at least 1.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
@@ -243,9 +244,9 @@ func (w *variant) maxItems() int {
 	return n
 }
 
-// example returns a value of the variant in which every slot that the reference server can write has
-// a value. A list of parts has one item of the kind with the index item. The value may violate the
-// schema. depth is the depth of the value.
+// example returns a value of the variant in which every slot that the reference server can write
+// has a value. A list of parts has one item, whose kind is that with the index item. The value may
+// violate the schema. depth is the depth of the recursion.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

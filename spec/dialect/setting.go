@@ -19,9 +19,10 @@ func (s *document) settingDefaults() map[string]string {
 	return defaults
 }
 
-// WithSettings returns the dialect with other values of the settings that its document declares,
-// such as the name of a model, which occur in requests as {{set.NAME}}. It returns an error if the
-// document does not declare one of them. Without values, the result is d itself.
+// WithSettings returns a copy of d in which some of the settings that its document declares, such
+// as the name of a model, have other values. Settings occur in requests as {{set.NAME}}.
+// WithSettings returns an error if values contains a setting that the document does not declare. If
+// values is empty, it returns d itself.
 func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	if len(values) == 0 {
 		return d, nil
@@ -41,7 +42,8 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	return &changed, nil
 }
 
-// fillSettings returns a string of a template with the settings filled in for {{set.NAME}}.
+// fillSettings returns text, a string of a template, with each {{set.NAME}} replaced by the value
+// of the setting.
 func (d *Dialect) fillSettings(text string) string {
 	if !strings.Contains(text, "{{set.") {
 		return text
