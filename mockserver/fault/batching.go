@@ -23,9 +23,9 @@ var gathered = &Fault{
 }
 
 // batchFrames returns an [Effect.WrapBody] function that sends frames in batches. Before the
-// trigger, frames pass unchanged. From the trigger on, they are held back and sent in one segment
-// as soon as there are as many as the parameter batch says or more than maxBatchSize bytes, or the
-// stream ends.
+// trigger, frames pass unchanged. From the trigger on, frames are held back. They are sent in one
+// segment when their number reaches batch, their size exceeds maxBatchSize bytes, or the stream
+// ends.
 func batchFrames(a Args, batch int) func(StreamWriter) FrameWriter {
 	return func(w StreamWriter) FrameWriter {
 		var held []byte

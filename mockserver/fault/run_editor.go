@@ -99,8 +99,8 @@ func (r *runEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
 
-// missing returns a value for [Fault.NewEffect]. The effect drops the first event for which fits
-// returns true, starting at the trigger.
+// missing returns a value for [Fault.NewEffect]. The effect drops the first event, starting at the
+// trigger, for which fits returns true.
 func missing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
 }
@@ -123,8 +123,8 @@ func (r *runEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event
 	}
 }
 
-// twice returns a value for [Fault.NewEffect]. The effect sends the first event for which fits
-// returns true, starting at the trigger, twice. The copy gets the next sequence number.
+// twice returns a value for [Fault.NewEffect]. The effect sends one event twice: the first event,
+// starting at the trigger, for which fits returns true. The copy gets the next sequence number.
 func twice(fits func(*spec.Event) bool) func(Args) Effect {
 	return followed(fits, func(e *spec.Event) *spec.Event { return e })
 }
@@ -163,8 +163,8 @@ func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) 
 	})
 }
 
-// changed returns a value for [Fault.NewEffect]. The effect changes the first event for which fits
-// returns true, starting at the trigger: it applies change to a copy of the event and sends the
+// changed returns a value for [Fault.NewEffect]. The effect changes the first event, starting at
+// the trigger, for which fits returns true: it applies change to a copy of the event and sends the
 // copy instead.
 func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) {
@@ -181,9 +181,10 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect sends the first event for which fits
-// returns true, starting at the trigger, after the next event, or at the end of the run if no event
-// follows. If fits is nil, isTarget applies. The events keep their sequence numbers.
+// moved returns a value for [Fault.NewEffect]. The effect delays the first event, starting at the
+// trigger, for which fits returns true. It sends that event after the next event, or at the end of
+// the run if no event follows. If fits is nil, isTarget applies. The events keep their sequence
+// numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editRun(func(r *runEditor) func(*spec.Event) {
 		var held *spec.Event

@@ -125,8 +125,8 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 }
 
 // decodeRules returns the rules of a file. The parameter root is the top-level node of the file,
-// and value is its value. Problems are added to those of the file. Rules that violate the schema
-// are left out.
+// and value is the decoded value of root. Problems are added to those of the file. Rules that
+// violate the schema are left out.
 func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	invalid := map[string]bool{}
 	for _, location := range d.checkSchema(root, value) {

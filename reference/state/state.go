@@ -2,7 +2,7 @@
 // and messages, and the event logs of runs. The stores of this package are in memory; package
 // durable has others.
 //
-// It treats events as opaque bytes. It interprets no field of a message except At and Hidden.
+// Stores treat events as opaque bytes and interpret no field of a message except At and Hidden.
 // Several servers may share one [Store], in one process or in many. All methods of a store
 // are safe for concurrent use. Data is stored when the method that adds it returns no error.
 package state

@@ -21,10 +21,10 @@ var nameMaps = []string{
 // literals lists the keywords whose values are data and not part of the description.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
-// walk calls visit for the members of v, which is the value at the pointer at, and for all members
-// within them; it visits those of an object in the order of their names. It omits members whose
-// names the author of the document chooses, and data such as examples. When visit returns false,
-// walk stops and returns false. Otherwise it returns true.
+// walk calls visit for the members of v, the value to which the pointer at refers, and for all
+// members within them. It visits those of an object in the order of their names. It omits members
+// whose names the author of the document chooses, and data such as examples. When visit returns
+// false, walk stops and returns false. Otherwise it returns true.
 func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
 	switch v := v.(type) {
 	case []any:

@@ -129,8 +129,8 @@ func (h *redisSubscriber) reportReady(err error) {
 }
 
 // session opens a connection and handles what it receives until the connection fails or ctx is
-// done. It returns the error of the connection. received reports whether the connection received
-// anything.
+// done. It returns the error with which the connection failed. received reports whether the
+// connection received anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

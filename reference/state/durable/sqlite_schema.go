@@ -16,7 +16,7 @@ const (
 	schemaVersion = 1
 )
 
-// schema creates the tables.
+// schema contains the SQL statements that create the tables.
 //
 // Names are blobs, so that they may consist of any bytes and are compared as bytes.
 // Rows are only added at the end of a table; indices find them.
