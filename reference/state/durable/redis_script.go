@@ -16,7 +16,8 @@ import (
 //
 // All keys begin with the prefix, which is KEYS[1]:
 //
-//	all              hash    begun (runs, ever), tag (of the latest thread), size (bytes of ended runs)
+//	all              hash    begun (runs, ever), tag (of the latest thread),
+//	                         size (bytes of ended runs)
 //	secret           string
 //	t:THREAD         hash    owner tag last lost, runs and said (numbers of runs and messages),
 //	                         aDAY zDAY (first and last message of a day)
