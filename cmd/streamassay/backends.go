@@ -202,13 +202,17 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.files = backendFlag[*files.Store]{"files", "memory", fileKinds}
 	p.speech = backendFlag[speech.Transcriber]{"speech", "scripted", speechKinds}
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
-		"`AGENT` agent: "+p.agent.syntax()+" of a chat completions API, with the key in OPENAI_API_KEY; docs/prompts.md "+
-			"describes the scripted agent")
-	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent "+openAISyntax)
+		"`AGENT` agent: "+p.agent.syntax()+" of a chat completions API, with its key in the environment variable "+
+			"OPENAI_API_KEY; docs/prompts.md describes the scripted agent")
+	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent "+openAISyntax+", which requires it")
 	flags.StringVar(&p.state.text, "state", p.state.text,
 		"`STORE` store of threads and runs: "+p.state.syntax()+"; several servers can share a Redis store")
-	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` store of attachments: "+p.files.syntax())
-	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax())
+	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` store of attachments: "+p.files.syntax()+
+		"[?region=REGION&endpoint=URL]; the defaults and credentials of S3 "+
+		"are those of the AWS tools (AWS_REGION, AWS_ACCESS_KEY_ID …)")
+	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax()+
+		"; COMMAND reads a WAV file from stdin, or "+
+		"from the path that replaces {}, and prints the text; the key of openai is in OPENAI_API_KEY")
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 

@@ -27,10 +27,12 @@ func convertCommand(sh stdio) *cobra.Command {
 		Use:   "convert FILE...",
 		Short: "Convert recordings and fixtures of other tools for the mock",
 		Long: `Convert recordings of browsers (.har) and curl (.http, .sse) to transcripts (.txtar), one
-per conversation, and fixture files (.json) of aimock, a mock server of LLM APIs, to scripts
-(.yaml). What cannot be converted, or only approximately, is listed on standard error.
+per file or, with --dialect, one per conversation; and fixture files (.json) of aimock, a
+mock server of LLM APIs, to scripts (.yaml). Whatever cannot be converted, or only
+approximately, is listed on standard error.
 
-Exit codes: 0 everything converted, 1 something could not be converted, 2 usage error.`,
+Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
+converted, 2 usage error.`,
 		Example: `  streamassay convert page.har --dialect runs --out recordings
   streamassay convert fixtures/*.json --out scripts`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -45,12 +47,14 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	}
 	f := cmd.Flags()
 	f.Var((*nameList)(&c.dialects), "dialect",
-		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out")
-	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript or script (default: by the kind of file)")
+		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
+			"left out)")
+	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript (of .har, .http, .sse) or script (of .json); files of the other "+
+		"kind are not converted (default: by the kind of file)")
 	f.StringVar(&c.base, "base", "",
-		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests")
+		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
-	f.BoolVar(&c.force, "force", false, "overwrite existing files")
+	f.BoolVar(&c.force, "force", false, "overwrite existing files; without it they are a usage error")
 	completeDialects(cmd)
 	return cmd
 }

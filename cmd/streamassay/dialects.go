@@ -12,7 +12,7 @@ import (
 )
 
 // dialectUsage is what the values of --dialect stand for, in the help of each command.
-const dialectUsage = "NAME, NAME@VERSION or the path of an OpenAPI document (.yaml)"
+const dialectUsage = "NAME (its default version), NAME@VERSION or the path of an OpenAPI document (.yaml)"
 
 // openDialect returns the dialect that the user named: an embedded one or, if the name has a path
 // separator or the extension of YAML files, the one that the document in that file defines. An error
@@ -71,9 +71,10 @@ func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*diale
 }
 
 // addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
-// with the flag are appended to list.
-func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: "+dialectUsage+" (repeatable; default: all)")
+// with the flag are appended to list; purpose says what for, in the help.
+func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
+	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
+	cmd.Flags().Var((*nameList)(list), "dialect", usage)
 	completeDialects(cmd)
 }
 

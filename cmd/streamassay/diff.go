@@ -37,15 +37,19 @@ func diffCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
-		Long: `Compare two servers or two recordings. A and B are base URLs, or "reference" for the
-embedded reference server; or files or directories of recordings, as written by
-run --transcripts. Recordings made with run --repeat contain each conversation several
-times, so volatile values can be recognized.
+		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
+embedded reference server; or both are files or directories of recordings, as written by
+streamassay run --transcripts. Record with --repeat 2 or more: otherwise volatile values are
+reported as differences.
 
 Both servers get the same requests, each twice. What differs between two responses of one
-server (times, random text) is volatile and ignored. Also ignored are ids that differ only
-by a consistent renaming, and text that is split into different deltas. Whether a response
-is correct is not judged; run does that.
+server to the same request (times, random text) is volatile and ignored. Also ignored are
+consistent renamings of ids, and differences in how the same text is split into deltas.
+Whether a response is correct is not judged; streamassay run does that. A response that
+exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event) is
+compared as far as it came.
+
+` + capabilitiesText() + `
 
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing could
 be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
@@ -73,9 +77,9 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 	f := cmd.Flags()
 	d.addDiffFlags(cmd)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
-		"`'Name: value'` header to send to A only (repeatable); the value is never shown")
+		"`'Name: value'` header to send to A only (repeatable); secret values are never shown")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
-		"`'Name: value'` header to send to B only (repeatable); the value is never shown")
+		"`'Name: value'` header to send to B only (repeatable); secret values are never shown")
 	f.BoolVar(&d.json, "json", false, "print JSON")
 	return cmd
 }

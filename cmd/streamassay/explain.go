@@ -22,8 +22,9 @@ func explainCommand(sh stdio) *cobra.Command {
 		Use:   "explain ID",
 		Short: "Describe a check, requirement or scenario",
 		Long: `Describe a check, requirement or scenario: for a check what it judges and why, the scenarios
-that provoke it and the requirements it serves; for a requirement its text, source and checks;
-for a scenario its requests. The ids are those of streamassay list.`,
+that exercise it and the requirements it judges; for a requirement its text, source and checks;
+for a scenario its requests. The ids are those of streamassay list checks, requirements and
+scenarios.`,
 		Example: `  streamassay explain run.ends-once
   streamassay explain runs.create.thread-uuid
   streamassay explain client-tool`,
@@ -44,7 +45,7 @@ for a scenario its requests. The ids are those of streamassay list.`,
 			return usageError("no check, requirement or scenario has the id %q (see streamassay list)", args[0])
 		},
 	}
-	addDialectFlag(cmd, &names)
+	addDialectFlag(cmd, &names, "show only requirements of this dialect")
 	return cmd
 }
 

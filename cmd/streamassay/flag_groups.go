@@ -11,6 +11,9 @@ import (
 // helpWidth is the number of columns to which the descriptions of flags in help texts are wrapped.
 const helpWidth = 110
 
+// longWidth is the number of columns to which the long descriptions of commands are wrapped.
+const longWidth = 92
+
 // A flagWithPlaceholder wraps the value of a flag for a help text, which then shows the placeholder
 // instead of the type of the value.
 type flagWithPlaceholder struct {
@@ -39,8 +42,11 @@ func describeFlags(set *pflag.FlagSet) string {
 	return shown.FlagUsagesWrapped(helpWidth)
 }
 
-// init makes describeFlags available to the templates of help texts.
-func init() { cobra.AddTemplateFunc("describeFlags", describeFlags) }
+// init makes describeFlags and helpNotes available to the templates of help texts.
+func init() {
+	cobra.AddTemplateFunc("describeFlags", describeFlags)
+	cobra.AddTemplateFunc("helpNotes", helpNotes)
+}
 
 // A flagGroup is a titled group of flags in the help of a command. Its function addFlags adds the
 // flags to a set.
@@ -72,6 +78,44 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 		for i, g := range groups {
 			fmt.Fprintf(out, "\n%s:\n%s", g.title, describeFlags(sets[i]))
 		}
-		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are written as 64KiB or 1MiB, durations as 500ms, 30s or 10m.`))
+		fmt.Fprint(out, helpNotes(cmd))
 	})
+}
+
+// helpNotes returns the end of the help of cmd, each line of which explains a word that the rest of
+// the help uses.
+func helpNotes(cmd *cobra.Command) (notes string) {
+	text := cmd.Long + describeFlags(cmd.LocalFlags())
+	for _, note := range [][2]string{
+		{" SIZE ", "A SIZE is written as 65536, 64KiB or 1MiB."},
+		{" DURATION ", "A DURATION is written as 500ms, 30s or 10m."},
+		{"docs/", "The directory docs is in the repository github.com/streamassay/streamassay."},
+	} {
+		if strings.Contains(text, note[0]) {
+			notes += "\n" + note[1]
+		}
+	}
+	if notes != "" {
+		notes = "\n" + notes[1:] + "\n"
+	}
+	return notes
+}
+
+// wrapHelp breaks text at spaces into lines of at most [longWidth] columns.
+func wrapHelp(text string) string {
+	var b strings.Builder
+	at := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case at > 0 && at+1+len(word) > longWidth:
+			b.WriteByte('\n')
+			at = 0
+		case at > 0:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
 }

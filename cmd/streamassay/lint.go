@@ -31,21 +31,23 @@ type lintOptions struct {
 func lintCommand(sh stdio) *cobra.Command {
 	var l lintOptions
 	cmd := &cobra.Command{
-		Use:   "lint FILE|DIR|-...",
-		Short: "Judge recorded exchanges with the checks of run",
-		Long: `Judge recorded exchanges with the checks of run. A FILE is one of:
-  .txtar   a transcript, as written by run --transcripts
+		Use:   "lint (FILE|DIR|-)...",
+		Short: "Judge recorded exchanges with the checks of streamassay run",
+		Long: `Judge recorded exchanges (requests and their responses) with the checks of streamassay run.
+A FILE is one of:
+  .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request: either just
            its JSON body, or an object with the members method, path, headers and body.
            NAME.1.http, NAME.2.http … are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
-A DIR stands for all such files in it and below; - is standard input. All are treated as
-recordings of one target.
+A DIR stands for all such files in it and below; - is standard input, whose format is
+recognized by the content. All recordings of a dialect are treated as those of one target:
+nothing passes unless at least one of them has a complete exchange.
 
 Exit codes: 0 something was judged and no MUST requirement is violated, 1 a MUST requirement
-is violated (with --strict also a SHOULD), 2 usage or configuration error, 3 nothing could
-be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
+is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
+3 nothing could be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
   curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
@@ -64,15 +66,18 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "",
-		"`DIALECT` dialect of all files: "+dialectUsage+"; overrides the dialect that a file names")
+		"`DIALECT` dialect of all files: "+dialectUsage+"; required unless the files name theirs (.txtar), which it "+
+			"overrides")
 	f.Var((*nameList)(&l.claims), "claim",
-		"`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
+		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
+			"judged too")
 	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
 	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
 	f.BoolVarP(&l.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
-	f.Var(sizeValue(&l.maxEvent), "max-event", "maximum size of one event")
+	f.Var(sizeValue(&l.maxEvent), "max-event",
+		"maximum size of one event; a larger one is a finding, and nothing after it is judged")
 	completeDialects(cmd)
 	return cmd
 }

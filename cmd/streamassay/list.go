@@ -40,8 +40,8 @@ func listCommand(sh stdio) *cobra.Command {
 		Long: `List one kind of thing that streamassay knows:
   dialects       versions of protocols, each with its OpenAPI document
   requirements   clauses of a protocol, with level and source, and the checks that judge them
-  checks         rules in code, each of which judges conversations in all dialects
-  scenarios      sequences of requests that run sends to exercise checks
+  checks         rules implemented in streamassay, each of them once for all dialects
+  scenarios      sequences of requests that streamassay run sends to exercise checks
   faults         defects that the mock server can inject into responses
   mutants        servers with one defect each, which test the checks themselves`,
 		Example: `  streamassay list dialects
@@ -75,7 +75,7 @@ func listCommand(sh stdio) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	addDialectFlag(cmd, &names)
+	addDialectFlag(cmd, &names, "list only what applies to this dialect")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -124,7 +124,7 @@ For developers of clients there are a reference server and a mock server.`,
 	flagUsages := strings.NewReplacer(
 		".LocalFlags.FlagUsages", "describeFlags .LocalFlags", ".InheritedFlags.FlagUsages", "describeFlags .InheritedFlags",
 	)
-	root.SetUsageTemplate(flagUsages.Replace(root.UsageTemplate()))
+	root.SetUsageTemplate(flagUsages.Replace(root.UsageTemplate()) + "{{helpNotes .}}")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmptyFlags(cmd) }
 	for _, c := range commandConstructors {
 		root.AddCommand(c(sh))

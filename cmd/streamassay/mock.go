@@ -49,20 +49,22 @@ func mockCommand(sh stdio) *cobra.Command {
 	m.journal.Cursor = vary.DecodeCursor
 	var names []string
 	cmd := &cobra.Command{
-		Use:   "mock [FILE...] [-- COMMAND...]",
+		Use:   "mock [flags] [FILE...] [-- COMMAND [ARG...]]",
 		Short: "Start a mock server with scripted replies and fault injection",
-		Long: `Start a mock server that implements every operation of one or all dialects. Without FILE it
-replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml;
-docs/mock.md), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed
-files are reloaded without interrupting open streams.
+		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
+Without FILE it replies as the reference server does (docs/prompts.md). A FILE is a script
+(.yaml; docs/mock.md), a recording (.txtar, .http, .sse, .har), or a directory of those.
+Changed files are reloaded without interrupting open streams.
 
 Requests and responses can be inspected at the control address, which is printed: a page
-for browsers and an API. With a COMMAND, the mock runs it, with the mock's URL in MOCK_URL,
-and exits when it ends.
+for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
+finds the base URLs in MOCK_URLS (JSON, by dialect), that of the only dialect in MOCK_URL,
+and the control address in MOCK_CONTROL.
 
-Exit codes: 0 success, 1 COMMAND failed or a client violated the protocol or the
-expectations of --expect, 2 usage or configuration error, 3 no request arrived (with
---expect or --expect-report), 5 internal error, 130 or 143 COMMAND interrupted by a signal.`,
+Exit codes: 0 success, 1 COMMAND failed, a client violated the protocol or the expectations
+(judged only with --expect or --expect-report), or --check found errors, 2 usage or
+configuration error, 3 no request arrived (with --expect or --expect-report), 5 internal
+error, 130 or 143 COMMAND interrupted by a signal.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
@@ -93,10 +95,10 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 	}
 	addFlagGroups(cmd, []flagGroup{
 		{"Server", func(f *pflag.FlagSet) {
-			addDialectFlag(cmd, &names)
-			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving")
+			addDialectFlag(cmd, &names, "dialect to serve")
+			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving: with 1 if they have errors")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
-			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change")
+			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false keeps them")
 			f.Var(durationValue(&m.poll, 0), "poll", "time after which a long poll without new events returns")
 			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
 		}},
@@ -108,9 +110,10 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
-				"`FILE` YAML file with expectations of requests; exit with 1 if clients violate them")
+				"`FILE` YAML file with expectations of requests (docs/mock.md); exit with 1 if clients violate them "+
+					"or the protocol")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
-				"`PATH` JSON report on the clients' requests; exit with 1 if clients violate the protocol")
+				"`PATH` write a JSON report on the clients' requests to PATH; exit with 1 if clients violate the protocol")
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",

@@ -24,16 +24,20 @@ type mockDefaultFlags struct {
 // addFlags adds --seed, --fault, --pace and the other flags that m holds to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
-		"`NUMBER` seed for ids and random choices; also freezes the clock, see --clock (default: random seed, running clock)")
+		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
+			"--clock is given (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
 	f.StringVar(&m.pace, "pace", "",
-		"`PACE` pace of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
+		"`PACE` pace of deltas, as in scripts (docs/mock.md), e.g. '{first: 300ms, rate: 40}': the first after 300ms, "+
+			"then 40 per second (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay "+
 			"list faults)")
 	f.StringVar(&m.vary, "vary", "",
-		"`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
-	f.BoolVar(&m.strict, "strict", false, "reject requests for a run that match no rule of the scripts or recordings")
+		"`SEED` vary the encoding of responses as far as the protocol allows (line ends, comments, JSON, headers, TCP "+
+			"segments), with random choices from SEED")
+	f.BoolVar(&m.strict, "strict", false,
+		"refuse requests that start a run and match no rule or recording, with 501 (default: reply as without FILE)")
 	m.flush = "coalesce"
 	f.Var(wordValue(&m.flush, "coalesce", "each"), "flush",
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")

@@ -72,7 +72,7 @@ nothing is proven.`,
 			return concludeMutants(sh, report, to, check)
 		},
 	}
-	addDialectFlag(cmd, &names)
+	addDialectFlag(cmd, &names, "dialect to test")
 	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "run only mutants whose name matches this `GLOB`")
 	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
 		"run each mutant in at most `N` dialects, chosen in turn (default: all)")

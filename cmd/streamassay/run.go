@@ -29,12 +29,19 @@ func runCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [TARGET]",
 		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
-		Long: `Test a server against its protocol. TARGET is the base URL of a running server. Without
-TARGET, or with the word "reference", the embedded reference server is tested, in every
-dialect unless --dialect selects some.
+		Long: `Test a server against its protocol. TARGET is the base URL of a running server; it
+requires --dialect. Without TARGET, or if TARGET is "reference", the embedded reference
+server is tested in every dialect, or in those given with --dialect.
 
-Credentials are headers such as Authorization, Cookie, X-API-Key, Api-Key or X-Auth-Token
-given with --header, and any header name given with both --header and --other-header.
+An exchange is a request and its response; a conversation is the exchanges of a scenario. A
+response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
+--max-event) is a finding, and is judged as far as it came.
+
+` + capabilitiesText() + `
+
+These headers count as credentials: Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token,
+X-Access-Token, X-Amz-Security-Token, X-Goog-Api-Key, and every header whose name is given
+with both --header and --other-header. So do the user and the password in TARGET.
 These flags make more requirements testable:
   --header         if the dialect requires authentication, requests with missing or
                    invalid credentials must be rejected
@@ -44,8 +51,10 @@ Without the flag, its requirement is not tested. Without credentials, requests o
 that requires authentication carry 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
-is violated (with --strict also a SHOULD), 2 usage or configuration error, 3 nothing could
-be tested, 5 internal error, 130 or 143 interrupted by a signal.`,
+is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
+3 nothing could be tested (e.g. the target is unreachable), or not everything (an error, or
+--max-time), 5 internal error, 130 or 143 interrupted by a signal. The exit code is that of
+the worst target, and with --repeat of the worst round.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --only client-tool
@@ -80,8 +89,16 @@ be tested, 5 internal error, 130 or 143 interrupted by a signal.`,
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped or were excluded")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
-		"`FILE` YAML file with targets and their options, named like the flags (see docs/targets.yaml)")
+		"`FILE` YAML file with targets, instead of TARGET; their fields are named like the flags and override them "+
+			"(see docs/targets.yaml)")
 	return cmd
+}
+
+// capabilitiesText returns the paragraph of the help that names the capabilities.
+func capabilitiesText() string {
+	scenarios := slices.DeleteFunc(suites.Capabilities(), func(name string) bool { return name == "scripted" })
+	return wrapHelp("A CAPABILITY is \"scripted\" (the agent follows docs/prompts.md), or what one of these scenarios " +
+		"tests (streamassay list scenarios describes them): " + strings.Join(scenarios, ", ") + ".")
 }
 
 // A targetRun is a run of one target, with its options checked.

@@ -45,8 +45,12 @@ func serveCommand(sh stdio) *cobra.Command {
 OpenAPI document; with several, or none, it serves each dialect below /NAME@VERSION/.
 It also serves /healthz, /readyz and /metrics.
 
-Without --user or --jwks every bearer token is accepted as a user of that name, and the
-server listens on loopback addresses only.`,
+If neither --user nor --jwks is given, every bearer token is accepted, and the token is the
+user's name; --addr must then be a loopback address. A request without a token is then
+refused only if the dialect's document requires one (as in runs). With --user or --jwks,
+every operation but health and version requires a valid token.
+
+Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 internal error.`,
 		Example: `  streamassay serve --dialect runs --addr 127.0.0.1:4010
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
 		Args: rejectArguments,
@@ -63,7 +67,7 @@ server listens on loopback addresses only.`,
 	}
 	addFlagGroups(cmd, []flagGroup{
 		{"Server", func(f *pflag.FlagSet) {
-			addDialectFlag(cmd, &names)
+			addDialectFlag(cmd, &names, "dialect to serve")
 			s.backends.addFlags(f)
 			f.Var(durationValue(&s.poll, 0), "poll", "time after which a long poll without new events returns")
 		}},

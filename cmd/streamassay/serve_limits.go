@@ -20,12 +20,14 @@ type limitFlags struct {
 // addFlags adds to flags the limit flags that the commands serve and mock have in common.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
-	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request")
-	flags.Var(sizeValue(&l.RequestBytes), "max-body", "maximum size of the body of a request, file uploads excepted")
-	flags.Var(sizeValue(&l.EventBytes), "max-event", "maximum size of one event as sent")
-	flags.Var(sizeValue(&l.RunBytes), "max-log", "maximum size of all events of a run")
-	flags.Var(durationValue(&l.RunDuration, 0), "max-run", "maximum duration of a run")
-	flags.Var(countValue(&l.StreamsPerUser), "max-streams", "maximum number of open streams per user")
+	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
+	flags.Var(sizeValue(&l.RequestBytes), "max-body",
+		"maximum size of the body of a request, file uploads excepted; larger: status 413")
+	flags.Var(sizeValue(&l.EventBytes), "max-event", "maximum size of one event as sent; a run that exceeds it fails")
+	flags.Var(sizeValue(&l.RunBytes), "max-log",
+		"maximum total size of the events of one run (not of the server's log); a run that exceeds it fails")
+	flags.Var(durationValue(&l.RunDuration, 0), "max-run", "maximum duration of a run; a run that exceeds it fails")
+	flags.Var(countValue(&l.StreamsPerUser), "max-streams", "maximum number of open streams per user; more: status 429")
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
@@ -33,7 +35,10 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 // store that c configures keeps. Without them, the limits are those of the store: defaults describes
 // the numbers of runs.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
-	flags.Var(countValue(&c.MaxRuns), "max-runs", "maximum number of finished runs to keep (default: "+defaults+")")
+	flags.Var(countValue(&c.MaxRuns), "max-runs",
+		"maximum number of finished runs to keep; the oldest are dropped first, threads with their last run (default: "+
+			defaults+")")
 	flags.Var(sizeValue(&c.MaxBytes), "max-bytes",
-		"maximum size of the events of finished runs to keep (default: 256MiB in memory, no limit elsewhere)")
+		"maximum total size of the events of finished runs to keep; the oldest runs are dropped first (default: 256MiB in "+
+			"memory, no limit elsewhere)")
 }

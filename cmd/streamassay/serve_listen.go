@@ -26,7 +26,7 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one")
 	flags.StringVar(&l.readyFile, "ready-file", "",
 		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
-	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain; serves HTTPS")
+	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain, to serve HTTPS; needs --tls-key")
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }
 

@@ -43,8 +43,8 @@ func reportUsage() string {
 	for _, f := range reports.Formats {
 		names = append(names, f.Name)
 	}
-	return "`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of " +
-		strings.Join(names, ", ")
+	return "`FORMAT[=PATH]` report to write (repeatable): to PATH, or to stdout instead of the text report if PATH is " +
+		"- or missing; FORMAT is one of " + strings.Join(names, ", ")
 }
 
 // withoutPath returns the cause of err if err is an error that contains the name of a file, for

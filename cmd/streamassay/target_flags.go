@@ -38,56 +38,65 @@ const asInRun = "(as in run)"
 var targetFlags = []targetFlag{
 	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
-		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable)",
-		diff:  "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable)", complete: dialect.Names},
+		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable); required for a base URL",
+		diff: "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable); required for a base URL, and for " +
+			"recordings that do not name theirs", complete: dialect.Names},
 	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
 		usage: "`NAME=VALUE` value of a setting of the dialect's document, such as the name of a model (repeatable)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
-		usage: "`'Name: value'` header to send with every request (repeatable); the value is never shown",
-		diff:  "`'Name: value'` header to send with every request to both (repeatable); the value is never shown"},
+		usage: "`'Name: value'` header to send with every request (repeatable); a credential is left out or replaced where " +
+			"a scenario tests that; secret values are never shown",
+		diff: "`'Name: value'` header to send with every request to both (repeatable); a credential (see streamassay run " +
+			"--help) is left out or replaced where a scenario tests that; secret values are never shown"},
 	{name: "other-header", field: "other-headers", value: func(t *targetOptions) any { return &t.OtherHeaders },
 		suiteField: "OtherHeader", diff: asInRun,
-		usage: "`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the " +
-			"value is never shown"},
+		usage: "`'Name: value'` header of a second user, sent instead of the first user's credentials, which must be given " +
+			"too (repeatable); secret values are never shown"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target " +
-			"does not exercise them, instead of being reported as not tested"},
+		usage: "`CAPABILITY` capability that the target has, or all (repeatable); a check of that capability that is not " +
+			"exercised fails instead of being silent"},
 	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
 		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped",
-		diff:  "`CAPABILITY` capability that one of them does not have (repeatable)"},
+		usage: "`CAPABILITY` capability that the target does not have (any but text; repeatable); its checks are skipped",
+		diff:  "`CAPABILITY` capability that A or B does not have (any but text; repeatable); its scenarios are left out"},
 	{name: "prompts", rerun: true, diff: asInRun,
 		value: func(t *targetOptions) any {
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
-		usage: "`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)"},
+		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
+			"for any agent; exact content is then not judged"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
-		suiteField: "PromptOverrides", rerun: true, usage: "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)"},
+		suiteField: "PromptOverrides", rerun: true,
+		usage: "`SCENARIO=TEXT` prompt to send in a scenario instead of its own (repeatable)"},
 	{name: "stream-limit", rerun: true,
 		value: func(t *targetOptions) any {
 			valid := fmt.Sprintf("from 1 to %d, or 0 for unknown", suites.MaxStreamLimit)
 			return describedInt(&t.suite.StreamLimit, 0, suites.MaxStreamLimit, valid)
 		},
-		usage: "`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)"},
+		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
-		usage: "`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)",
-		diff:  "`GLOB` compare only scenarios whose name matches (repeatable)"},
+		usage: "`GLOB` run only scenarios whose id matches, or run all and judge only checks that match by their id or by one " +
+			"of their requirements (repeatable)",
+		diff: "`GLOB` compare only scenarios whose id matches (repeatable)"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
-		usage: "`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)",
-		diff:  "`GLOB` leave out scenarios whose name matches (repeatable)"},
+		usage: "`GLOB` leave out scenarios whose id matches, and checks that match by their id or by all of their " +
+			"requirements (repeatable)",
+		diff: "`GLOB` leave out scenarios whose id matches (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "fail if a SHOULD requirement is violated too"},
 	{name: "timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Timeout, maxTimeout) },
 		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange"},
 	{name: "idle-timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.IdleTimeout, maxTimeout) },
 		rerun: true, diff: asInRun,
-		usage: fmt.Sprintf("`DURATION` maximum time without a byte in one exchange (default %v, at most --timeout)",
-			suites.DefaultIdleTimeout)},
+		usage: fmt.Sprintf("`DURATION` maximum time without a byte in one exchange (default: %v, or --timeout if that is "+
+			"less); has no effect above --timeout", suites.DefaultIdleTimeout)},
 	{name: "max-time", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.RunTimeout, maxTimeout) },
-		rerun: true, diff: asInRun,
-		usage: "`DURATION` maximum duration of the whole run; then no more requests are sent and the report is marked " +
-			"incomplete (default: no limit)"},
+		rerun: true,
+		usage: "`DURATION` maximum duration of the test of a target; then no more requests are sent, the report is marked " +
+			"incomplete, and exit code 0 becomes 3 (default: no limit)",
+		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, and scenarios that were not " +
+			"played are not compared (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
 		// A smaller limit would cut the responses of every server, and the report would blame the server for it.
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.Limits.MaxBytes, 1<<10, maxLimit) },
@@ -95,21 +104,21 @@ var targetFlags = []targetFlag{
 			"other responses, is limited to four times this or 256MiB, whichever is larger"},
 	{name: "max-events", diff: asInRun,
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Limits.MaxEvents, 1, maxLimit) },
-		usage: "`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to " +
+		usage: "`N` maximum number of events and comments in one stream; the total of all streams is limited to " +
 			"twice this or 400000, whichever is larger"},
 	{name: "max-event", diff: asInRun, usage: "maximum size of one event",
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.MaxEventBytes, 1, maxLimit) }},
 	{name: "parallel", diff: asInRun, usage: "`N` maximum number of scenarios that run concurrently",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Parallel, 1, 1024) }},
 	{name: "seed", value: func(t *targetOptions) any { return &t.suite.Seed }, diff: asInRun,
-		usage: "`NUMBER` seed for random choices (0 = random; the seed used is in the report)"},
+		usage: "`N` seed for random choices (default 0: random; the output shows the seed used)"},
 	{name: "salt", value: func(t *targetOptions) any { return &t.suite.Salt },
-		usage: "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the " +
-			"same --salt and --seed to repeat the same requests, e.g. after restarting the target",
-		diff: "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids)"},
+		usage: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids); " +
+			"give the same --salt and --seed to repeat the same requests, e.g. after restarting the target",
+		diff: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids)"},
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
-		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed"},
+		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed (default 0)"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
