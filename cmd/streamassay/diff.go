@@ -43,11 +43,11 @@ streamassay run --transcripts. Record with --repeat 2 or more: otherwise volatil
 reported as differences.
 
 Both servers get the same requests, each twice. What differs between two responses of one
-server to the same request (times, random text) is volatile and ignored. Also ignored are
-consistent renamings of ids, and differences in how the same text is split into deltas.
-Whether a response is correct is not judged; streamassay run does that. A response that
-exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event) is
-compared as far as it came.
+server to the same request (such as random text) is volatile and ignored. Also ignored are
+times, consistent renamings of ids, and differences in how the same text is split into
+deltas. Whether a response is correct is not judged; streamassay run does that. A response
+that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event)
+is compared as far as it came.
 
 ` + capabilitiesText() + `
 
