@@ -17,6 +17,7 @@ type Turn struct {
 	spec.Event
 
 	ClientTools []string // names of the tools that the client runs itself, if the dialect supports that
+	OnlyClient  bool     // the server runs no tools of its own: the dialect has no tool results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
 	// at most a few hundred, oldest first. A nil function means that there are none.

@@ -15,6 +15,7 @@ type eventFeatures struct {
 	reasoning       bool               // distinguishes reasoning from messages
 	completeText    bool               // repeats a text in full when it ends
 	streamedCalls   bool               // streams a tool call as start, deltas and end
+	enveloped       bool               // each frame is an envelope of events, with the properties of the run
 	interrupt       bool               // has an event for interrupts
 	snapshotStatus  string             // status of snapshots of a call that is not complete yet; "": none
 	callContainer   container          // if not streamedCalls: the message that contains a call
@@ -41,6 +42,7 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
+		enveloped:      o.HasEnvelopes(),
 		completeText:   o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
 		snapshotStatus: o.SnapshotStatus(spec.ToolCall),
 		callContainer:  in(spec.ToolCall), resultContainer: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),

@@ -30,6 +30,7 @@ type runEncoder struct {
 	completed      []spec.Event           // messages completed so far, in order
 	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
 	held           []spec.Event           // events that a later frame carries
+	calls          []string               // ids of tool calls, in order, if streamedCalls
 }
 
 // An openMessage is a message that was started and has not ended yet.
@@ -119,7 +120,7 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 	}
 	t.out.Thread, t.out.Run = t.thread, t.run
 	t.out.Seq = strconv.FormatInt(t.seq, 10)
-	if t.out.Kind.Subject() == "run" {
+	if t.out.Kind.Subject() == "run" || t.enveloped {
 		t.out.Created = t.created
 	}
 	t.seq++
@@ -129,8 +130,11 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 // start emits the events with which a run begins in the dialect.
 func (t *runEncoder) start() {
 	t.started = true
-	t.created = t.op.FormatTime(spec.RunStart, "created", t.now())
 	start := spec.Event{Kind: spec.RunStart}
+	t.created = t.op.FormatTime(start.Kind, "created", t.now())
+	if t.enveloped {
+		t.created = t.op.FormatTime(spec.RunEnd, "created", t.now())
+	}
 	if t.op.CanEncode(start) {
 		for range t.startCount {
 			t.seq = 0 // the repeated event is identical
@@ -246,7 +250,13 @@ func (t *runEncoder) endMessage(m *openMessage) {
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
-		t.emitEvent(e)
+		i := slices.Index(t.calls, e.Call)
+		if i < 0 {
+			i, t.calls = len(t.calls), append(t.calls, e.Call)
+		}
+		if e.Index = strconv.Itoa(i); t.op.CanEncode(*e) {
+			t.emitEvent(e)
+		}
 		return
 	}
 	call := t.pendingCalls[e.Call]
@@ -317,6 +327,7 @@ func (t *runEncoder) endRun(final *spec.Event) {
 		for len(t.openMessages) > 0 {
 			t.endMessage(t.openMessages[0])
 		}
+		e.Status = cmp.Or(e.Status, t.op.EndStatus(func(k spec.Kind) bool { return k == spec.ToolStart && len(t.calls) > 0 }))
 		e.Completed = t.op.FormatTime(spec.RunEnd, "completed", t.now())
 	}
 	e.Parts = t.completed

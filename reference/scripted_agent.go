@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -186,11 +187,20 @@ const (
 )
 
 func (a *promptPlayer) callTool(arguments string) bool {
+	if a.turn.OnlyClient {
+		return a.callClientTool(arguments)
+	}
 	a.sendResults(a.sendCalls(toolName, argumentsOrEmpty(arguments)))
 	return a.sendText("I have looked it up.")
 }
 
 func (a *promptPlayer) callTools(string) bool {
+	if a.turn.OnlyClient && len(a.turn.ClientTools) > 0 {
+		a.sendCalls(a.clientTool(), `{"n":1}`, `{"n":2}`)
+		return true
+	} else if a.turn.OnlyClient {
+		return false
+	}
 	a.sendResults(a.sendCalls(toolName, `{"n":1}`, `{"n":2}`))
 	return a.sendText("I have looked both up.")
 }
@@ -235,13 +245,22 @@ func (a *promptPlayer) sendResults(calls []string) {
 	}
 }
 
-// callClientTool calls the first tool that the client declares and ends the run. If the
-// client declares none, it sends the arguments as text.
+// clientTool returns the name of the tool that the client runs: the one that is named like the
+// agent's own if the server has no tools, or else the first.
+func (a *promptPlayer) clientTool() string {
+	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
+		return toolName
+	}
+	return a.turn.ClientTools[0]
+}
+
+// callClientTool calls a tool that the client declares and ends the run. If the client declares
+// none, it sends the arguments as text.
 func (a *promptPlayer) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)
 	}
-	a.sendCalls(a.turn.ClientTools[0], arguments)
+	a.sendCalls(a.clientTool(), arguments)
 	return true
 }
 

@@ -92,6 +92,12 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
+// needing returns the scenario for dialects with the given kinds of events only.
+func (s Scenario) needing(kinds ...spec.Kind) Scenario {
+	s.Kinds = kinds
+	return s
+}
+
 // Scenarios are all scenarios, in the order of the results of [Run]. Generated sequences are not
 // among them.
 var Scenarios = slices.Concat(singleUserScenarios, resumeScenarios, historyScenarios, accessScenarios)
@@ -104,9 +110,10 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("contents", "", "a message with a text and an image"),
 	singlePrompt("reasoning", "an answer", "reasoning, then a reply"),
 	singlePrompt("tool", `{"city":"Paris","days":[1,2,3]}`, "a call of the server's own tool",
-		"tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "tool.ids-unique"),
+		"tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "tool.ids-unique").
+		needing(spec.ToolResult),
 	singlePrompt("tools", "", "two calls of the server's own tool",
-		"tool.starts-first", "tool.all-end", "tool.result-after-call"),
+		"tool.starts-first", "tool.all-end", "tool.result-after-call").needing(spec.ToolResult),
 	{
 		Name: "client-tool", Doc: "a call of a client tool, and its result",
 		Templates:      []string{"tool-offer", "tool-result"},
@@ -250,7 +257,7 @@ func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
 	offer.Name = "paint"
 	t.SendAndRead("tool-offer", offer)
 	id := cmp.Or(t.LastEvent(spec.ToolStart).Call, t.LastEvent(spec.ToolCall).Call)
-	return spec.Event{Call: id, Name: "paint", Text: "painted it blue"}, id != ""
+	return spec.Event{Call: id, Name: "paint", Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
 // runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the

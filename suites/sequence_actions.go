@@ -85,7 +85,8 @@ var runActions = []actionType{
 			offer.Name = "paint"
 			a.startAndReadRun(s, "tool-offer", offer)
 			if id := a.lastToolCall(); id != "" {
-				a.addPendingReply(s, owedReply{"tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"}})
+				result := spec.Event{Call: id, Name: "paint", Text: "painted it blue", Description: offer.Text}
+				a.addPendingReply(s, owedReply{"tool-result", result})
 			}
 		},
 	}, {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +12,8 @@ import (
 // echoDialect is the document of a small dialect that is not embedded.
 const echoDialect = "../../spec/dialect/testdata/echo.yaml"
 
-// expectRun runs the program in dir and checks its exit code, and that its output has each of the wanted
-// texts.
+// expectRun runs the program in dir and checks its exit code, and that its output has each of the
+// wanted texts.
 func expectRun(t *testing.T, dir string, code int, args []string, wanted ...string) (out string) {
 	t.Helper()
 	got, out, stderr := streamassay(t, dir, args...)
@@ -81,5 +83,59 @@ func TestDialectFile(t *testing.T) {
 	replay := startServer(t, dir, "mock", "recorded", "--dialect", "./echo.yaml")
 	if replay.base() == "" {
 		t.Error("the mock that replays has no base URL")
+	}
+}
+
+// chatDialect is the document of docs/own-dialect.md.
+const chatDialect = "../../examples/dialects/chat-completions/chat-completions.yaml"
+
+// TestChatCompletions checks that the worked example of docs/own-dialect.md, which exists only as
+// files, is used as an embedded dialect is: by the reference and the checks, the mock with scripts
+// and faults, and the linter.
+func TestChatCompletions(t *testing.T) {
+	dir := copyDialect(t, chatDialect)
+	for name, text := range map[string]string{
+		"weather.yaml": "dialects: chat-completions\nrules:\n" +
+			"- when: {text: {contains: weather}}\n  reply: [client-tool: {name: paint, arguments: {city: Paris}}]\n" +
+			"- reply: one two three four five six\n  faults: [abort: {event: 3}]\n",
+		"unfinished.sse": `data: {"id":"a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"x"},"finish_reason":null}]}` +
+			"\n\ndata: [DONE]\n\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const d = "--dialect ./chat-completions.yaml"
+	ok := func(args string, wanted ...string) string {
+		return expectRun(t, dir, exitOK, strings.Fields(args), wanted...)
+	}
+	ok("run "+d+" --strict", "PASSED  chat-completions@1: 43 requirements hold, 1 not tested")
+	server := startServer(t, dir, "serve", "--dialect", "./chat-completions.yaml")
+	ok("run "+server.base()+" "+d+" --claim all --set model=small --transcripts recorded --header Authorization:ann",
+		"43 requirements hold, 1 not tested", "test prompts: 9 followed")
+	ok("lint recorded "+d+" --claim scripted", "PASSED  chat-completions@1")
+	ok("list faults "+d, "abort")
+	ok("explain chat.error.messages "+d, "provoked by the scenario refusals", "body /messages is missing")
+	expectRun(t, dir, exitFailed, strings.Fields("lint unfinished.sse "+d), "FAILED  run.ends ", "chat.finish.sent")
+
+	mock := startServer(t, dir, "mock", "weather.yaml", "--dialect", "./chat-completions.yaml")
+	ask := func(text string) string {
+		t.Helper()
+		body := `{"model":"m","stream":true,"tools":[{"type":"function","function":{"name":"paint"}}],` +
+			`"messages":[{"role":"user","content":"` + text + `"}]}`
+		res, err := http.Post(mock.base()+"/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		data, _ := io.ReadAll(res.Body) // the response to "hello" is cut off
+		return string(data)
+	}
+	if got := ask("the weather"); !strings.Contains(got, "Paris") ||
+		!strings.Contains(got, `"finish_reason":"tool_calls"`) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		t.Errorf("the mock calls the tool so: %s", got)
+	}
+	if got := ask("hello"); !strings.Contains(got, `"content":"one"`) || strings.Contains(got, "finish_reason\":\"stop") {
+		t.Errorf("the fault does not cut the stream off: %s", got)
 	}
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -11,6 +12,11 @@ import (
 type chunkKinds struct {
 	id         func(*spec.Event) *string // the slot with the id of that message or call
 	start, end spec.Kind
+
+	// Several messages or calls can be open at once if by is not nil: it is the slot that tells which
+	// of them a chunk without an id belongs to. All of them end with an event of the kind until.
+	by    func(*spec.Event) *string
+	until spec.Kind
 }
 
 // parseChunk sets w.chunk according to the x-chunk of the schema n, or does nothing if n has no
@@ -24,49 +30,71 @@ func (w *variant) parseChunk(n node) error {
 		id:    slotFields[at.get("of").text()],
 		start: spec.Kind(at.get("start").text()),
 		end:   spec.Kind(at.get("end").text()),
+		by:    slotFields[at.get("by").text()],
+		until: spec.Kind(at.get("until").text()),
 	}
 	if w.chunk.id == nil || w.chunk.start == "" || w.chunk.end == "" {
 		return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", at.pointer)
 	}
+	if (w.chunk.by == nil) != (w.chunk.until == "") {
+		return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", at.pointer)
+	}
 	return nil
 }
 
-// openChunks holds the message or tool call of a stream that was started by chunks and has not
-// ended. At most one can be open.
-type openChunks struct {
-	kinds *chunkKinds // nil if none is open
-	end   spec.Event  // its implied end, without a position
+// An openChunk is a message or tool call that chunks have started in a stream and that has not
+// ended.
+type openChunk struct {
+	kinds *chunkKinds
+	key   string     // the value of the slot kinds.by
+	end   spec.Event // its implied end, without a position
 }
 
-// appendEvents appends the events that the frame e implies, and that come before the event of e
-// itself, to events and returns the extended slice. w is the variant of e, or nil if e cannot be
-// decoded. If e is a chunk without an id, appendEvents sets the id to that of the open message or
-// call.
-func (o *openChunks) appendEvents(events []spec.Event, w *variant, e *spec.Event) []spec.Event {
-	if w == nil || e.Kind == spec.Unrecognized {
-		return events // may belong to anything
+// openChunks lists those messages and tool calls, in the order of their starts. Without by at most
+// one can be open.
+type openChunks []openChunk
+
+// appendEvents appends to events what the event e, of a frame or carried by one, implies before
+// itself. It may set the id of e. chunk is that of the variant of e, or nil. Events that cannot be
+// decoded are not passed to it: they may belong to anything.
+func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
+	key := ""
+	if chunk != nil && chunk.by != nil {
+		key = *chunk.by(e)
 	}
-	if w.chunk != nil {
-		id := w.chunk.id(e)
-		if *id == "" && o.kinds == w.chunk {
-			*id = *w.chunk.id(&o.end)
-		}
-		if o.kinds == w.chunk && *id == *w.chunk.id(&o.end) {
-			return events
+	if chunk != nil {
+		id := chunk.id(e)
+		for i := range *o {
+			open := &(*o)[i]
+			if open.kinds != chunk || open.key != key {
+				continue
+			}
+			if *id == "" {
+				*id = *chunk.id(&open.end)
+			}
+			if *id == *chunk.id(&open.end) {
+				return events
+			}
 		}
 	}
-	if o.kinds != nil {
-		if isEnd := e.Kind == o.end.Kind && *o.kinds.id(e) == *o.kinds.id(&o.end); !isEnd {
-			events = append(events, impliedBy(e, o.end))
+	*o = slices.DeleteFunc(*o, func(open openChunk) bool {
+		switch isEnd := e.Kind == open.end.Kind && *open.kinds.id(e) == *open.kinds.id(&open.end); {
+		case isEnd:
+			return true
+		case open.kinds.by != nil && e.Kind != open.kinds.until && (chunk != open.kinds || key != open.key):
+			return false // another one, or something else, meanwhile
 		}
-		o.kinds = nil
-	}
-	if w.chunk == nil || *w.chunk.id(e) == "" {
+		events = append(events, impliedBy(e, open.end))
+		return true
+	})
+	if chunk == nil || *chunk.id(e) == "" {
 		return events
 	}
-	start := spec.Event{Kind: w.chunk.start, Message: e.Message, Call: e.Call, Name: e.Name, Role: e.Role, Type: e.Type}
-	o.kinds, o.end = w.chunk, start
-	o.end.Kind = w.chunk.end
+	start := spec.Event{
+		Kind: chunk.start, Message: e.Message, Call: e.Call, Name: e.Name, Role: e.Role, Type: e.Type, Index: e.Index,
+	}
+	*o = append(*o, openChunk{chunk, key, start})
+	(*o)[len(*o)-1].end.Kind = chunk.end
 	return append(events, impliedBy(e, start))
 }
 

@@ -148,6 +148,141 @@ func decodeStream(d *Dialect, body string) (events []spec.Event) {
 	return events
 }
 
+// envelopeDocument is a document with frames that stand for the events that they carry.
+const envelopeDocument = `
+openapi: 3.2.0
+info: {title: Envelopes, version: "1"}
+paths:
+  /run:
+    post:
+      x-stream: {}
+      requestBody: {content: {application/json: {schema: {type: object, x-kind: ask.user}}}}
+      responses:
+        "200":
+          description: the events
+          content:
+            text/event-stream:
+              itemSchema:
+                x-requirement: a
+                oneOf:
+                  - x-kind: run.end
+                    x-after: tool.start
+                    properties: {list: {type: array, x-parts: single, items: {properties: {end: {x-slot: status, enum: [calls]}}}}}
+                  - x-kind: run.end
+                    properties:
+                      list:
+                        type: array
+                        x-parts: single
+                        items:
+                          properties:
+                            end: {x-slot: status, x-mark: present, enum: [stop, length], x-write: stop}
+                            delta: {$ref: "#/components/schemas/Delta"}
+                  - required: [id]
+                    properties:
+                      id: {type: string, x-slot: run}
+                      list:
+                        type: array
+                        x-parts: single
+                        items: {properties: {delta: {$ref: "#/components/schemas/Delta"}}}
+components:
+  schemas:
+    Delta:
+      type: object
+      properties:
+        content: {x-kind: message.delta, x-parts: events, type: [string, "null"], x-slot: text}
+        pieces:
+          type: array
+          x-parts: events
+          items:
+            x-kind: tool.delta
+            x-chunk: {of: call, by: index, start: tool.start, end: tool.end, until: run.end}
+            type: object
+            properties:
+              index: {type: integer, x-slot: index}
+              id: {type: string, x-slot: call}
+              name: {type: string, x-slot: name}
+              text: {type: string, x-slot: text}
+`
+
+func openEnvelopes(t *testing.T) (*Dialect, *Operation) {
+	t.Helper()
+	d, err := load(fstest.MapFS{
+		"envelopes/1.yaml": {Data: []byte(envelopeDocument)}, "envelopes/1.requirements.yaml": {Data: []byte("[]")},
+	}, "envelopes", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, d.Operation(spec.Request{Method: "POST", Target: "/run"})
+}
+
+// TestEnvelopes checks which events envelopes stand for, with several calls open at once.
+func TestEnvelopes(t *testing.T) {
+	d, _ := openEnvelopes(t)
+	body := `{"id":"r","list":[{"delta":{"content":"a","pieces":[{"index":0,"id":"c","name":"t"}]}}]}
+{"id":"r","list":[{"delta":{"pieces":[{"index":1,"id":"d","text":"{"},{"index":0,"text":"{}"}]}}]}
+{"id":"r","list":[{"delta":{"pieces":[{"index":1,"text":"}"},{"index":2,"text":"x"}]}}]}
+{"id":"r","list":[{"delta":{"content":null}}]}
+{"list":[{"delta":{"content":"b"}}]}
+{"id":"r","list":[{"end":"calls"}]}
+{"id":"r","list":[{"end":"length","delta":{"content":"c"}}]}`
+	var got []string
+	for _, e := range decodeStream(d, "data: "+strings.ReplaceAll(body, "\n", "\n\ndata: ")+"\n\n") {
+		got = append(got, fmt.Sprintf("%d %s%s %s %s%s%s%s %d", e.Frame, e.Kind, map[bool]string{true: "*"}[e.Implied],
+			e.Run, e.Call, e.Name, e.Status, e.Text, len(e.Violations)))
+	}
+	want := []string{
+		"0 message.delta r a 0", "0 tool.start* r ct 0", "0 tool.delta r ct 0",
+		"1 tool.start* r d 0", "1 tool.delta r d{ 0", "1 tool.delta r c{} 0",
+		"2 tool.delta r d} 0", "2 tool.delta r x 0", "3 other r  0", "4 message.delta  b 1",
+		"5 tool.end*  ct 0", "5 tool.end*  d 0", "5 run.end  calls 0",
+		"6 message.delta  c 0", "6 run.end  length 0",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, k := range []spec.Kind{spec.ToolStart, spec.ToolEnd} {
+		if !slices.Contains(d.Kinds(), k) {
+			t.Errorf("the dialect lacks the kind %s, which its chunks imply", k)
+		}
+	}
+}
+
+// TestEncodedEnvelopes checks how events are sent that only envelopes can carry.
+func TestEncodedEnvelopes(t *testing.T) {
+	_, o := openEnvelopes(t)
+	for _, c := range []struct {
+		event spec.Event
+		want  string
+	}{
+		{spec.Event{Kind: spec.MessageDelta, Run: "r", Text: "a"}, `{"id":"r","list":[{"delta":{"content":"a"}}]}`},
+		{
+			spec.Event{Kind: spec.ToolStart, Run: "r", Call: "c", Name: "t", Index: "0"},
+			`{"id":"r","list":[{"delta":{"pieces":[{"id":"c","index":0,"name":"t"}]}}]}`,
+		},
+		{
+			spec.Event{Kind: spec.ToolDelta, Run: "r", Call: "c", Index: "0", Text: "{}"},
+			`{"id":"r","list":[{"delta":{"pieces":[{"index":0,"text":"{}"}]}}]}`,
+		},
+		{spec.Event{Kind: spec.RunEnd, Status: "calls"}, `{"list":[{"end":"calls"}]}`},
+		{spec.Event{Kind: spec.RunEnd, Status: "stop"}, `{"list":[{"end":"stop"}]}`},
+	} {
+		got, err := o.AppendEvent(nil, &c.event)
+		if err != nil || string(got) != "data: "+c.want+"\n\n" || !o.CanEncode(c.event) {
+			t.Errorf("%s: got %s (error %v), want %s", c.event.Kind, got, err, c.want)
+		}
+	}
+	for _, k := range []spec.Kind{spec.ToolEnd, spec.Interrupt} {
+		if o.CanEncode(spec.Event{Kind: k}) || o.Carrier(k) != "" {
+			t.Errorf("an event of the kind %s can be encoded", k)
+		}
+	}
+	for had, want := range map[spec.Kind]string{spec.ToolStart: "calls", spec.MessageDelta: "stop"} {
+		if got := o.EndStatus(func(k spec.Kind) bool { return k == had }); got != want {
+			t.Errorf("a run with %s ends with the status %q, want %q", had, got, want)
+		}
+	}
+}
+
 // TestCarriedEventsRoundTrip checks that events that a frame carries are encoded in that frame.
 func TestCarriedEventsRoundTrip(t *testing.T) {
 	d := openChunkedDialect(t)
@@ -171,7 +306,8 @@ func TestCarriedEventsRoundTrip(t *testing.T) {
 
 // TestBrokenChunk checks the errors of an x-chunk that lacks a member.
 func TestBrokenChunk(t *testing.T) {
-	for _, broken := range []string{"{start: message.start, end: message.end}", "{of: message, end: message.end}", "{of: nothing}"} {
+	for _, broken := range []string{"{start: message.start, end: message.end}", "{of: message, end: message.end}", "{of: nothing}",
+		"{of: message, start: message.start, end: message.end, by: index}"} {
 		text := strings.Replace(chunkedDocument, "{of: message, start: message.start, end: message.end}", broken, 1)
 		_, err := load(fstest.MapFS{
 			"chunks/1.yaml": {Data: []byte(text)}, "chunks/1.requirements.yaml": {Data: []byte("[]")},

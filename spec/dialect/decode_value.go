@@ -162,8 +162,7 @@ func (l requirementLocation) isExercised(v any) bool {
 		return true
 	}
 	if l.required {
-		v := memberAt(v, l.path[:len(l.path)-1])
-		return v != nil
+		return firstAt(v, l.path[:len(l.path)-1]) != nil
 	}
 	return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return v != nil })
 }

@@ -242,6 +242,9 @@ func (d *Dialect) Kinds() []spec.Kind {
 	add = func(variants []*variant) {
 		for _, w := range variants {
 			set[w.kind] = true
+			if w.chunk != nil {
+				set[w.chunk.start], set[w.chunk.end] = true, true
+			}
 			for _, site := range w.slots {
 				set[spec.Kind("slot."+site.slot)] = true
 			}

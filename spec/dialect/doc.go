@@ -31,15 +31,27 @@
 // (Description). An object or array in the slot text is carried as compact JSON. The texts
 // of a slot inside an array without x-parts are concatenated.
 //
-// x-parts: events, on a property of a frame that is an array: its items are variants, decoded as
-// events of their own, which come before the event of the frame. Of frames that the reference
-// server writes, it holds such events back until the frame that carries them.
+// x-parts: events, on a property of a frame: its items, or its value if that is not an array, are
+// variants, decoded as events of their own, which come before the event of the frame, those of one
+// property before those of the next in alphabetical order. Of frames that the reference server
+// writes, it holds such events back until the frame that carries them. A frame whose variant has no
+// x-kind is an envelope: it stands for no event of its own if it carries any, and the reference
+// server sends each event that it can carry at once, in an envelope with the slots of the run.
 //
-// x-chunk, on a variant of a frame: the frame is a delta that may also start the thing that it
-// belongs to. "of" is the slot with the id of that thing (message or call), "start" and "end" are
-// the kinds of its implied events. The first chunk of a thing implies its start. A chunk without an
-// id belongs to the thing of the chunk before. The next frame that is not a chunk of the same thing
-// implies its end, unless it is that end itself.
+// x-parts: single, on a property that is an array of objects: its items belong to the surrounding
+// event, and it is encoded with one item. Discriminators may be inside.
+//
+// x-chunk, on a variant of a frame or of an event that a frame carries: it is a delta that may also
+// start the thing that it belongs to. "of" is the slot with the id of that thing (message or call),
+// "start" and "end" are the kinds of its implied events. The first chunk of a thing implies its
+// start. A chunk without an id belongs to the thing of the chunk before. The next event that is not
+// a chunk of the same thing implies its end, unless it is that end itself. With "by", a slot such
+// as index, several things may be open at once: a chunk without an id belongs to the one with the
+// same value there, the next event of the kind "until" implies the end of all, and the reference
+// server sends the id only in the first chunk.
+//
+// x-after, on a variant for the end of a run: the reference server sends it only if the run had an
+// event of this kind, and variants without x-after only if it had none.
 //
 // x-parts: true, on a property that is an array (or an object): its items are variants,
 // decoded as the Parts of the surrounding event. With "named", only items with an x-kind are

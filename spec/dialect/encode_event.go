@@ -16,8 +16,11 @@ var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 // CanEncode reports whether e can be sent in the stream of o: in a frame of its own, or in a frame
 // that carries it with other events (see [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
-	return e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" ||
-		variantFor(o.frameVariants, e.Kind, &e) != nil
+	if e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" {
+		return true
+	}
+	w, _ := o.frameFor(&e)
+	return w != nil
 }
 
 // Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events).
@@ -25,20 +28,93 @@ func (o *Operation) CanEncode(e spec.Event) bool {
 // k have frames of their own, or no frames at all.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
-// carriersOf returns the result of [Operation.Carrier] for each kind of event that frames of
-// another kind carry.
-func carriersOf(frames []*variant) map[spec.Kind]spec.Kind {
-	carriers := map[spec.Kind]spec.Kind{}
-	for _, w := range frames {
+// initCarriers sets the result of [Operation.Carrier] for the kinds that frames of other kinds
+// carry.
+func (o *Operation) initCarriers() {
+	o.carriers = map[spec.Kind]spec.Kind{}
+	for _, w := range o.frameVariants {
 		for _, site := range w.parts {
 			for _, item := range site.variants {
-				if site.separate {
-					carriers[item.kind] = w.kind
+				own, _ := o.frameFor(&spec.Event{Kind: item.kind})
+				if site.separate && own == nil {
+					o.carriers[item.kind] = w.kind
 				}
 			}
 		}
 	}
-	return carriers
+}
+
+// HasEnvelopes reports whether frames of o stand for no event of their own, but for those that they
+// carry.
+func (o *Operation) HasEnvelopes() bool {
+	return slices.ContainsFunc(o.frameVariants, (*variant).isEnvelope)
+}
+
+// frameFor returns the variant of the frame with which e is encoded, and the event to encode as
+// that frame: e itself or, if the frame is an envelope, one that has e as its only part. The
+// variant is nil if the stream of o has no such frame.
+func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
+	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
+		return w, e
+	}
+	for _, w := range o.frameVariants {
+		if !w.isEnvelope() {
+			continue
+		}
+		for _, site := range w.parts {
+			if !site.separate {
+				continue
+			}
+			if part, ok := chunkFor(site.variants, e); ok {
+				return w, &spec.Event{
+					Thread: e.Thread, Run: e.Run, Seq: e.Seq, Cursor: e.Cursor, Created: e.Created, Parts: []spec.Event{part},
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// chunkFor returns the event that one of the variants encodes in place of e. That is e itself,
+// except for variants with x-chunk: the start of what chunks belong to is its first chunk. ok is
+// false if none of the variants can encode e.
+func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
+	part = *e
+	for _, w := range variants {
+		if w.chunk != nil && w.chunk.by != nil && e.Kind == w.chunk.start {
+			part.Kind = w.kind
+			return part, true
+		}
+	}
+	w := variantFor(variants, e.Kind, e)
+	if w != nil && w.chunk != nil && w.chunk.by != nil {
+		*w.chunk.id(&part) = "" // only the first chunk has it
+	}
+	return part, w != nil
+}
+
+// EndStatus returns the status with which the reference server ends a run, if the status depends on
+// what the run had (x-after). has reports whether it had an event of a kind. The result is "" if
+// the document says nothing about that.
+func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
+	depends, status := false, ""
+	for _, w := range o.frameVariants {
+		m := w.layout.fieldForSlot("status")
+		if w.kind != spec.RunEnd || m == nil {
+			continue
+		}
+		after := spec.Kind(w.node.get("x-after").text())
+		if depends = depends || after != ""; after != "" && has(after) {
+			return slotText(m.fixedValue)
+		}
+		if after == "" {
+			status = slotText(m.fixedValue)
+		}
+	}
+	if !depends {
+		return ""
+	}
+	return status
 }
 
 // variantFor returns the first variant of kind k that can encode e. For a delta of reasoning, it
@@ -95,13 +171,13 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	case e.Kind == spec.Done && o.sentinel != "":
 		return sse.Append(dst, sse.Frame{Data: []byte(o.sentinel)})
 	}
-	w := variantFor(o.frameVariants, e.Kind, e)
+	w, frame := o.frameFor(e)
 	if w == nil {
 		return dst, fmt.Errorf("%s: %w", e.Kind, ErrUnsupportedKind)
 	}
 	head := sse.Frame{}
 	if o.encoding.eventField != "" {
-		head.Event = w.layout.fieldText(o.encoding.eventField, e)
+		head.Event = w.layout.fieldText(o.encoding.eventField, frame)
 	}
 	if o.encoding.cursorAsID {
 		head.ID, head.HasID = e.Cursor, e.Cursor != ""
@@ -114,7 +190,7 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	if len(dst) > begin {
 		dst = dst[:len(dst)-1] // drop the blank line: the data follows
 	}
-	dst, _ = w.layout.appendJSON(append(dst, "data: "...), e) // compact JSON is one line
+	dst, _ = w.layout.appendJSON(append(dst, "data: "...), frame) // compact JSON is one line
 	return append(dst, "\n\n"...), nil
 }
 

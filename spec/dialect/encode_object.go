@@ -44,6 +44,10 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	switch {
 	case m.hasFixedValue:
 		return append(dst, m.encodedDefault...), true, false
+	case m.object != nil && m.isList:
+		if inner, hasContent := m.object.appendJSON(append(dst, '['), e); hasContent || m.required && !m.nullable {
+			return append(inner, ']'), true, hasContent
+		}
 	case m.object != nil:
 		if inner, hasContent := m.object.appendJSON(dst, e); hasContent || m.required && !m.nullable {
 			return inner, true, hasContent

@@ -188,16 +188,47 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	}
 	w := t.dialect.decodeFrameData(t.operation, &e, item.Data)
 	t.inheritSubject(&e)
-	t.buffer = t.openChunks.appendEvents(t.buffer, w, &e)
-	t.buffer = appendSeparate(t.buffer, &e)
-	return append(t.buffer, e)
+	carried := takeSeparate(&e)
+	if w == nil || e.Kind == spec.Unrecognized && len(carried) == 0 { // may belong to anything
+		return append(t.buffer, e)
+	}
+	if w.isEnvelope() && len(carried) > 0 { // what is wrong with the frame is wrong with its first event
+		first := &carried[0]
+		first.Violations, first.Exercised = e.Violations, slices.Concat(e.Exercised, first.Exercised)
+	}
+	for i := range carried {
+		t.inheritSubject(&carried[i])
+		t.appendEvent(w.chunkOf(carried[i].Kind), &carried[i])
+	}
+	if !w.isEnvelope() || len(carried) == 0 {
+		t.appendEvent(w.chunk, &e)
+	}
+	return t.buffer
 }
 
-// appendSeparate removes from e the parts that are events of their own, and appends these parts,
-// with the position of e, to events. It returns the extended slice.
-func appendSeparate(events []spec.Event, e *spec.Event) []spec.Event {
+// appendEvent appends to t.buffer what e implies, and then e. chunk is that of the variant of e.
+func (t *eventDecoder) appendEvent(chunk *chunkKinds, e *spec.Event) {
+	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
+	t.buffer = append(t.buffer, *e)
+}
+
+// chunkOf returns the x-chunk of the events of kind k that frames of the variant carry, or nil.
+func (w *variant) chunkOf(k spec.Kind) *chunkKinds {
+	for _, site := range w.parts {
+		for _, item := range site.variants {
+			if site.separate && item.kind == k && item.chunk != nil {
+				return item.chunk
+			}
+		}
+	}
+	return nil
+}
+
+// takeSeparate removes from e the parts that are events of their own, and returns them with the
+// position and the run of e.
+func takeSeparate(e *spec.Event) (events []spec.Event) {
 	if !slices.ContainsFunc(e.Parts, isSeparate) {
-		return events
+		return nil
 	}
 	var parts []spec.Event
 	for _, part := range e.Parts {

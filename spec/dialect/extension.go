@@ -71,9 +71,9 @@ type extensionCheck func(n node) (pointer, message string)
 var extensions = map[string]extensionCheck{
 	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
 	"x-requirement": nil, "x-without": nil, "x-write": nil, "x-code": nil,
-	"x-kind": kindCheck, "x-slot": slotCheck,
+	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
 	"x-mark":      oneOfCheck("present", "false", false),
-	"x-parts":     oneOfCheck(true, "named", "events"),
+	"x-parts":     oneOfCheck(true, "named", "events", "single"),
 	"x-snapshots": oneOfCheck(true, false),
 	"x-times":     nil,
 	"x-chunk":     memberCheck(chunkMembers),
@@ -89,7 +89,9 @@ var extensions = map[string]extensionCheck{
 	"x-denied": deniedCheck,
 }
 
-var chunkMembers = map[string]extensionCheck{"of": slotCheck, "start": kindCheck, "end": kindCheck}
+var chunkMembers = map[string]extensionCheck{
+	"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
+}
 
 // kindCheck is the check of an x-kind, whose value must be the name of a kind.
 func kindCheck(n node) (pointer, message string) {

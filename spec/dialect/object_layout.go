@@ -28,7 +28,7 @@ type objectField struct {
 	encodedDefault string // fixedValue or else the empty value, as JSON
 	object         *objectLayout
 	variants       []*variant
-	isList         bool
+	isList         bool // the value is a list of variants, or of one object
 }
 
 // layoutOf returns the layout of the object at a path of the variant. schemas are all schemas that
@@ -54,6 +54,12 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 		if i := slices.IndexFunc(w.parts, func(s partLocation) bool { return slices.Equal(s.path, m.path) }); i >= 0 {
 			m.variants = w.parts[i].variants
 			m.isList = slices.ContainsFunc(m.schemas, func(s node) bool { return s.get("items").exists() })
+			continue
+		}
+		if m.firstKeyword("x-parts").text() == "single" {
+			m.isList = true
+			items := withAllOf(m.firstKeyword("items"), 0)
+			m.object = w.layoutOf(items, append(slices.Clone(m.path), "*"), depth+1)
 			continue
 		}
 		if m.firstKeyword("properties").exists() {

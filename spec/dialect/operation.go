@@ -250,7 +250,8 @@ func (o *Operation) addResponses(op node) error {
 				return fmt.Errorf("%s: %w", status, err)
 			}
 			if media == spec.EventStream {
-				o.frameVariants, o.carriers = variants, carriersOf(variants)
+				o.frameVariants = variants
+				o.initCarriers()
 				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}
 			if r.mediaType == "" || media == spec.EventStream {

@@ -9,7 +9,7 @@ import (
 // sampleSlots is an event with the slots that templates need to become valid requests.
 var sampleSlots = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
-	Text: "hello", Cursor: "1-0", PollLimit: "3",
+	Text: "hello", Description: "hello before", Cursor: "1-0", PollLimit: "3",
 }
 
 // checkTemplates returns an error if the request that is built from a template is not valid, or is

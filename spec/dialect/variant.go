@@ -48,7 +48,7 @@ type partLocation struct {
 	path         []string
 	variants     []*variant
 	onlyWithKind bool // only items of a kind are parts
-	separate     bool // the items are events of their own, before that of the frame
+	separate     bool // the items are events of their own
 }
 
 // A requirementLocation is a location in the values of a variant to which a requirement applies. A
@@ -58,6 +58,12 @@ type requirementLocation struct {
 	id          string
 	required    bool
 	matchesForm func(any) error // if not nil, validates the alternative that the value must match
+}
+
+// isEnvelope reports whether frames of the variant stand for no event of their own, but for those
+// that they carry.
+func (w *variant) isEnvelope() bool {
+	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partLocation) bool { return p.separate })
 }
 
 // parseVariants returns the variants of the schema at a node: the alternatives of its oneOf or
@@ -216,6 +222,9 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		w.discriminators = append(w.discriminators, discriminator{path, enum[0].value})
 	}
 	if extension, ok := p.extension("x-parts"); ok {
+		if extension.text() == "single" {
+			return w.scanSchema(s, p.get("items"), append(slices.Clone(path), "*"), always, depth+1)
+		}
 		items := p
 		if list := p.get("items"); list.exists() {
 			items = list
@@ -267,11 +276,11 @@ func matchVariant(variants []*variant, v any) *variant {
 // members that mark its values by their presence, v must also have one of these members.
 func (w *variant) matches(v any) bool {
 	for _, m := range w.discriminators {
-		if !equalScalars(memberAt(v, m.path), m.value) {
+		if !equalScalars(firstAt(v, m.path), m.value) {
 			return false
 		}
 	}
-	isPresent := func(path []string) bool { return memberAt(v, path) != nil }
+	isPresent := func(path []string) bool { return firstAt(v, path) != nil }
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
 }
 
@@ -298,6 +307,20 @@ func memberAt(v any, path []string) any {
 		v = m[key]
 	}
 	return v
+}
+
+// firstAt returns the first value at a path within v that is not null, in which "*" stands for
+// every item of an array. It returns nil if there is none.
+func firstAt(v any, path []string) any {
+	if !slices.Contains(path, "*") {
+		return memberAt(v, path)
+	}
+	for _, found := range valuesAt(v, path) {
+		if found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // valuesAt returns all values at a path within v, in which "*" stands for every item of an array.
