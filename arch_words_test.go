@@ -25,7 +25,6 @@ type exemption struct {
 
 var exemptions = []exemption{
 	{"spec/dialect/", nil, "it reads the documents"},
-	{"internal/mutation/", nil, "it breaks servers in places that it names as the documents do"},
 	{"internal/transcript/har.go", []string{"mimeType"}, "HTTP archives have the same key"},
 	{"mockserver/fault/", []string{"object", "type", "status", "code", "text", "data"}, "names of parameters, and the " +
 		"members by which most protocols tell types apart: it may not see the dialect"},

@@ -1,6 +1,8 @@
 package mutation
 
 import (
+	"github.com/streamassay/streamassay/spec"
+
 	"bytes"
 	"context"
 	"net/http"
@@ -92,7 +94,7 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 				delete(n.cancelByRun[thread], run)
 				n.mu.Unlock()
 			}()
-			next.ServeHTTP(&runEndDetector{ResponseWriter: w, onEnd: func() {
+			next.ServeHTTP(&runEndDetector{ResponseWriter: w, names: v.parsed().Facts().WireNames, onEnd: func() {
 				n.mu.Lock()
 				defer n.mu.Unlock()
 				ended(n, thread, run, n.canceled[run])
@@ -105,12 +107,14 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 // a run.
 type runEndDetector struct {
 	http.ResponseWriter
+	names map[spec.Kind]string // of events on the wire
 	onEnd func()
 }
 
 func (o *runEndDetector) Write(data []byte) (int, error) {
 	n, err := o.ResponseWriter.Write(data)
-	if bytes.Contains(data, []byte("RUN_FINISHED")) || bytes.Contains(data, []byte("RUN_ERROR")) {
+	isEnd := func(name string) bool { return name != "" && bytes.Contains(data, []byte(name)) }
+	if isEnd(o.names[spec.RunEnd]) || isEnd(o.names[spec.RunError]) {
 		_ = http.NewResponseController(o.ResponseWriter).Flush() // the client must receive the end before its consequences
 		o.onEnd()
 	}

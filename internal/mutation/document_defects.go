@@ -100,19 +100,23 @@ func statusOtherThan(allowed []string) int {
 // ones. It affects only codes and texts that the given requirement prescribes.
 func hideRefusalText(occurred func(), requirement string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if a.status < 400 {
-			return
-		}
-		for _, d := range v.expectedRefusals(requirement) {
+		if refusals := v.expectedRefusals(requirement); a.status >= 400 && len(refusals) > 0 {
 			occurred()
-			for _, code := range d.Code {
-				a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
-			}
-			if d.Text != "" {
-				a.body = bytes.ReplaceAll(a.body, []byte(d.Text), []byte("something is wrong"))
-			}
+			a.hideTexts(refusals)
 		}
 	})
+}
+
+// hideTexts replaces the codes and texts that the document demands of a refusal by meaningless ones.
+func (a *plainResponse) hideTexts(refusals []spec.RefusalRequirement) {
+	for _, r := range refusals {
+		for _, code := range r.Code {
+			a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
+		}
+		if r.Text != "" {
+			a.body = bytes.ReplaceAll(a.body, []byte(r.Text), []byte("something is wrong"))
+		}
+	}
 }
 
 // refuseValid returns a middleware that makes the server refuse valid requests that exercise the

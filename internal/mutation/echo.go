@@ -1,8 +1,8 @@
 package mutation
 
 import (
+	"bytes"
 	"net/http"
-	"regexp"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
@@ -32,33 +32,29 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// sessionIDMember matches the JSON member of an event that contains the id of its session.
-var sessionIDMember = regexp.MustCompile(`"session_id":"[^"]*"`)
-
-// hideCreatedThread is a middleware for runs that were started by a request without a session id.
-// It removes the session id from the events of such a run, so that the client does not learn the id
-// that the server chose.
-func hideCreatedThread(next http.Handler) http.Handler {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		if v.event.Thread == "" && v.startsRun() {
-			w = &editingWriter{ResponseWriter: w, edit: func(p []byte) []byte { return sessionIDMember.ReplaceAll(p, []byte(`"session_id":null`)) }}
-		}
-		next.ServeHTTP(w, v.httpRequest)
-	})(next)
-}
-
-// An editingWriter is a response writer that replaces each piece of the body by the result of edit.
-// A piece is a whole frame, because the servers of this project write each frame with one call.
-type editingWriter struct {
-	http.ResponseWriter
-	edit func(p []byte) []byte
-}
-
-func (e *editingWriter) Unwrap() http.ResponseWriter { return e.ResponseWriter }
-
-func (e *editingWriter) Write(p []byte) (int, error) {
-	if _, err := e.ResponseWriter.Write(e.edit(p)); err != nil {
-		return 0, err
+// hideCreatedThread is a middleware for runs that were started by a request without a thread. It
+// removes the id of the thread from the events of such a run, so that the client does not learn the
+// id that the server chose.
+var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
+	if v.event.Thread != "" || !v.startsRun() {
+		return streamEdit{}
 	}
-	return len(p), nil
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		if thread := v.decodeFrame(frame).Thread; thread != "" {
+			frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte("null"))
+		}
+		return [][]byte{frame}
+	}}
+})
+
+// decodeFrame returns a frame of the response to the request v as an event.
+func (v parsedRequest) decodeFrame(frame []byte) (event spec.Event) {
+	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
+	response := spec.Response{Status: http.StatusOK, Header: header, Body: frame}
+	for e := range v.dialect.Events(spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}) {
+		if e.IsFrame() {
+			event = e
+		}
+	}
+	return event
 }

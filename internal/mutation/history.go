@@ -2,30 +2,23 @@ package mutation
 
 import (
 	"github.com/streamassay/streamassay/spec"
-	"maps"
-	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// editHistories returns a middleware that calls edit to change each history that the server
-// returns. m is the JSON object of the history, and v the request for it.
-func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if v.isOperation("history") && a.status == http.StatusOK {
-			a.editJSON(func(m map[string]any) { edit(v, m) })
-		}
-	})
+// editHistories returns a middleware that calls edit to change each history e that the server
+// returns for a request v.
+func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
+	return editReplies(spec.History, edit)
 }
 
 // editHistoryImages returns a middleware that gives the messages of each history other images:
-// edit(images) returns those of each message, where images holds the original ones. The history is
-// decoded and encoded again for that, as its document says.
+// edit(images) returns those of each message, where images holds the original ones.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
-	return editReplyEvents(spec.History, func(e *spec.Event) {
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		images := make([][]spec.Event, len(e.Parts))
 		for i, m := range e.Parts {
 			images[i] = slices.DeleteFunc(slices.Clone(m.Parts), func(p spec.Event) bool { return !isImage(p) })
@@ -40,34 +33,23 @@ func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middlewa
 	})
 }
 
-// editMessages returns a middleware that calls edit to change each message of the histories that
-// the server returns. m is the JSON object of the message, and role its role. If edit returns
-// false, the message is omitted.
-func editMessages(edit func(role string, m map[string]any) bool) middleware {
-	return editHistories(func(_ parsedRequest, page map[string]any) {
-		all, _ := page["messages"].([]any)
-		page["messages"] = slices.DeleteFunc(all, func(v any) bool {
-			m, _ := v.(map[string]any)
-			role, _ := m["role"].(string)
-			return m != nil && !edit(role, m)
-		})
-	})
-}
-
-// editMessageTexts returns a middleware that replaces the text of each message in a history by the
-// result of edit. It affects only messages with the given role.
-func editMessageTexts(of string, edit func(text string) string) middleware {
-	return editMessages(func(role string, m map[string]any) bool {
-		if text, ok := m["content"].(string); ok && role == of {
-			m["content"] = edit(text)
+// editMessages returns a middleware that calls edit to change each message of the given kind in the
+// histories that the server returns.
+func editMessages(kind spec.Kind, edit func(m *spec.Event)) middleware {
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		for i := range e.Parts {
+			if e.Parts[i].Kind == kind {
+				edit(&e.Parts[i])
+			}
 		}
-		return true
 	})
 }
 
-// dropMessages returns a middleware that omits all messages with the given role from histories.
-func dropMessages(of string) middleware {
-	return editMessages(func(role string, _ map[string]any) bool { return role != of })
+// dropMessages returns a middleware that omits all messages of the given kind from histories.
+func dropMessages(kind spec.Kind) middleware {
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool { return m.Kind == kind })
+	})
 }
 
 // historyMutants are servers that return a history with wrong messages, the history of another
@@ -85,7 +67,7 @@ var historyContentMutants = []*Mutant{
 		},
 		// Images are told with what the user said.
 		AlsoFails:  []string{"history.tells-images"},
-		Middleware: dropMessages("user"),
+		Middleware: dropMessages(spec.HistoryUser),
 	}, {
 		Name: "user-cut", Doc: "only the first words of the user are kept",
 		KilledBy: map[string]string{
@@ -93,7 +75,7 @@ var historyContentMutants = []*Mutant{
 			"accepted.keeps-prompt":  "history problem",
 		},
 		AlsoFails:  []string{"history.tells-images"}, // images are searched for together with the complete text
-		Middleware: editMessageTexts("user", func(text string) string { return text[:min(len(text), 12)] }),
+		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = m.Text[:min(len(m.Text), 12)] }),
 	}, {
 		Name: "images-forgotten", Doc: "the history has no images",
 		KilledBy:   map[string]string{"history.tells-images": "history"},
@@ -107,35 +89,32 @@ var historyContentMutants = []*Mutant{
 	}, {
 		Name: "answer-forgotten", Doc: "the assistant's messages are missing in the history",
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
-		Middleware: dropMessages("assistant"),
+		Middleware: dropMessages(spec.HistoryAssistant),
 	}, {
 		Name: "answer-cut", Doc: "an answer lacks its last letter in the history",
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
-		Middleware: editMessageTexts("assistant", func(text string) string {
-			runes := []rune(text)
-			return string(runes[:max(0, len(runes)-1)])
+		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
+			runes := []rune(m.Text)
+			m.Text = string(runes[:max(0, len(runes)-1)])
 		}),
 	}, {
 		Name: "tools-forgotten", Doc: "tool results are missing in the history",
 		KilledBy:   map[string]string{"history.tells-tools": "history"},
-		Middleware: dropMessages("tool"),
+		Middleware: dropMessages(spec.HistoryTool),
 	}, {
 		Name: "tools-as-answers", Doc: "tool results are returned as messages of the assistant",
 		KilledBy: map[string]string{"history.tells-tools": "history"},
-		Middleware: editMessages(func(role string, m map[string]any) bool {
-			if role == "tool" {
-				m["role"] = "assistant"
-			}
-			return true
+		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) {
+			m.Kind, m.Role = spec.HistoryAssistant, ""
 		}),
 	}, {
 		Name: "tools-in-words", Doc: "tool results are returned as plain text instead of JSON",
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
-		Middleware: editMessageTexts("tool", func(text string) string { return "The tool gave " + text }),
+		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) { m.Text = "The tool gave " + m.Text }),
 	}, {
 		Name: "tools-cut", Doc: "the end of each tool result is missing",
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
-		Middleware: editMessageTexts("tool", func(text string) string { return text[:max(0, len(text)-1)] }),
+		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) { m.Text = m.Text[:max(0, len(m.Text)-1)] }),
 	},
 }
 
@@ -148,71 +127,72 @@ var historyThreadMutants = []*Mutant{
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryQuery(func(v parsedRequest, q url.Values) {
-				if first := m.firstThread(v.httpRequest.Header.Get("Authorization")); first != "" && v.parsed().Thread != "" {
-					q.Set("threadId", first)
+			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+				if first := m.firstThread(v.httpRequest.Header.Get("Authorization")); first != "" && asked.Thread != "" {
+					asked.Thread = first
 				}
 			})
 		}),
 	}, {
 		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
 		KilledBy: map[string]string{"history.thread-as-asked": "history"},
-		Middleware: editHistories(func(v parsedRequest, m map[string]any) {
-			all, _ := m["messages"].([]any)
-			if thread, _ := m["threadId"].(string); len(all) == 2 && v.parsed().Thread != "" {
-				m["threadId"] = strings.ToUpper(thread)
+		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
+			if len(e.Parts) == 2 && v.parsed().Thread != "" {
+				e.Thread = strings.ToUpper(e.Thread)
 			}
 		}),
 	}, {
 		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
 		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
-			if v.isOperation("history") && v.parsed().Thread != "" && strings.Contains(string(a.body), `"tool"`) {
-				a.setNotFound()
+			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
+			e, ok := v.decodeReply(a)
+			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {
+				a.setNotFound(v)
 			}
 		}),
 	}, {
 		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
-		Middleware: mixThreads(func([]any) bool { return true }),
+		Middleware: mixThreads(func([]spec.Event) bool { return true }),
 	}, {
 		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
-		Middleware: mixThreads(func(told []any) bool { return len(told) == 2 }),
+		Middleware: mixThreads(func(told []spec.Event) bool { return len(told) == 2 }),
 	}, {
 		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
 		KilledBy: map[string]string{"history.latest": "history"},
-		Middleware: editHistories(func(v parsedRequest, page map[string]any) {
+		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
 			if v.parsed().Thread == "" {
-				page["threadId"], page["day"], page["hasMore"], page["messages"] = nil, nil, false, []any{}
+				e.Thread, e.Day, e.HasMore, e.Parts = "", "", "false", nil
 			}
 		}),
 	}, {
 		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryQuery(func(v parsedRequest, q url.Values) {
+			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				if all := m.threadsOf[v.httpRequest.Header.Get("Authorization")]; v.parsed().Thread == "" && len(all) > 1 {
-					q.Set("threadId", all[len(all)-2])
+				if all := m.threadsOf[v.httpRequest.Header.Get("Authorization")]; asked.Thread == "" && len(all) > 1 {
+					asked.Thread = all[len(all)-2]
 				}
 			})
 		}),
 	}, {
 		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
-		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
-			if m["threadId"] == nil {
-				m["hasMore"] = true
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if e.Thread == "" {
+				e.HasMore = "true"
 			}
 		}),
 	}, {
 		Name: "none-has-day", Doc: "the empty history of a user without conversations has a day",
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
-		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
-			if m["threadId"] == nil {
-				m["day"] = "2026-01-01"
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if e.Thread == "" {
+				e.Day = "2026-01-01"
 			}
 		}),
 	},
@@ -220,11 +200,9 @@ var historyThreadMutants = []*Mutant{
 
 // mixThreads returns a middleware that adds the messages of the user's other threads to a history
 // if into(told) is true. The argument told contains the original messages of the history.
-func mixThreads(into func(told []any) bool) middleware {
+func mixThreads(into func(told []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
-		return editHistories(func(v parsedRequest, page map[string]any) {
-			thread, _ := page["threadId"].(string)
-			all, _ := page["messages"].([]any)
+		return editHistories(func(v parsedRequest, e *spec.Event) {
 			who := v.httpRequest.Header.Get("Authorization")
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -232,22 +210,17 @@ func mixThreads(into func(told []any) bool) middleware {
 				return
 			}
 			if v.parsed().Thread != "" {
-				m.messagesOf[thread] = slices.Clone(all)
+				m.messagesOf[e.Thread] = slices.Clone(e.Parts)
 			}
-			adds := thread != "" && into(all)
+			adds := e.Thread != "" && into(e.Parts)
 			for _, other := range m.threadsOf[who] {
-				if adds && other != thread {
-					all = append(all, m.messagesOf[other]...)
+				if adds && other != e.Thread {
+					e.Parts = append(e.Parts, m.messagesOf[other]...)
 				}
 			}
-			for i, v := range all { // keep the numbers in order
-				if message, ok := v.(map[string]any); ok {
-					message = maps.Clone(message)
-					message["seq"] = i + 1
-					all[i] = message
-				}
+			for i := range e.Parts { // keep the numbers in order
+				e.Parts[i].Seq = strconv.Itoa(i + 1)
 			}
-			page["messages"] = all
 		})
 	})
 }
@@ -255,20 +228,20 @@ func mixThreads(into func(told []any) bool) middleware {
 // shiftQueriedDay returns a middleware for requests for a part of a history before a certain day.
 // It shifts that day by the given number of days.
 func shiftQueriedDay(days int) middleware {
-	return editHistoryQuery(func(_ parsedRequest, q url.Values) {
-		if day, err := time.Parse(time.DateOnly, q.Get("before")); err == nil {
-			q.Set("before", day.AddDate(0, 0, days).Format(time.DateOnly))
+	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
+		if day, err := time.Parse(time.DateOnly, asked.Day); err == nil {
+			asked.Day = day.AddDate(0, 0, days).Format(time.DateOnly)
 		}
 	})
 }
 
 // editEarlierDay returns a middleware that calls edit to change the responses to requests for a
-// part of a history before a certain day. The parameter before is that day, and page the JSON
-// object of the response.
-func editEarlierDay(edit func(before string, page map[string]any)) middleware {
-	return editHistories(func(v parsedRequest, page map[string]any) {
+// part of a history before a certain day. The parameter before is that day, and e the history in the
+// response.
+func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
+	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {
-			edit(v.parsed().Day, page)
+			edit(v.parsed().Day, e)
 		}
 	})
 }
@@ -280,25 +253,19 @@ func dayBefore(day string) string {
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting. The
-// parameter at is the timestamp of the greeting. The greeting has the member uiSchema because one
-// version of the protocol requires it and the others permit it.
-func greetingMessages(at string) []any {
-	return []any{map[string]any{
-		"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil,
-	}}
+// parameter at is the timestamp of the greeting.
+func greetingMessages(at string) []spec.Event {
+	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: at}}
 }
 
 // shiftTimestamps returns a middleware that adds numbers of years and days to the timestamps of
 // messages in histories. It affects the message with the index i, starting at 0, only if which(i)
 // is true.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
-	return editHistories(func(_ parsedRequest, page map[string]any) {
-		all, _ := page["messages"].([]any)
-		for i, v := range all {
-			m, _ := v.(map[string]any)
-			text, _ := m["timestamp"].(string)
-			if at, err := time.Parse(time.RFC3339Nano, text); err == nil && which(i) {
-				m["timestamp"] = at.AddDate(years, 0, days).Format(time.RFC3339Nano)
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		for i := range e.Parts {
+			if at, err := time.Parse(time.RFC3339Nano, e.Parts[i].Created); err == nil && which(i) {
+				e.Parts[i].Created = at.AddDate(years, 0, days).Format(time.RFC3339Nano)
 			}
 		}
 	})
@@ -307,12 +274,9 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 // renumberMessages returns a middleware that changes the sequence number of each message in a
 // history to number(i), where i is the index of the message, starting at 0.
 func renumberMessages(number func(i int) int) middleware {
-	return editHistories(func(_ parsedRequest, page map[string]any) {
-		all, _ := page["messages"].([]any)
-		for i, v := range all {
-			if m, ok := v.(map[string]any); ok {
-				m["seq"] = number(i)
-			}
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		for i := range e.Parts {
+			e.Parts[i].Seq = strconv.Itoa(number(i))
 		}
 	})
 }
@@ -323,7 +287,7 @@ var historyDayMutants = []*Mutant{
 	{
 		Name: "day-unread", Doc: "the latest day is returned for every requested day",
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
-		Middleware: editHistoryQuery(func(_ parsedRequest, q url.Values) { q.Del("before") }),
+		Middleware: editHistoryRequests(func(_ parsedRequest, asked *spec.Event) { asked.Day = "" }),
 	}, {
 		Name: "day-inclusive", Doc: "a request for the day before another returns that other day",
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
@@ -335,33 +299,33 @@ var historyDayMutants = []*Mutant{
 	}, {
 		Name: "day-mistaken", Doc: "a request for the day before another skips to a day long ago",
 		KilledBy: map[string]string{"history.before-is-nearest": "history"},
-		Middleware: editEarlierDay(func(_ string, page map[string]any) {
-			if page["day"] != nil {
-				page["day"], page["messages"] = "2020-02-02", greetingMessages("2020-02-02T10:00:00Z")
+		Middleware: editEarlierDay(func(_ string, e *spec.Event) {
+			if e.Day != "" {
+				e.Day, e.Parts = "2020-02-02", greetingMessages("2020-02-02T10:00:00Z")
 			}
 		}),
 	}, {
 		Name: "more-promised", Doc: "every history of a conversation has more: true",
 		KilledBy: map[string]string{"history.more-is-there": "history"},
-		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
-			if page["threadId"] != nil && page["day"] != nil {
-				page["hasMore"] = true
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if e.Thread != "" && e.Day != "" {
+				e.HasMore = "true"
 			}
 		}),
 	}, {
 		Name: "more-than-one", Doc: "every history with more than one message has more: true",
 		KilledBy: map[string]string{"history.more-is-there": "history"},
-		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
-			if all, _ := page["messages"].([]any); len(all) > 1 {
-				page["hasMore"] = true
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if len(e.Parts) > 1 {
+				e.HasMore = "true"
 			}
 		}),
 	}, {
 		Name: "more-denied", Doc: "a history with more: false has an earlier day",
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
-		Middleware: editEarlierDay(func(before string, page map[string]any) {
-			if day := dayBefore(before); page["day"] == nil && page["threadId"] != nil {
-				page["day"], page["messages"] = day, greetingMessages(day+"T10:00:00Z")
+		Middleware: editEarlierDay(func(before string, e *spec.Event) {
+			if day := dayBefore(before); e.Day == "" && e.Thread != "" {
+				e.Day, e.Parts = day, greetingMessages(day+"T10:00:00Z")
 			}
 		}),
 	}, {
@@ -370,9 +334,9 @@ var historyDayMutants = []*Mutant{
 			"history.no-more-is-there": "history",
 			"history.one-day":          "history",
 		},
-		Middleware: editEarlierDay(func(before string, page map[string]any) {
-			if page["day"] == nil && page["threadId"] != nil {
-				page["messages"] = greetingMessages(before + "T10:00:00Z")
+		Middleware: editEarlierDay(func(before string, e *spec.Event) {
+			if e.Day == "" && e.Thread != "" {
+				e.Parts = greetingMessages(before + "T10:00:00Z")
 			}
 		}),
 	}, {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
 )
 
 // editTooManyStreams returns a middleware that calls edit to change the refusals of streams to
@@ -34,8 +35,10 @@ var limitMutants = []*Mutant{
 		Middleware: editTooManyStreams(asStream),
 	}, {
 		Name: "crowd-without-code", Doc: "one stream too many is refused with an unknown code",
-		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
-		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.editJSON(func(m map[string]any) { m["code"] = "BUSY" }) }),
+		KilledBy: map[string]string{"limit.refuses-streams": "http.request"},
+		Middleware: editTooManyStreams(func(v parsedRequest, a *plainResponse) {
+			a.hideTexts(v.parsed().Facts().Denials[spec.DeniedStreamLimit])
+		}),
 	}, {
 		Name: "crowd-for-ever", Doc: "a user who once exceeded the stream limit gets no more streams",
 		KilledBy: map[string]string{"limit.frees-streams": "http.request"},

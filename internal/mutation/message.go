@@ -66,7 +66,7 @@ var messageMutants = []*Mutant{
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
 			m := spec.Event{
 				Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun",
-				Type: "message", Role: "assistant", Status: "in_progress",
+				Type: "message", Role: "assistant",
 			}
 			return []spec.Event{m}
 		}),

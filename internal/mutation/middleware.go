@@ -2,11 +2,9 @@ package mutation
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,12 +110,6 @@ func (v parsedRequest) expectedRefusals(requirement string) []spec.RefusalRequir
 	return refusalsOf(v.parsed().Violations[0], requirement)
 }
 
-// exercises reports whether the request is valid and exercises the requirement with the given id,
-// so that the response shows whether the server meets that requirement.
-func (v parsedRequest) exercises(requirement string) bool {
-	return v.parsed().Valid() && slices.Contains(v.parsed().Exercised, requirement)
-}
-
 // withRequest returns an HTTP request with the method, target, header and body of r, to the server
 // of v and with the credentials of v. Credentials in r are ignored.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
@@ -162,20 +154,36 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
-// editReplyEvents returns a middleware that calls edit to change each successful reply of the given
-// kind, which it decodes and then encodes again, in the words of the dialect.
-func editReplyEvents(kind spec.Kind, edit func(e *spec.Event)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		response := spec.Response{Status: a.status, Body: a.body}
-		for name, values := range a.header {
-			response.Header = append(response.Header, spec.Field{Name: name, Value: values[0]})
+// decodeReply returns the response a, which is not a stream, as an event. If it is not successful, ok
+// is false.
+func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
+	response := spec.Response{Status: a.status, Body: a.body}
+	for name, values := range a.header {
+		response.Header = append(response.Header, spec.Field{Name: name, Value: values[0]})
+	}
+	recorded := spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}
+	for e := range v.dialect.Events(recorded) {
+		switch e.Kind {
+		case spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd:
+		default:
+			reply = e
 		}
-		recorded := spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}
-		for e := range v.dialect.Events(recorded) {
-			if e.Kind == kind && a.status/100 == 2 {
-				edit(&e)
-				a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
-			}
+	}
+	return reply, reply.Kind != "" && a.status/100 == 2
+}
+
+// encodeReply replaces the body of a by the encoding of e in the dialect.
+func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
+	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
+}
+
+// editReplies returns a middleware that calls edit to change each successful reply of the given kind
+// to a request v. The reply is decoded and encoded again, in the words of the dialect.
+func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
+			edit(v, &e)
+			v.encodeReply(a, e)
 		}
 	})
 }
@@ -193,21 +201,6 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	}
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // an error means that the client has left
-}
-
-// editJSON calls edit to change the members of the body in place, if the body is a JSON object. Any
-// other body stays unchanged.
-func (a *plainResponse) editJSON(edit func(m map[string]any)) {
-	var m map[string]any
-	in := json.NewDecoder(bytes.NewReader(a.body))
-	in.UseNumber()
-	if in.Decode(&m) != nil || m == nil {
-		return
-	}
-	edit(m)
-	if out, err := json.Marshal(m); err == nil {
-		a.body = out
-	}
 }
 
 // A bufferedResponse is a response writer that keeps a response in memory, so that it can be
@@ -257,9 +250,9 @@ func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
 // their Authorization header.
 type threadRegistry struct {
 	mu         sync.Mutex
-	ownerOf    map[string]string   // thread → user, as in the header
-	threadsOf  map[string][]string // user → threads, oldest first
-	messagesOf map[string][]any    // thread → messages that were returned
+	ownerOf    map[string]string       // thread → user, as in the header
+	threadsOf  map[string][]string     // user → threads, oldest first
+	messagesOf map[string][]spec.Event // thread → messages that were returned
 
 	firstUser string // the user who started the first thread
 }
@@ -269,7 +262,9 @@ type threadRegistry struct {
 // registry.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next http.Handler) http.Handler {
-		m := &threadRegistry{ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]any{}}
+		m := &threadRegistry{
+			ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
+		}
 		inner := with(m)(next)
 		note := interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
 			if who := v.httpRequest.Header.Get("Authorization"); v.startsRun() && v.parsed().Valid() && who != "" {
@@ -298,26 +293,26 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryQuery returns a middleware that calls edit to change the query parameters of each
-// valid request for a history. q contains these parameters, and v is the request.
-func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
+// editHistoryRequests returns a middleware that calls edit to change which history each valid request
+// v asks for. asked has the thread and the day of the request.
+func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
 		if v.isOperation("history") && v.parsed().Valid() {
-			asked := v.raw
-			path, query, _ := strings.Cut(asked.Target, "?")
-			q, _ := url.ParseQuery(query)
-			edit(v, q)
-			asked.Target = path + "?" + q.Encode()
-			r = v.withRequest(asked)
+			asked := spec.Event{Thread: v.parsed().Thread, Day: v.parsed().Day}
+			edit(v, &asked)
+			if other, err := v.dialect.BuildRequest("history", asked); err == nil {
+				r = v.withRequest(other)
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
 // setNotFound turns the response into a refusal with status 404, for an unknown thread.
-func (a *plainResponse) setNotFound() {
-	a.status = http.StatusNotFound
-	a.header.Set("Content-Type", "application/problem+json")
-	a.body = []byte(`{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no such conversation","code":"NOT_FOUND"}`)
+func (a *plainResponse) setNotFound(v parsedRequest) {
+	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "there is no such conversation"}
+	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
+	a.status, a.body = encoded.Status, encoded.Body
+	a.header.Set("Content-Type", encoded.MediaType)
 }

@@ -3,7 +3,10 @@ package mutation
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
+
+	"github.com/streamassay/streamassay/spec"
 )
 
 // replyMutants are servers that respond to valid requests in another way than the document promises.
@@ -36,8 +39,8 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: the
-// member created, which tells whether the thread of the run is new, becomes isNew(first, known).
+// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: what
+// tells whether the thread of the run is new becomes isNew(first, known).
 // The argument first tells whether the run is the first of its thread, and known whether the
 // history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
@@ -51,9 +54,12 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 			switch {
 			case v.isOperation("history"):
 				known[thread] = true
-			case v.startsRun() && a.status/100 == 2:
-				a.editJSON(func(m map[string]any) { m["created"] = isNew(!had[thread], known[thread]) })
-				had[thread] = true
+			case v.startsRun():
+				if e, ok := v.decodeReply(a); ok {
+					e.Created = strconv.FormatBool(isNew(!had[thread], known[thread]))
+					v.encodeReply(a, e)
+					had[thread] = true
+				}
 			}
 		})(next)
 	}
@@ -86,12 +92,8 @@ var replyAcceptedMutants = []*Mutant{
 
 // lacksReply reports whether the last message of a history is the user's, so that it has no reply
 // yet.
-func lacksReply(messages []any) bool {
-	if len(messages) == 0 {
-		return false
-	}
-	last, _ := messages[len(messages)-1].(map[string]any)
-	return last["role"] == "user"
+func lacksReply(messages []spec.Event) bool {
+	return len(messages) > 0 && messages[len(messages)-1].Kind == spec.HistoryUser
 }
 
 // replyHistoryMutants are servers that accept a prompt but do not return it in the history until it
@@ -100,9 +102,9 @@ var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
 		KilledBy: map[string]string{"accepted.keeps-prompt": "history"},
-		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
-			if messages, _ := m["messages"].([]any); lacksReply(messages) {
-				m["messages"] = messages[:len(messages)-1]
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if lacksReply(e.Parts) {
+				e.Parts = e.Parts[:len(e.Parts)-1]
 			}
 		}),
 	}, {
@@ -128,11 +130,8 @@ var hideUnanswered middleware = func(next http.Handler) http.Handler {
 			unknown[v.parsed().Thread] = *a
 		}
 		before, asked := unknown[v.parsed().Thread]
-		a.editJSON(func(m map[string]any) {
-			messages, _ := m["messages"].([]any)
-			if asked && a.status == http.StatusOK && lacksReply(messages) && len(messages) == 1 {
-				*a = before
-			}
-		})
+		if e, ok := v.decodeReply(a); ok && asked && lacksReply(e.Parts) && len(e.Parts) == 1 {
+			*a = before
+		}
 	})(next)
 }

@@ -2,7 +2,9 @@ package mutation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,32 +19,9 @@ var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )
 
-// editReplyJSON returns a middleware that calls edit to change the JSON object in each successful
-// response to a request for one operation. phrase is the name of that operation's template, such as
-// "attach".
-func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if v.isOperation(phrase) && a.status/100 == 2 {
-			a.editJSON(edit)
-		}
-	})
-}
-
-// setNestedMember returns an edit that sets every member with the given name to value, in an object
-// and in the objects nested in it.
-func setNestedMember(name string, value any) func(m map[string]any) {
-	var set func(m map[string]any)
-	set = func(m map[string]any) {
-		if _, ok := m[name]; ok {
-			m[name] = value
-		}
-		for _, v := range m {
-			if inner, ok := v.(map[string]any); ok {
-				set(inner)
-			}
-		}
-	}
-	return set
+// editReply returns a middleware that calls edit to change each successful reply of the given kind.
+func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
+	return editReplies(kind, func(_ parsedRequest, e *spec.Event) { edit(e) })
 }
 
 // uploadStoredMutants are servers that report another media type than that of the upload.
@@ -50,11 +29,11 @@ var uploadStoredMutants = []*Mutant{
 	{
 		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
-		Middleware: editReplyJSON("attach", setNestedMember("mimeType", "image/jpeg")),
+		Middleware: editReply(spec.AttachmentStored, func(e *spec.Event) { e.Type = "image/jpeg" }),
 	}, {
 		Name: "stored-as-x-png", Doc: "an upload is reported with a synonym of its media type",
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
-		Middleware: editReplyJSON("attach", setNestedMember("mimeType", "image/x-png")),
+		Middleware: editReply(spec.AttachmentStored, func(e *spec.Event) { e.Type = "image/x-png" }),
 	},
 }
 
@@ -64,11 +43,11 @@ var uploadSignedMutants = []*Mutant{
 	{
 		Name: "signed-for-another-path", Doc: "a new link names another file",
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
-		Middleware: editReplyJSON("sign", setNestedMember("path", "else")),
+		Middleware: editReply(spec.AttachmentSigned, func(e *spec.Event) { e.ID = "else" }),
 	}, {
 		Name: "signed-in-another-bucket", Doc: "a new link names another bucket",
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
-		Middleware: editReplyJSON("sign", setNestedMember("bucket", "public")),
+		Middleware: editReply(spec.AttachmentSigned, func(e *spec.Event) { e.Name = "public" }),
 	}, {
 		Name: "signs-what-is-not-there", Doc: "a link is signed for a file that was never uploaded",
 		KilledBy:   map[string]string{"attachment.refuses-unknown-file": "http.request"},
@@ -102,8 +81,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 				last = plainResponse{a.status, a.header.Clone(), bytes.Clone(a.body)}
 			case a.status == http.StatusNotFound && last.status != 0:
 				*a = plainResponse{last.status, last.header.Clone(), bytes.Clone(last.body)}
-				if path := signedPath(v.parsed().ID); path != "" {
-					a.editJSON(setNestedMember("path", path))
+				if e, ok := v.decodeReply(a); ok {
+					e.ID = cmp.Or(signedPath(v.parsed().ID), e.ID)
+					v.encodeReply(a, e)
 				}
 			}
 		})(next)
@@ -121,7 +101,7 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 			mu.Lock()
 			defer mu.Unlock()
 			if v.isOperation("sign") || v.isOperation("attach") {
-				if path := linkPath(a.body); path != "" {
+				if path := v.linkPath(a); path != "" {
 					handed[path] = true
 					signed[path] = signed[path] || v.isOperation("sign")
 				}
@@ -132,18 +112,12 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	}
 }
 
-// linkPath returns the path of the link in a JSON response to an upload or to a request to sign a
-// link. It returns "" if body is not such a response.
-func linkPath(body []byte) (path string) {
-	var answer struct {
-		URL        string
-		Attachment struct{ URL string }
-	}
-	if json.Unmarshal(body, &answer) != nil {
-		return ""
-	}
-	u, err := url.Parse(answer.URL + answer.Attachment.URL)
-	if err != nil {
+// linkPath returns the path of the link in a response to an upload or to a request to sign a link. It
+// returns "" if a is not such a response.
+func (v parsedRequest) linkPath(a *plainResponse) string {
+	e, _ := v.decodeReply(a)
+	u, err := url.Parse(e.Text)
+	if err != nil || e.Kind != spec.AttachmentStored && e.Kind != spec.AttachmentSigned {
 		return ""
 	}
 	return u.EscapedPath()
@@ -209,10 +183,10 @@ var uploadLinkMutants = []*Mutant{
 }
 
 // replaceForeignImages returns a middleware that changes a request to start a run if the first
-// image of the user's message has a link to another server. It replaces each image by take(image,
-// own), where own is the last link to an image on this server, or omits the image if take returns
-// nil. Before there is such a link, no request is changed.
-func replaceForeignImages(take func(image map[string]any, own string) map[string]any) middleware {
+// image of the user's message has a link to another server: its body becomes take(body, link, own),
+// where own is the last link to an image on this server. Before there is such a link, no request is
+// changed.
+func replaceForeignImages(take func(body []byte, link, own string) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
 		own := ""
@@ -223,7 +197,9 @@ func replaceForeignImages(take func(image map[string]any, own string) map[string
 				if u, err := url.Parse(link); err == nil && u.Host == v.httpRequest.Host {
 					own = link
 				} else if own != "" {
-					r = v.withRequest(v.withImages(func(image map[string]any) map[string]any { return take(image, own) }))
+					other := v.raw
+					other.Body = take(bytes.Clone(v.raw.Body), link, own)
+					r = v.withRequest(other)
 				}
 				mu.Unlock()
 			}
@@ -244,46 +220,46 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withImages returns the request with each image in its messages replaced by take(image). If take
-// returns nil, the image is omitted.
-func (v parsedRequest) withImages(take func(image map[string]any) map[string]any) spec.Request {
-	a := plainResponse{body: bytes.Clone(v.raw.Body)}
-	a.editJSON(func(m map[string]any) {
-		messages, _ := m["messages"].([]any)
-		for _, one := range messages {
-			message, _ := one.(map[string]any)
-			blocks, ok := message["content"].([]any)
-			if !ok {
-				continue
-			}
-			var out []any
-			for _, b := range blocks {
-				block, _ := b.(map[string]any)
-				if block["type"] == "binary" {
-					block = take(block)
-				}
-				if block != nil {
-					out = append(out, block)
-				}
-			}
-			message["content"] = out
+// withoutItems returns a JSON value without those items of lists within it that are objects with a
+// member that is the given text.
+func withoutItems(v any, text string) any {
+	isText := func(member any) bool { return member == text }
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = withoutItems(member, text)
 		}
-	})
-	r := v.raw
-	r.Body = a.body
-	return r
+	case []any:
+		kept := []any{}
+		for _, item := range v {
+			object, _ := item.(map[string]any)
+			if !slices.ContainsFunc(slices.Collect(maps.Values(object)), isText) {
+				kept = append(kept, withoutItems(item, text))
+			}
+		}
+		return kept
+	}
+	return v
 }
 
 // uploadImageMutants are servers that do not refuse images whose links lead to other servers.
 var uploadImageMutants = []*Mutant{
 	{
 		Name: "images-from-anywhere", Doc: "an image may come from anywhere",
-		KilledBy:   map[string]string{"attachment.refuses-foreign-link": "http.request"},
-		Middleware: replaceForeignImages(func(image map[string]any, own string) map[string]any { image["url"] = own; return image }),
+		KilledBy: map[string]string{"attachment.refuses-foreign-link": "http.request"},
+		Middleware: replaceForeignImages(func(body []byte, link, own string) []byte {
+			return bytes.ReplaceAll(body, []byte(link), []byte(own))
+		}),
 	}, {
 		Name: "foreign-images-dropped", Doc: "an image from somewhere else is left out without a word",
-		KilledBy:   map[string]string{"attachment.refuses-foreign-link": "http.request"},
-		Middleware: replaceForeignImages(func(map[string]any, string) map[string]any { return nil }),
+		KilledBy: map[string]string{"attachment.refuses-foreign-link": "http.request"},
+		Middleware: replaceForeignImages(func(body []byte, link, _ string) []byte {
+			var v any
+			if json.Unmarshal(body, &v) == nil {
+				body, _ = json.Marshal(withoutItems(v, link)) // encoding a decoded value cannot fail
+			}
+			return body
+		}),
 	},
 }
 

@@ -95,9 +95,7 @@ func forOperation(phrase string) func(v parsedRequest) bool {
 func (v parsedRequest) isAnonymous() bool { return v.httpRequest.Header.Get("Authorization") == "" }
 
 // anonymousMutant returns a mutant that serves a request v without credentials if which(v) is true.
-// The string requirements contains the ids, separated by spaces, of the requirements that the
-// mutant thereby violates.
-func anonymousMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
+func anonymousMutant(name, doc string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc,
 		KilledBy:   map[string]string{"auth.needs-credentials": "http.request"},
@@ -125,10 +123,10 @@ func asStream(_ parsedRequest, a *plainResponse) {
 // anonymousMutants are servers that serve requests without valid credentials, or refuse them in the
 // wrong way.
 var anonymousMutants = []*Mutant{
-	anonymousMutant("nobody-asks", "runs are started without credentials", "runs.auth.create-401", parsedRequest.startsRun),
-	anonymousMutant("nobody-listens", "runs are told to nobody", "runs.auth.events-401 runs.auth.plain", forOperation("listen")),
-	anonymousMutant("nobody-cancels", "runs are cancelled without credentials", "runs.auth.cancel-401", forOperation("cancel")),
-	anonymousMutant("nobody-uploads", "files are stored without credentials", "runs.auth.attachments-401", forOperation("attach")),
+	anonymousMutant("nobody-asks", "runs are started without credentials", parsedRequest.startsRun),
+	anonymousMutant("nobody-listens", "runs are told to nobody", forOperation("listen")),
+	anonymousMutant("nobody-cancels", "runs are cancelled without credentials", forOperation("cancel")),
+	anonymousMutant("nobody-uploads", "files are stored without credentials", forOperation("attach")),
 	{
 		Name: "strangers-ask", Doc: "credentials are not looked at if there are any",
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
@@ -160,9 +158,8 @@ var anonymousMutants = []*Mutant{
 }
 
 // otherUserMutant returns a mutant that serves a request v to users who do not own the thread if
-// which(v) is true. The string requirements contains the ids, separated by spaces, of the
-// requirements that the mutant thereby violates.
-func otherUserMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
+// which(v) is true.
+func otherUserMutant(name, doc string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc,
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
@@ -173,12 +170,12 @@ func otherUserMutant(name, doc, requirements string, which func(v parsedRequest)
 // otherUserMutants are servers that serve requests about threads of other users, or refuse them in
 // the wrong way.
 var otherUserMutants = []*Mutant{
-	otherUserMutant("others-listen", "the stream of a run is served to another user", "runs.auth.events-403 runs.auth.plain",
+	otherUserMutant("others-listen", "the stream of a run is served to another user",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor == "" }),
-	otherUserMutant("others-resume", "a stream can be taken up by another user", "runs.auth.events-403 runs.auth.events-403-cursor runs.auth.plain",
+	otherUserMutant("others-resume", "a stream can be taken up by another user",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor != "" }),
-	otherUserMutant("others-cancel", "a run can be canceled by another user", "runs.auth.cancel-403", forOperation("cancel")),
-	otherUserMutant("others-upload", "a file is stored for another user's conversation", "runs.auth.attachments-403", forOperation("attach")),
+	otherUserMutant("others-cancel", "a run can be canceled by another user", forOperation("cancel")),
+	otherUserMutant("others-upload", "a file is stored for another user's conversation", forOperation("attach")),
 	{
 		Name: "others-404", Doc: "what belongs to another user is reported as not found",
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
