@@ -141,7 +141,7 @@ For developers of clients there are a reference server and a mock server.`,
 }
 
 // buildVersion returns the version of the module and the revision that the build recorded, such as
-// "v1.2.0" or "devel 0123456789ab". It returns "unknown" if there is no build information.
+// "v1.2.0" or "devel 0123456789ab". It returns "unknown" if the binary has no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -31,7 +31,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid.
-// secured tells whether requests must be authenticated; otherwise only loopback addresses are valid.
+// If secured is false, the server does not authenticate requests, and only loopback addresses are
+// valid.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {

@@ -4,16 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -209,51 +205,6 @@ func (d *daemon) stop(t *testing.T, signal os.Signal) {
 	if code, took := d.ProcessState.ExitCode(), time.Since(begun); code != exitOK || took > 5*time.Second {
 		t.Errorf("after %v it ends with %d within %v; want 0 within five seconds\n%s", signal, code, took, d.err.String())
 	}
-}
-
-// get sends a GET request and returns the response and its body. header lists the names and values
-// of header fields, one after the other.
-func get(t *testing.T, client *http.Client, url string, header ...string) (res *http.Response, text string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	if res, err = client.Do(req); err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, string(data)
-}
-
-// certified writes a certificate for 127.0.0.1 and its private key to the directory dir, and
-// returns the paths of both files and a client that trusts the certificate.
-func certified(t *testing.T, dir string) (cert, key string, client *http.Client) {
-	t.Helper()
-	srv := httptest.NewTLSServer(http.NotFoundHandler())
-	defer srv.Close()
-	der, err := x509.MarshalPKCS8PrivateKey(srv.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	trusted := x509.NewCertPool()
-	trusted.AddCert(srv.Certificate())
-	client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: true}}
-	t.Cleanup(client.CloseIdleConnections)
-	return cert, key, client
 }
 
 // TestServeUsers checks that a server with users and TLS refuses requests of unknown users, and

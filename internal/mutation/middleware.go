@@ -311,7 +311,7 @@ func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middlewa
 
 // setNotFound turns the response into a refusal with status 404, for an unknown thread.
 func (a *plainResponse) setNotFound(v parsedRequest) {
-	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "there is no such conversation"}
+	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
 	a.status, a.body = encoded.Status, encoded.Body
 	a.header.Set("Content-Type", encoded.MediaType)

@@ -29,8 +29,11 @@ var name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)+\.[a-z-]+)
 func TestAll(t *testing.T) {
 	names := map[string]bool{mutation.Canary.Name: true}
 	for _, m := range mutation.All(allDialects(t)) {
-		if names[m.Name] || !name.MatchString(m.Name) {
-			t.Errorf("%q is no name, or there are two", m.Name)
+		if !name.MatchString(m.Name) {
+			t.Errorf("mutant name %q does not match %v", m.Name, name)
+		}
+		if names[m.Name] {
+			t.Errorf("two mutants have the name %q", m.Name)
 		}
 		names[m.Name] = true
 		for _, err := range m.Validate() {

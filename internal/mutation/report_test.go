@@ -39,10 +39,10 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("%s: it states %d survivors and %d over-kills, %v; want %d and %d", name, survivors, over, err, c.survivors, c.over)
 		}
 		if c.r.IsWorse(c.survivors, c.over) {
-			t.Errorf("%s is worse than itself", name)
+			t.Errorf("%s: IsWorse with its own numbers = true, want false", name)
 		}
 		if c.survivors+c.over > 0 && !c.r.IsWorse(0, 0) {
-			t.Errorf("%s is no worse than nothing", name)
+			t.Errorf("%s: IsWorse(0, 0) = false, want true", name)
 		}
 	}
 	if _, _, err := mutation.ParseSummary([]byte("# Mutants\n")); err == nil {
@@ -95,7 +95,7 @@ func TestDocumentIsCurrent(t *testing.T) {
 		row := fmt.Sprintf("\n| %s | %s | %s |", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.RequirementIDs(dialects), " "))
 		at := strings.Index(rest, row)
 		if at < 0 {
-			t.Fatalf("there is no such row, or not in this order:%s\nstreamassay mutants --write docs", row)
+			t.Fatalf("docs/mutants.md lacks this row or has it in another order (run streamassay mutants --write docs):%s", row)
 		}
 		rest = rest[at+len(row):]
 	}

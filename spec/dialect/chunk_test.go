@@ -66,12 +66,17 @@ paths:
                       type: {enum: [more]}
 `
 
+// openText opens the dialect that a document defines, with a catalogue without requirements.
+func openText(document string) (*Dialect, error) {
+	return load(fstest.MapFS{
+		"test/1.yaml":              {Data: []byte(document)},
+		"test/1.requirements.yaml": {Data: []byte("[]")},
+	}, "test", "1")
+}
+
 func openChunkedDialect(t *testing.T) *Dialect {
 	t.Helper()
-	d, err := load(fstest.MapFS{
-		"chunks/1.yaml":              {Data: []byte(chunkedDocument)},
-		"chunks/1.requirements.yaml": {Data: []byte("[]")},
-	}, "chunks", "1")
+	d, err := openText(chunkedDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +211,7 @@ components:
 
 func openEnvelopes(t *testing.T) (*Dialect, *Operation) {
 	t.Helper()
-	d, err := load(fstest.MapFS{
-		"envelopes/1.yaml": {Data: []byte(envelopeDocument)}, "envelopes/1.requirements.yaml": {Data: []byte("[]")},
-	}, "envelopes", "1")
+	d, err := openText(envelopeDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,9 +312,7 @@ func TestBrokenChunk(t *testing.T) {
 	for _, broken := range []string{"{start: message.start, end: message.end}", "{of: message, end: message.end}", "{of: nothing}",
 		"{of: message, start: message.start, end: message.end, by: index}"} {
 		text := strings.Replace(chunkedDocument, "{of: message, start: message.start, end: message.end}", broken, 1)
-		_, err := load(fstest.MapFS{
-			"chunks/1.yaml": {Data: []byte(text)}, "chunks/1.requirements.yaml": {Data: []byte("[]")},
-		}, "chunks", "1")
+		_, err := openText(text)
 		if err == nil || !strings.Contains(err.Error(), "x-chunk") {
 			t.Errorf("%s: %v, want an error that names x-chunk", broken, err)
 		}
