@@ -130,6 +130,19 @@ func (a *exchangeAccount) observe(e spec.Event) {
 	}
 }
 
+// eachResponseEvent returns a watchFunc that calls judge with each event of a response and with its
+// request.
+func eachResponseEvent(judge func(p *spec.Pass, request, e spec.Event)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
+		return func(e spec.Event) {
+			if e.Kind != spec.HTTPRequest {
+				judge(p, exchanges.current.request, e)
+			}
+		}
+	}
+}
+
 // eachExchange returns a watchFunc that calls w once per conversation, and the function that w
 // returns with each exchange of the shared account when it has ended.
 func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {

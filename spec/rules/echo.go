@@ -13,18 +13,13 @@ func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *sp
 
 A client with several open streams tells them apart by these ids.`,
 		Needs: []spec.Kind{kind},
-		Watch: func(p *spec.Pass) func(spec.Event) {
-			var request spec.Event
-			return func(e spec.Event) {
-				switch {
-				case e.Kind == spec.HTTPRequest:
-					request = e
-				case !request.Valid() || slot(request) == "" || slot(e) == "" || e.Kind == spec.Problem:
-				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
-					p.Judge(e, slot(e) == slot(request), "response names id %q; expected %q, as requested", slot(e), slot(request))
-				}
+		Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
+			switch {
+			case !request.Valid() || slot(request) == "" || slot(e) == "" || e.Kind == spec.Problem:
+			case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
+				p.Judge(e, slot(e) == slot(request), "response names id %q; expected %q, as requested", slot(e), slot(request))
 			}
-		},
+		}),
 	}
 }
 

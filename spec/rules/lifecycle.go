@@ -375,18 +375,12 @@ var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
 	Doc:   "a stream contains only events of the requested run",
 	Needs: []spec.Kind{spec.SlotRun},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request spec.Event
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request = e
-			case e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid():
-				p.Judge(e, e.Run == request.Run,
-					"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
+		if e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
+			p.Judge(e, e.Run == request.Run,
+				"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
 		}
-	},
+	}),
 }
 
 // DoneIsLast judges whether the in-band terminator is the last event of its stream.

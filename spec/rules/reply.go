@@ -15,49 +15,38 @@ var ReplyAsPromised = &spec.Check{
 
 Not judged here: statuses that depend on the caller or on the state of the server, and
 operations that no requirement covers.`,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request spec.Event
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request = e
-			case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() ||
-				isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
-			case e.StatusCode/100 == 4: // judged by accept.as-documented
-			default:
-				e.Requirement = request.Requirement
-				if e.StatusCode == 0 && request.Name == "health" { // judged by health.answers
-					return
-				}
-				want := "a 2xx status"
-				if request.StatusCode > 0 {
-					want = "status " + strconv.Itoa(request.StatusCode)
-				}
-				if request.MediaType != "" {
-					want += " with " + request.MediaType
-				}
-				statusFits := e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2
-				mediaTypeFits := request.MediaType == "" || e.MediaType == request.MediaType
-				p.Judge(e, statusFits && mediaTypeFits, "%s; expected %s", describeHead(e), want)
+	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
+		switch {
+		case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() ||
+			isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+		case e.StatusCode/100 == 4: // judged by accept.as-documented
+		default:
+			e.Requirement = request.Requirement
+			if e.StatusCode == 0 && request.Name == "health" { // judged by health.answers
+				return
 			}
+			want := "a 2xx status"
+			if request.StatusCode > 0 {
+				want = "status " + strconv.Itoa(request.StatusCode)
+			}
+			if request.MediaType != "" {
+				want += " with " + request.MediaType
+			}
+			statusFits := e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2
+			mediaTypeFits := request.MediaType == "" || e.MediaType == request.MediaType
+			p.Judge(e, statusFits && mediaTypeFits, "%s; expected %s", describeHead(e), want)
 		}
-	},
+	}),
 }
 
 // HealthResponds judges whether the health operation returns its documented status.
 var HealthResponds = &spec.Check{
 	ID:  "health.answers",
 	Doc: "the health operation returns its documented status",
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request spec.Event
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request = e
-			case e.Kind != spec.HTTPResponse || request.Name != "health" || !request.Valid():
-			case !errors.Is(e.Err, spec.ErrClientLeft):
-				p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeHead(e), request.StatusCode)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
+		if e.Kind == spec.HTTPResponse && request.Name == "health" && request.Valid() &&
+			!errors.Is(e.Err, spec.ErrClientLeft) {
+			p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeHead(e), request.StatusCode)
 		}
-	},
+	}),
 }
