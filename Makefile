@@ -65,11 +65,11 @@ fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzEvents -fuzztime 60s ./spec/dialect
 	go test -run XXX -fuzz FuzzMultipart -fuzztime 60s ./spec/dialect
 	go test -run XXX -fuzz FuzzRequest -fuzztime 60s ./reference
-	go test -run XXX -fuzz FuzzCheck -fuzztime 60s ./reference/speech
-	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
-	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./mockserver/script
-	go test -run XXX -fuzz FuzzRead -fuzztime 60s ./mockserver/pace
-	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./mockserver/journal
+	go test -run XXX -fuzz FuzzCheck -fuzztime 60s ./internal/speech
+	go test -run XXX -fuzz FuzzName -fuzztime 60s ./internal/files
+	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./internal/script
+	go test -run XXX -fuzz FuzzRead -fuzztime 60s ./internal/pace
+	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./internal/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
 .PHONY: help build test race check docs run real soak bench mutants hostile steady vary clients fuzz

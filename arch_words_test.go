@@ -26,13 +26,13 @@ type exemption struct {
 var exemptions = []exemption{
 	{"spec/dialect/", nil, "it reads the documents"},
 	{"internal/transcript/har.go", []string{"mimeType"}, "HTTP archives have the same key"},
-	{"mockserver/fault/", []string{"object", "type", "status", "code", "text", "data"}, "names of parameters, and the " +
+	{"internal/fault/", []string{"object", "type", "status", "code", "text", "data"}, "names of parameters, and the " +
 		"members by which most protocols tell types apart: it may not see the dialect"},
-	{"mockserver/replay/aimock", nil, "fixtures of another mock have keys of their own"},
-	{"mockserver/script/schema.go", []string{"$ref", "properties", "type"}, "it writes the JSON Schema of scripts"},
-	{"mockserver/vary/encode_frame.go", []string{"id", "data"}, "fields of event streams"},
-	{"reference/model/", nil, "it is a client of another protocol, chat completions"},
-	{"reference/state/durable/", []string{"role"}, "a field of a report of Redis"},
+	{"internal/replay/aimock", nil, "fixtures of another mock have keys of their own"},
+	{"internal/script/schema.go", []string{"$ref", "properties", "type"}, "it writes the JSON Schema of scripts"},
+	{"internal/vary/encode_frame.go", []string{"id", "data"}, "fields of event streams"},
+	{"internal/model/", nil, "it is a client of another protocol, chat completions"},
+	{"internal/state/durable/", []string{"role"}, "a field of a report of Redis"},
 	{"cmd/streamassay/serve_backends.go", []string{"runs"}, "runs are what the store has"},
 }
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 )
 
 // TestNumberOfFaults checks every number of faults that a document states by hand.

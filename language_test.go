@@ -22,7 +22,7 @@ const maxLine = 120
 // sameName are the names of unexported types that several packages use, each with the
 // reason why that is one meaning.
 var sameName = map[string]string{
-	"exchange": "one request and its response: as served (mockserver), as judged (spec/rules)",
+	"exchange": "one request and its response: as served (mockserver), as judged (internal/rules)",
 }
 
 // isNo matches "X is no Y", which reads as a translation of "X is not a Y". "There is no

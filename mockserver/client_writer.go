@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/journal"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/journal"
 )
 
 // errEnded is the error for a write to a stream that a fault or a request to the control port has

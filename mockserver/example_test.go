@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 

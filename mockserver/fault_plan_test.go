@@ -7,8 +7,8 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/streamassay/streamassay/internal/journal"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/journal"
 	"github.com/streamassay/streamassay/reference"
 )
 

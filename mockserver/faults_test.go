@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/journal"
-	"github.com/streamassay/streamassay/mockserver/pace"
-	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/reference"
 )
 

@@ -17,15 +17,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/journal"
-	"github.com/streamassay/streamassay/mockserver/pace"
-	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/mockserver/script"
-	"github.com/streamassay/streamassay/mockserver/vary"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/middleware"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/script"
+	"github.com/streamassay/streamassay/internal/state"
+	"github.com/streamassay/streamassay/internal/vary"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/middleware"
-	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/near"
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/internal/pace"
 )
 
 // overrides holds the settings that a request makes for itself by headers:

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/pace"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 )

@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/journal"
-	"github.com/streamassay/streamassay/mockserver/pace"
-	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/reference"
 )
 

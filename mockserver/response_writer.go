@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/sse"
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/vary"
+	"github.com/streamassay/streamassay/internal/vary"
 	"github.com/streamassay/streamassay/spec"
 )
 

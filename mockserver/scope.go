@@ -4,10 +4,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/pace"
-	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/script"
 )
 
 // testHeader is the request header that names the test to which a request belongs. Each

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/streamassay/streamassay/mockserver/vary"
+	"github.com/streamassay/streamassay/internal/vary"
 )
 
 // A frameWriter is a stage of the pipeline that a response passes. WriteFrame passes on a frame or

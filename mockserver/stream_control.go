@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 )
 
 // A Stream is an event stream that the server is sending. Its methods hold it, release

@@ -11,10 +11,10 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/journal"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/fault"
-	"github.com/streamassay/streamassay/mockserver/journal"
 	"github.com/streamassay/streamassay/spec"
 )
 

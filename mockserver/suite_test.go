@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/identity"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/streamassay/streamassay/reference/state"
-	"github.com/streamassay/streamassay/reference/state/durable"
+	"github.com/streamassay/streamassay/internal/state"
+	"github.com/streamassay/streamassay/internal/state/durable"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 

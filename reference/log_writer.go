@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 )
 
 // Limits of what a run buffers while its store is unavailable, and the times between its attempts

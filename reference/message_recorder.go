@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 

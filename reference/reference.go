@@ -20,11 +20,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/identity"
-	"github.com/streamassay/streamassay/reference/metrics"
-	"github.com/streamassay/streamassay/reference/speech"
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/identity"
+	"github.com/streamassay/streamassay/internal/metrics"
+	"github.com/streamassay/streamassay/internal/speech"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )

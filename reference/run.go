@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 )
 
 // A run is an agent's turn that this process executes, with the encoded events so far. Events are

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 )
 
 // A runRegistry holds the runs that this process executes and counts open streams.

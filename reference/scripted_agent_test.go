@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/identity"
-	"github.com/streamassay/streamassay/reference/metrics"
+	"github.com/streamassay/streamassay/internal/identity"
+	"github.com/streamassay/streamassay/internal/metrics"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )

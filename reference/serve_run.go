@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/metrics"
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/metrics"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 

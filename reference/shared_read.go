@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 )
 
 // sharedReads holds the batches of events that were read from a store and are being sent. Streams

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/speech"
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/speech"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 

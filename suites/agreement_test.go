@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // folders maps each folder of recordings of other servers to the dialect in which they are judged.
@@ -35,7 +35,7 @@ var folders = map[string]string{
 
 // corpus returns all recorded conversations in the test data of the project.
 func corpus(t *testing.T) (all []*transcript.Transcript) {
-	const data = "../spec/rules/testdata"
+	const data = "../internal/rules/testdata"
 	files, _ := filepath.Glob(data + "/*.txtar")
 	list, err := transcript.OpenAll(files)
 	if err != nil {

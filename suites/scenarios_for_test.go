@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
 )
 

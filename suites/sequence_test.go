@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/identity"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // A PromptStyle selects the wording of the prompts that scenarios send.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt

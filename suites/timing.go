@@ -3,8 +3,8 @@ package suites
 import (
 	"context"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // timingChecks maps the name of a scenario to the check that may fail in it merely because the

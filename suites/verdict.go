@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // evaluateAll evaluates the recorded conversations that were not evaluated before. It then adjusts

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/files/blob"
+	"github.com/streamassay/streamassay/internal/files/s3"
+	"github.com/streamassay/streamassay/internal/model"
+	"github.com/streamassay/streamassay/internal/speech"
+	"github.com/streamassay/streamassay/internal/state"
+	"github.com/streamassay/streamassay/internal/state/durable"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/files/blob"
-	"github.com/streamassay/streamassay/reference/files/s3"
-	"github.com/streamassay/streamassay/reference/model"
-	"github.com/streamassay/streamassay/reference/speech"
-	"github.com/streamassay/streamassay/reference/state"
-	"github.com/streamassay/streamassay/reference/state/durable"
 )
 
 // A backendKind is one kind of backend of the server, such as the SQLite store. T is the type of an

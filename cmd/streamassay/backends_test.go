@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/internal/state"
 )
 
 func stateFlag(text string) *backendFlag[state.Store] {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/mockserver/replay"
+	"github.com/streamassay/streamassay/internal/replay"
 )
 
 // A convertOptions holds the flags of the command convert.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/coverage"
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/coverage"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // docsCommand returns the hidden command docs, which generates, or checks, the documents that list

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // unprovoked maps each requirement about refusals for which no invalid request can be built to the

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/control"
 	"github.com/streamassay/streamassay/internal/exitcode"
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/metrics"
+	"github.com/streamassay/streamassay/internal/script"
+	"github.com/streamassay/streamassay/internal/vary"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/control"
-	"github.com/streamassay/streamassay/mockserver/journal"
-	"github.com/streamassay/streamassay/mockserver/script"
-	"github.com/streamassay/streamassay/mockserver/vary"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 

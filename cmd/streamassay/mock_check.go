@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // replyTimeout is the maximum duration of the run that judgeReply plays, and of each request.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/journal"
+	"github.com/streamassay/streamassay/internal/journal"
 )
 
 // clientJudge returns a function that is to be called, with the journal and the exit code so far,

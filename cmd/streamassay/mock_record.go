@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/reference/middleware"
+	"github.com/streamassay/streamassay/internal/middleware"
+	"github.com/streamassay/streamassay/internal/replay"
 )
 
 // record forwards requests to a real server, the upstream, and saves each conversation as a

@@ -14,9 +14,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 

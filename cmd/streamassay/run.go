@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/internal/identity"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"

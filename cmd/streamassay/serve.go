@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/metrics"
+	"github.com/streamassay/streamassay/internal/middleware"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/metrics"
-	"github.com/streamassay/streamassay/reference/middleware"
-	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/streamassay/streamassay/reference/identity"
+	"github.com/streamassay/streamassay/internal/identity"
 )
 
 // An authFlags holds the flags of a server about users, tokens and cross-origin requests.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/metrics"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/metrics"
 )
 
 // An openedBackends holds the agent and the stores of a server. The stores must be closed only

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/state"
 )
 
 // A limitFlags holds the flags that limit how much of a server's resources one request, run or user

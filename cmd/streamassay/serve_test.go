@@ -20,10 +20,10 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/files/blob"
+	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/files/blob"
-	"github.com/streamassay/streamassay/reference/state"
 )
 
 // TestServeBadFlags checks that an invalid flag of serve results in a single line that names the

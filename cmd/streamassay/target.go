@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/sse"
-	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

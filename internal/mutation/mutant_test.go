@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/mutation"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // allDialects returns all dialects.

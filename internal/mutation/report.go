@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // Summary returns one line with the numbers of mutants that were killed, of survivors, of mutants

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/mutation"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // outcomes returns a report with two outcomes. Their mutants are called one and two, and their

@@ -3,7 +3,7 @@ package mutation
 import (
 	"bytes"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

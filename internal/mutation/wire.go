@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 

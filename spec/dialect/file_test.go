@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // echoFiles creates a directory with the files of a small dialect and returns the path of the

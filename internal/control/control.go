@@ -1,0 +1,81 @@
+// Package control provides the HTTP API and the HTML pages by which a running mock server
+// is inspected and controlled: its journal, open streams, scripts, settings and clock. They
+// are served on a port of their own, separate from the protocol. The package is independent
+// of dialects and does not judge clients.
+package control
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/script"
+	"github.com/streamassay/streamassay/mockserver"
+)
+
+// A Config configures the control port. The zero value is suitable for a port on the
+// loopback interface.
+type Config struct {
+	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
+	Done         <-chan struct{}       // closed on shutdown to end long requests; may be nil
+	Judge        script.ReplyCheckFunc // checks the replies of loaded scripts; nil: not checked
+}
+
+// A server holds the state of the control port.
+type server struct {
+	mock         *mockserver.Server
+	cfg          Config
+	longRequests semaphore // limits requests that wait or listen
+
+	mu            sync.Mutex              // serializes changes of scripts, settings and state
+	scriptSources map[string]scriptSource // by test: scripts that were set by the API
+}
+
+// A scriptSource is the text of a script that was set by the API, with the rules that were parsed
+// from it.
+type scriptSource struct {
+	set  *script.RuleSet
+	text []byte
+}
+
+// Limits and default values of requests to the control port. Sizes are in bytes.
+const (
+	maxBody         = 1 << 20 // body of a request
+	maxScript       = 4 << 20 // body of a request with a script
+	maxLongRequests = 256     // concurrent requests that wait or listen
+	maxPageSize     = 1000    // exchanges in one response
+	defaultPageSize = 100
+	maxWait         = 60 * time.Second
+	defaultWait     = 10 * time.Second
+	writeTimeout    = 30 * time.Second // for one write of a response
+)
+
+// New returns the handler of the control port of a mock server.
+func New(m *mockserver.Server, cfg Config) http.Handler {
+	s := &server{
+		mock: m, cfg: cfg,
+		longRequests: make(semaphore, maxLongRequests), scriptSources: map[string]scriptSource{},
+	}
+	return s.guard(s.newMux())
+}
+
+// journal returns the journal of the mock.
+func (s *server) journal() *journal.Journal { return s.mock.Journal() }
+
+// A semaphore limits the number of concurrent holders to the capacity of the channel.
+type semaphore chan struct{}
+
+// tryAcquire acquires the semaphore and reports true. If the semaphore already has as many holders
+// as its capacity allows, tryAcquire reports false at once.
+func (s semaphore) tryAcquire() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// release releases the semaphore. It must be called once for each tryAcquire that reported true.
+func (s semaphore) release() { <-s }

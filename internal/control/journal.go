@@ -1,0 +1,190 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/journal"
+)
+
+// ndjson is the media type of newline-delimited JSON.
+const ndjson = "application/x-ndjson"
+
+// listExchanges handles GET /v1/journal. It responds with a page of the exchanges that match the
+// query. If the client accepts NDJSON, it responds with all matching exchanges in that format, or
+// with as many as the query allows.
+func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
+	if err != nil {
+		return err
+	}
+	f, err := parseFilter(q)
+	if err != nil {
+		return err
+	}
+	if f.Offset, err = intParam(q, "offset", 0, 1<<30); err != nil {
+		return err
+	}
+	w.Header().Set("Vary", "Accept")
+	if accepts(r, ndjson) {
+		if f.Limit, err = intParam(q, "limit", 0, 1<<30); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", ndjson)
+		_ = s.journal().Export(deadlineWriter{w}, f) // fails only if the client left
+		return nil
+	}
+	if f.Limit, err = intParam(q, "limit", defaultPageSize, maxPageSize); err != nil {
+		return err
+	}
+	if q.Has("limit") && f.Limit == 0 {
+		return badRequest("invalid limit 0 (want an integer from 1 to %d)", maxPageSize)
+	}
+	page, total := s.journal().List(f)
+	w.Header().Set("X-Total-Count", strconv.Itoa(total))
+	writeJSON(w, map[string]any{"exchanges": page, "total": total})
+	return nil
+}
+
+// accepts reports whether the Accept header of a request lists a media type.
+func accepts(r *http.Request, mediaType string) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		if accepted, _, err := mime.ParseMediaType(part); err == nil && accepted == mediaType {
+			return true
+		}
+	}
+	return false
+}
+
+// A deadlineWriter is a response writer that allows writeTimeout for each write instead of for the
+// whole response.
+type deadlineWriter struct{ http.ResponseWriter }
+
+// Write sets the write deadline to writeTimeout from now and writes p.
+func (w deadlineWriter) Write(p []byte) (int, error) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+	return w.ResponseWriter.Write(p)
+}
+
+// findExchange returns the exchange whose id is in the path of the request. The error is an
+// apiError with status 404 if the id is invalid or the journal does not contain the exchange.
+func (s *server) findExchange(r *http.Request) (journal.Record, error) {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return journal.Record{}, notFound("invalid exchange id %.40q (want an integer, 1 or more)", r.PathValue("id"))
+	}
+	record, ok := s.journal().Get(id)
+	if !ok {
+		return record, notFound("exchange %d does not exist or was dropped from the journal", id)
+	}
+	return record, nil
+}
+
+// getExchange handles GET /v1/journal/{id}: it responds with one exchange.
+func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	record, err := s.findExchange(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, record)
+	return nil
+}
+
+// clearJournal handles DELETE /v1/journal: it removes the exchanges of the test in the query, or
+// all exchanges if the query names no test.
+func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "test")
+	if err != nil {
+		return err
+	}
+	if q.Has("test") {
+		s.journal().Reset(q.Get("test"))
+	} else {
+		s.journal().Clear()
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// acquireLong admits a request that waits or listens. It returns a context that is done when the
+// client leaves or the port shuts down, and a function that the caller must call after serving the
+// request. It returns an error with status 503 if maxLongRequests such requests are already being
+// served.
+func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
+	if !s.longRequests.tryAcquire() {
+		w.Header().Set("Retry-After", "1")
+		return nil, nil, &apiError{
+			status: http.StatusServiceUnavailable,
+			text:   fmt.Sprintf("%d requests are waiting or listening already, the maximum", maxLongRequests),
+		}
+	}
+	ctx, stop := context.WithCancel(r.Context())
+	if s.cfg.Done != nil {
+		go func() {
+			select {
+			case <-s.cfg.Done:
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { stop(); s.longRequests.release() }, nil
+}
+
+// keepAliveInterval is the time between two comments in the event stream of the journal, which
+// keep the connection alive.
+const keepAliveInterval = 15 * time.Second
+
+// streamNotes handles GET /v1/journal/feed: it sends the notes of the journal as an event
+// stream until the client leaves or the port shuts down.
+func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "test")
+	if err != nil {
+		return err
+	}
+	ctx, leave, err := s.acquireLong(w, r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	notes := s.journal().Subscribe(ctx)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := deadlineWriter{w}
+	write := func(text string) bool {
+		if _, err := out.Write([]byte(text)); err != nil {
+			return false
+		}
+		return http.NewResponseController(w).Flush() == nil
+	}
+	quiet := time.NewTicker(keepAliveInterval)
+	defer quiet.Stop()
+	ok := write("retry: 1000\n\n: listening\n\n")
+	for ok {
+		select {
+		case note, open := <-notes:
+			if !open {
+				return nil
+			}
+			if q.Has("test") && note.Test != q.Get("test") && note.Kind != journal.NoteDropped {
+				continue
+			}
+			data, _ := json.Marshal(note) // never fails
+			ok = write("data: " + string(data) + "\n\n")
+		case <-quiet.C:
+			ok = write(": listening\n\n")
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package control
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/printable"
+	"github.com/streamassay/streamassay/mockserver"
+)
+
+// Limits of what one HTML page shows: the exchanges in the list of the journal, the latest events
+// of each stream, and the bytes of each frame or body.
+const (
+	maxRows        = 50       // exchanges in the list
+	maxShownEvents = 30       // events of a stream
+	maxShownBytes  = 16 << 10 // bytes of a frame or body
+)
+
+// templates returns the templates of the HTML pages. They are parsed when they are first used, so
+// that the mock starts fast.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"raw":   displayText,
+		"frame": func(raw journal.BodyBytes) string { return strings.TrimRight(displayText(raw), "\r\n") },
+		"rfc":   func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+	}).ParseFS(assets, "*.html"))
+})
+
+// displayText returns at most the first maxShownBytes of raw for display: as text or, if they are
+// not valid UTF-8, in base64. If bytes were left out, a note with their number follows.
+func displayText(raw journal.BodyBytes) string {
+	rest := ""
+	if len(raw) > maxShownBytes {
+		rest = fmt.Sprintf("… and %d bytes more", len(raw)-maxShownBytes)
+		raw = raw[:maxShownBytes]
+		for len(raw) > maxShownBytes-utf8.UTFMax && !utf8.Valid(raw) {
+			raw = raw[:len(raw)-1]
+		}
+	}
+	if !utf8.Valid(raw) {
+		return "base64: " + base64.StdEncoding.EncodeToString(raw) + rest
+	}
+	return string(raw) + rest
+}
+
+// A streamView is the data about a stream that an HTML page shows.
+type streamView struct {
+	mockserver.StreamStatus
+	Sent    []journal.SentPiece // the latest events
+	From    int                 // number of the first of them, counted from 1
+	Endings []string            // the ways to end the stream
+}
+
+// newStreamView returns the data that a page shows about the stream with the given status. It
+// includes the latest events of the stream if the journal contains them.
+func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
+	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
+	if record, ok := s.journal().Get(status.Entry); ok {
+		from := max(0, len(record.Events)-maxShownEvents)
+		view.Sent, view.From = record.Events[from:], from+1
+	}
+	return view
+}
+
+// A filterField is an input of the form that filters the journal on the page, with its current
+// value.
+type filterField struct{ Name, Value string }
+
+// pageFilters lists the query parameters that the inputs of the filter form set.
+var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
+
+// servePage handles GET /: it responds with a page that shows the status of the mock, the open
+// streams and the journal.
+func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, pageFilters...)
+	if err != nil {
+		return err
+	}
+	view := struct {
+		Now       statusJSON
+		Hold      *int
+		Streams   []streamView
+		Filters   []filterField
+		Wrong     string
+		Exchanges []journal.Record
+		Total     int
+	}{Now: s.currentStatus(), Hold: s.mock.Settings("").Hold}
+	for _, name := range pageFilters {
+		view.Filters = append(view.Filters, filterField{name, q.Get(name)})
+		if q.Get(name) == "" { // the form sends empty inputs
+			q.Del(name)
+		}
+	}
+	for _, status := range s.streamStatuses(q.Get("test")) {
+		view.Streams = append(view.Streams, s.newStreamView(status))
+	}
+	f, err := parseFilter(q)
+	if err != nil {
+		view.Wrong = err.Error()
+	} else {
+		view.Exchanges, view.Total = s.newestExchanges(f)
+	}
+	return renderPage(w, "page.html", view)
+}
+
+// newestExchanges returns the latest exchanges that match f, the newest first and at most maxRows
+// of them. It also returns the number of all matching exchanges.
+func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
+	f.Limit = 1
+	_, total := s.journal().List(f)
+	f.Limit, f.Offset = maxRows, max(0, total-maxRows)
+	all, total := s.journal().List(f)
+	slices.Reverse(all)
+	return all, total
+}
+
+// serveExchangePage handles GET /exchanges/{id}: it responds with a page that shows one exchange.
+func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	record, err := s.findExchange(r)
+	if err != nil {
+		return err
+	}
+	view := struct {
+		Record journal.Record
+		Stream *streamView
+	}{Record: record}
+	for _, status := range s.streamStatuses("") {
+		if status.Entry == record.ID {
+			stream := s.newStreamView(status)
+			view.Stream = &stream
+		}
+	}
+	return renderPage(w, "exchange.html", view)
+}
+
+// renderPage responds with the HTML page that the named template produces from view. If the
+// template fails, renderPage writes nothing and returns the error.
+func renderPage(w http.ResponseWriter, name string, view any) error {
+	var b bytes.Buffer
+	if err := templates().ExecuteTemplate(&b, name, view); err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	// Escape the complete page, because data of clients may occur anywhere in it. The
+	// templates themselves contain only printable characters.
+	writeBody(w, http.StatusOK, "text/html; charset=utf-8", []byte(printable.Escape(b.String(), "\n\t")))
+	return nil
+}

@@ -1,0 +1,94 @@
+package control
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/journal"
+)
+
+// parseQuery returns the query parameters of a request. It returns an error with status 400 if a
+// parameter is not listed in known, is repeated or has a value of more than 1024 bytes.
+func parseQuery(r *http.Request, known ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("invalid query: %v", err)
+	}
+	for name, values := range q {
+		switch {
+		case !slices.Contains(known, name) && len(known) == 0:
+			return nil, badRequest("unknown query parameter %.40q (this request has no query)", name)
+		case !slices.Contains(known, name):
+			return nil, badRequest("unknown query parameter %.40q (want %s)", name, strings.Join(known, ", "))
+		case len(values) > 1:
+			return nil, badRequest("query parameter %s occurs %d times, want 1", name, len(values))
+		case len(values[0]) > 1024:
+			return nil, badRequest("query parameter %s has %d bytes, want at most 1024", name, len(values[0]))
+		}
+	}
+	return q, nil
+}
+
+// testParam returns the value of the query parameter "test", or "" if it is absent. It returns an
+// error with status 400 if the query is invalid or has other parameters.
+func testParam(r *http.Request) (string, error) {
+	q, err := parseQuery(r, "test")
+	return q.Get("test"), err
+}
+
+// filterParams lists the query parameters that select exchanges.
+var filterParams = []string{
+	"dialect", "op", "method", "path", "status", "test", "thread", "run", "rule", "ended", "finding", "contains",
+	"since", "after",
+}
+
+// parseFilter returns the filter that the query parameters q describe. It returns an error with
+// status 400 if a value is invalid.
+func parseFilter(q url.Values) (f journal.Filter, err error) {
+	f = journal.Filter{
+		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: q.Get("status"),
+		Thread: q.Get("thread"), Run: q.Get("run"), Rule: q.Get("rule"), Ended: q.Get("ended"), Finding: q.Get("finding"),
+		Contains: q.Get("contains"),
+	}
+	if q.Has("test") {
+		test := q.Get("test")
+		f.Test = &test
+	}
+	if since := q.Get("since"); since != "" {
+		if f.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			return f, badRequest("invalid since %.40q (e.g. 2026-01-01T00:00:00Z)", since)
+		}
+	}
+	if after := q.Get("after"); after != "" {
+		if f.After, err = strconv.ParseUint(after, 10, 64); err != nil {
+			return f, badRequest("invalid after %.40q (want the id of an exchange)", after)
+		}
+	}
+	return f, checkFilter(f)
+}
+
+// checkFilter returns an error with status 400 if a field of the filter has an invalid value.
+func checkFilter(f journal.Filter) error {
+	if err := f.Check(); err != nil {
+		return badRequest("%v", err)
+	}
+	return nil
+}
+
+// intParam returns the value of an integer query parameter, or fallback if it is absent. It
+// returns an error with status 400 unless the value is from 0 to limit.
+func intParam(q url.Values, name string, fallback, limit int) (int, error) {
+	text := q.Get(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > limit {
+		return 0, badRequest("invalid %s %.40q (want an integer from 0 to %d)", name, text, limit)
+	}
+	return n, nil
+}

@@ -1,0 +1,194 @@
+package control
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/streamassay/streamassay/internal/script"
+	"github.com/streamassay/streamassay/mockserver"
+)
+
+// A scriptProblem is an error or a warning about a script, with its position.
+type scriptProblem struct {
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Level  string `json:"level"`
+	Text   string `json:"text"`
+}
+
+// maxProblems is the maximum number of problems of a script that one response lists.
+const maxProblems = 100
+
+// scriptMediaTypes lists the media types that a request with a script may have.
+var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
+
+// loadScripts parses the script in the body of a request. It returns the text and the rules of the
+// script, and the errors and warnings found in it. If the script has errors, set is nil and err is
+// nil. The result err is set only if the request itself is invalid.
+func (s *server) loadScripts(
+	w http.ResponseWriter, r *http.Request,
+) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
+	if _, err = requestMediaType(r, scriptMediaTypes...); err != nil {
+		return nil, nil, nil, err
+	}
+	if text, err = readBody(w, r, maxScript); err != nil {
+		return nil, nil, nil, err
+	}
+	if len(text) == 0 {
+		return nil, nil, nil, badRequest("missing body (want a script as YAML; use DELETE to remove scripts)")
+	}
+	set, problems := script.LoadChecked([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects(), s.cfg.Judge)
+	found = []scriptProblem{}
+	for _, p := range problems[:min(len(problems), maxProblems)] {
+		found = append(found, scriptProblem{p.Line, p.Column, fmt.Sprint(p.Severity), p.Message})
+	}
+	return text, set, found, nil
+}
+
+// checkScripts handles POST /v1/scripts/check: it responds with the problems of the script in the
+// body. It does not set the script.
+func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	_, set, problems, err := s.loadScripts(w, r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
+	return nil
+}
+
+// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
+// test, the script that all tests share. It changes nothing if the new script has errors.
+func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
+	if err != nil {
+		return err
+	}
+	text, set, problems, err := s.loadScripts(w, r)
+	if err != nil {
+		return err
+	}
+	if set == nil {
+		return &apiError{
+			status: http.StatusUnprocessableEntity, members: map[string]any{"problems": problems},
+			text: fmt.Sprintf("the script has %d problems and was not set", len(problems)),
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropForgottenTests()
+	s.mock.UpdateSettings(test, func(now *mockserver.Settings) { now.Scripts = set })
+	s.scriptSources[test] = scriptSource{set, text}
+	writeJSON(w, map[string]any{"ok": true, "problems": problems})
+	return nil
+}
+
+// dropForgottenTests removes the script texts of tests whose settings the mock has dropped.
+// The caller must hold s.mu.
+func (s *server) dropForgottenTests() {
+	known := map[string]bool{"": true}
+	for _, test := range s.mock.Tests() {
+		known[test] = true
+	}
+	for test := range s.scriptSources {
+		if !known[test] {
+			delete(s.scriptSources, test)
+		}
+	}
+}
+
+// A ruleInfo describes a rule of a script in a response.
+type ruleInfo struct {
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Priority int    `json:"priority"`
+	Violates bool   `json:"violates"`
+}
+
+// yamlMediaType is the media type of scripts in responses.
+const yamlMediaType = "application/yaml"
+
+// getScripts handles GET /v1/scripts: it responds with the rules of the test in the query or,
+// without a test, with those that all tests share. If the client accepts YAML, it responds with the
+// text of the script that putScripts set, or with status 404 if there is none.
+func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var now *script.RuleSet
+	if s.isKnownTest(test) {
+		now = s.mock.Settings(test).Scripts
+	}
+	source := s.scriptSources[test]
+	hasSource := now != nil && source.set == now
+	w.Header().Set("Vary", "Accept")
+	if accepts(r, yamlMediaType) {
+		if !hasSource {
+			return notFound("no script was set by PUT (the text of scripts loaded from files is not available)")
+		}
+		writeBody(w, http.StatusOK, yamlMediaType, source.text)
+		return nil
+	}
+	response := map[string]any{"rules": ruleInfos(now)}
+	if hasSource {
+		response["source"] = string(source.text)
+	}
+	writeJSON(w, response)
+	return nil
+}
+
+// ruleInfos returns descriptions of the rules in set. If set is nil, it returns an empty slice.
+func ruleInfos(set *script.RuleSet) []ruleInfo {
+	all := []ruleInfo{}
+	for _, r := range set.Rules() {
+		all = append(all, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
+	}
+	return all
+}
+
+// isKnownTest reports whether the mock has settings of a test, which it always has for "". Handlers
+// that only read must call this function first, because reading the settings of an unknown test
+// creates them.
+func (s *server) isKnownTest(test string) bool {
+	if test == "" {
+		return true
+	}
+	for _, known := range s.mock.Tests() {
+		if known == test {
+			return true
+		}
+	}
+	return false
+}
+
+// deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
+// without a test, the script that all tests share.
+func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.scriptSources, test)
+	if s.isKnownTest(test) {
+		s.mock.UpdateSettings(test, func(now *mockserver.Settings) { now.Scripts = nil })
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getScriptSchema handles GET /v1/scripts/schema: it responds with the JSON Schema of scripts.
+func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	writeBody(w, http.StatusOK, "application/schema+json", script.Schema())
+	return nil
+}

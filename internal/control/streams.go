@@ -1,0 +1,263 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/mockserver"
+)
+
+// Limits of requests about streams: the maximum size of an injected frame in bytes, and the maximum
+// number of an event.
+const (
+	maxFrame = maxBody // bytes of an injected frame
+	maxEvent = 1 << 30 // number of an event
+)
+
+// listStreams handles GET /v1/streams: it responds with the open streams of the test in the query
+// or, without a test, with all open streams.
+func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, map[string]any{"streams": s.streamStatuses(test)})
+	return nil
+}
+
+// streamStatuses returns the states of the open streams of a test, or of all tests if test is "".
+func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
+	all := []mockserver.StreamStatus{}
+	for _, one := range s.mock.Streams(test) {
+		all = append(all, one.Status())
+	}
+	return all
+}
+
+// findStream returns the open stream whose id is in the path of the request. It returns an error
+// with status 404 if there is no such stream, or with status 400 if the request has a query.
+func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
+	if _, err := parseQuery(r); err != nil {
+		return nil, err
+	}
+	one := s.mock.Stream(r.PathValue("id"))
+	if one == nil {
+		return nil, notFound("stream %.40q is not open (see /v1/streams)", r.PathValue("id"))
+	}
+	return one, nil
+}
+
+// getStream handles GET /v1/streams/{id}: it responds with the state of a stream.
+func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, one.Status())
+	return nil
+}
+
+// readOptionalJSON is like readJSON, but does nothing and returns nil if the request has no body.
+func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	return readJSON(w, r, into, example)
+}
+
+// holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
+// names, or before the next event if the body names none.
+func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	var to struct {
+		Event *int `json:"event"`
+	}
+	if err := readOptionalJSON(w, r, &to, `{"event": 3}`); err != nil {
+		return err
+	}
+	if to.Event == nil {
+		now := one.Status()
+		if to.Event = now.Held; now.Held == nil {
+			to.Event = &now.Events
+		}
+	}
+	if *to.Event < 0 || *to.Event > maxEvent {
+		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
+	}
+	one.Hold(*to.Event)
+	writeJSON(w, one.Status())
+	return nil
+}
+
+// stepStream handles POST /v1/streams/{id}/next: it lets as many further events of a held stream
+// pass as the body states, or one if the body states no number.
+func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	n := 1
+	to := struct {
+		Events *int `json:"events"`
+	}{&n}
+	if err := readOptionalJSON(w, r, &to, `{"events": 1}`); err != nil {
+		return err
+	}
+	if to.Events == nil || *to.Events < 1 || *to.Events > maxEvent {
+		return badRequest("invalid events (want a number from 1 to %d)", maxEvent)
+	}
+	if err := one.Next(*to.Events); err != nil {
+		return conflict("%v; hold it first", err)
+	}
+	writeJSON(w, one.Status())
+	return nil
+}
+
+// releaseStream handles POST /v1/streams/{id}/release: it lets all events of a stream pass.
+func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	one.Release()
+	writeJSON(w, one.Status())
+	return nil
+}
+
+// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
+// a stream, unchanged and between frames of the run.
+func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	frame, err := readFrame(w, r)
+	if err != nil {
+		return err
+	}
+	if err := one.Inject(frame); err != nil {
+		return conflict("cannot write to the stream: %v", err)
+	}
+	writeJSON(w, one.Status())
+	return nil
+}
+
+// readFrame returns the frame in the body of a request. The body is the frame itself, or a JSON
+// object with either a frame or the data of an event. It returns an error with status 400 for any
+// other body.
+func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	mediaType, err := requestMediaType(r,
+		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	const example = `{"frame": "data: {}\n\n"}, {"event": {"type": "X"}}, or the raw frame as text/plain`
+	if mediaType != "application/json" {
+		frame, err := readBody(w, r, maxFrame)
+		if err == nil && len(frame) == 0 {
+			err = badRequest("missing body (e.g. %s)", example)
+		}
+		return frame, err
+	}
+	var to struct {
+		Frame *string         `json:"frame"`
+		Event json.RawMessage `json:"event"`
+	}
+	if err := readJSON(w, r, &to, example); err != nil {
+		return nil, err
+	}
+	switch {
+	case to.Frame != nil && *to.Frame != "" && to.Event == nil:
+		return []byte(*to.Frame), nil
+	case to.Frame == nil && to.Event != nil:
+		var data bytes.Buffer
+		_ = json.Compact(&data, to.Event) // never fails for valid JSON
+		return sse.Append(nil, sse.Frame{Data: data.Bytes()})
+	}
+	return nil, badRequest("want either frame or event (e.g. %s)", example)
+}
+
+// endReasons lists the ways in which a request can end a stream.
+var endReasons = []string{
+	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
+}
+
+// endStream handles POST /v1/streams/{id}/end: it ends a stream in the given way, at once or
+// before the event that the body names.
+func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
+	one, err := s.findStream(r)
+	if err != nil {
+		return err
+	}
+	var to struct {
+		How   string `json:"how"`
+		Event *int   `json:"event"`
+	}
+	if err := readJSON(w, r, &to, `{"how": "abort"}`); err != nil {
+		return err
+	}
+	if !slices.Contains(endReasons, to.How) {
+		return badRequest("invalid how %.40q (want one of %s)", to.How, strings.Join(endReasons, ", "))
+	}
+	if to.Event == nil {
+		endNow(one, fault.StreamEnd(to.How))
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if *to.Event < 0 || *to.Event > maxEvent {
+		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
+	}
+	if sent := one.Status().Events; sent > *to.Event && one.Status().Held == nil {
+		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
+	}
+	if !s.longRequests.tryAcquire() {
+		return &apiError{status: http.StatusServiceUnavailable, text: "too many requests are waiting already"}
+	}
+	one.Hold(*to.Event)
+	go func() {
+		defer s.longRequests.release()
+		s.endAt(one, fault.StreamEnd(to.How), *to.Event)
+	}()
+	writeBody(w, http.StatusAccepted, "application/json", encodeJSON(one.Status()))
+	return nil
+}
+
+// pollInterval is the interval at which endAt polls the stream.
+const pollInterval = 5 * time.Millisecond
+
+// endAt waits until the stream reaches the given event, before which the caller must have held it,
+// and then ends the stream in the given way. It returns without doing so if the stream ends before
+// that or the port shuts down.
+func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
+	again := time.NewTicker(pollInterval)
+	defer again.Stop()
+	for s.mock.Stream(one.ID) == one {
+		if one.Status().Events > event {
+			endNow(one, how)
+			return
+		}
+		select {
+		case <-again.C:
+		case <-s.cfg.Done:
+			return
+		}
+	}
+}
+
+// endNow ends a stream in the given way. For fault.Torn it first sends the beginning of a line, so
+// that the stream ends in the middle of a line.
+func endNow(one *mockserver.Stream, how fault.StreamEnd) {
+	if how == fault.Torn {
+		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended
+	}
+	one.End(how)
+}

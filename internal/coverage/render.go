@@ -1,0 +1,169 @@
+package coverage
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// exclusionKinds lists the kinds of exclusions, in the order of their columns in the summary.
+var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
+
+// Render returns the maps as a Markdown document: a summary, then every clause with the checks of
+// its requirements, then the requirements that have no clause.
+func Render(documents []Document, dialects []*dialect.Dialect) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
+		len(documents), countClauses(documents, dialects), len(Unmapped(documents, dialects)))
+	fmt.Fprint(&b, `
+Generated from internal/coverage by `+"`make docs`"+`. Every line of the protocol documents that is not blank belongs to one
+clause. A clause either has requirements, or is informative for a stated reason. It counts as judged if one of its
+requirements has checks in at least one version, and otherwise by the kind of exclusion of its first requirement:
+
+* capability: judging it takes something that targets, or this harness, do not offer;
+* unobservable: it cannot be observed over the wire;
+* contradiction: another clause contradicts it and is followed instead;
+* client: it is about the client, and the checks of clients do not judge it.
+
+Unmapped are requirements that cite a document in which no clause names them. The quotations, and the reasons for
+exclusions, are in [requirements.md](requirements.md).
+
+| dialect | requirements | judged | `+strings.Join(exclusionKinds, " | ")+` |
+|---|---|---|`+strings.Repeat("---|", len(exclusionKinds))+"\n")
+	for _, d := range dialects {
+		fmt.Fprintf(&b, "| %s | %s |\n", d.Name, strings.Join(countRequirements(d.Requirements), " | "))
+	}
+	for _, d := range documents {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n", d.File, countClauses([]Document{d}, dialects))
+		fmt.Fprint(&b, "| lines | clause | requirements, and how they are judged |\n|---|---|---|\n")
+		for _, c := range d.Clauses {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n",
+				c.Lines, escapeCell(c.description()), strings.Join(c.judgedRequirements(dialects), "<br>"))
+		}
+	}
+	rest := requirementsWithoutLines(documents, dialects)
+	fmt.Fprint(&b, "\n## Requirements without a clause\n\n")
+	fmt.Fprintf(&b, "%d requirements are not stated by any document: they were observed of released servers, "+
+		"or follow from other requirements.\n\n", len(rest))
+	fmt.Fprint(&b, "| requirement | source | how it is judged |\n|---|---|---|\n")
+	for _, r := range rest {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, escapeCell(r.Source), judgedBy(r))
+	}
+	return b.Bytes()
+}
+
+// description returns the text of the clause in the table: the summary or, if the clause is
+// informative, the reason.
+func (c Clause) description() string {
+	switch {
+	case c.Informative == "":
+		return c.Summary
+	case c.NormativeWord != "":
+		return fmt.Sprintf("Informative (although: %s): %s", c.NormativeWord, c.Informative)
+	}
+	return "Informative: " + c.Informative
+}
+
+// judgedRequirements returns texts that state how each requirement of the clause is judged. A
+// requirement that is judged differently in some versions has one text for each way. A text names
+// its versions unless it applies to all versions of the family.
+func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
+	versionCount := map[string]int{}
+	for _, d := range dialects {
+		versionCount[d.Family]++
+	}
+	for _, id := range c.Requirements {
+		var judgements []string
+		versionsBy := map[string][]string{}
+		family := ""
+		for _, d := range dialects {
+			if i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == id }); i >= 0 {
+				judgement := judgedBy(d.Requirements[i])
+				if family = d.Family; versionsBy[judgement] == nil {
+					judgements = append(judgements, judgement)
+				}
+				versionsBy[judgement] = append(versionsBy[judgement], d.Version)
+			}
+		}
+		for _, judgement := range judgements {
+			text := fmt.Sprintf("`%s`: %s", id, judgement)
+			if len(versionsBy[judgement]) < versionCount[family] {
+				text += " (" + strings.Join(versionsBy[judgement], ", ") + ")"
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// judgedBy returns the ids of the checks that judge a requirement, joined by commas. If no check
+// does, it returns "not judged" and the kind of exclusion.
+func judgedBy(r spec.Requirement) string {
+	if r.Excluded != nil {
+		return "not judged, " + r.Excluded.Kind
+	}
+	return strings.Join(r.Checks, ", ")
+}
+
+// countClauses returns a text that states how many clauses the documents have, and how many of them
+// are judged, excluded (in total and by kind of exclusion) and informative.
+func countClauses(documents []Document, dialects []*dialect.Dialect) string {
+	judged, excluded := map[string]bool{}, map[string]string{}
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			if r.Excluded != nil {
+				excluded[r.ID] = r.Excluded.Kind
+			} else {
+				judged[r.ID] = true
+			}
+		}
+	}
+	clauses, judgedCount, informative := 0, 0, 0
+	excludedCount := map[string]int{}
+	for _, d := range documents {
+		for _, c := range d.Clauses {
+			clauses++
+			switch {
+			case c.Informative != "":
+				informative++
+			case slices.ContainsFunc(c.Requirements, func(id string) bool { return judged[id] }):
+				judgedCount++
+			default:
+				excludedCount[excluded[c.Requirements[0]]]++
+			}
+		}
+	}
+	var parts []string
+	total := 0
+	for _, kind := range exclusionKinds {
+		total += excludedCount[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, excludedCount[kind]))
+	}
+	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative",
+		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
+}
+
+// countRequirements returns, as texts, the number of requirements in the list, the number of those
+// that are judged, and for each of exclusionKinds the number of those that are excluded.
+func countRequirements(list []spec.Requirement) []string {
+	n := make([]int, 2+len(exclusionKinds))
+	for _, r := range list {
+		n[0]++
+		if r.Excluded == nil {
+			n[1]++
+		} else {
+			n[2+slices.Index(exclusionKinds, r.Excluded.Kind)]++
+		}
+	}
+	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
+}
+
+// escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the
+// characters | and < escaped.
+func escapeCell(s string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
+}

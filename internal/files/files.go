@@ -1,0 +1,165 @@
+// Package files stores uploaded images and serves them under signed links that expire.
+// It does not decide who may upload or read a file: it treats owners as names.
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/files/blob"
+)
+
+// linkDir is the last directory in the path of every link. It does not depend on the storage, so
+// that links stay valid when files are moved to another storage.
+const linkDir = "attachments"
+
+// Limits of files and of their storage.
+const (
+	storageTimeout = 15 * time.Second // for one call of the storage
+	maxMemoryBytes = 256 << 20        // bytes of all files in memory
+	minKeyBytes    = 16               // bytes of a configured signing key
+)
+
+// Errors of files. ErrUnavailable stands for all errors of the storage: the file is
+// valid, and the caller may try again.
+var (
+	ErrEmpty       = errors.New("the file is empty")
+	ErrTooLarge    = errors.New("the file is too large")
+	ErrNotImage    = errors.New("the file is not an image")
+	ErrNotFound    = errors.New("no such file")
+	ErrUnavailable = errors.New("the file storage is unavailable")
+)
+
+// A Config configures a [Store]. The zero value of each field is a usable default.
+type Config struct {
+	SigningKey   []byte           // signs links; nil means a random key, so that links end with the process
+	LinkLifetime time.Duration    // how long a link is valid; 0 means an hour
+	MaxFileBytes int64            // size limit of a file in bytes; 0 means 10 MiB
+	Now          func() time.Time // nil means time.Now
+}
+
+// A Store stores uploaded images and makes signed links to them. Its methods are safe for
+// concurrent use.
+type Store struct {
+	cfg     Config
+	storage blob.Storage
+}
+
+// A File describes a stored file.
+type File struct {
+	Path string
+	Type string // media type
+	Size int64  // in bytes
+}
+
+// An Upload is a file to be stored. Its Name is only a hint: the name of a stored file contains at
+// most a part of it.
+type Upload struct {
+	Owner, Thread, Name, Type string
+	Data                      []byte
+}
+
+// New returns a store that keeps its files in the given storage. It returns an error if the signing
+// key is too short. Calls to the storage are canceled after 15 seconds.
+func New(storage blob.Storage, cfg Config) (*Store, error) {
+	if n := len(cfg.SigningKey); n > 0 && n < minKeyBytes {
+		return nil, fmt.Errorf("files: the signing key has %d bytes, want at least %d", n, minKeyBytes)
+	}
+	return &Store{cfg: cfg.withDefaults(), storage: storage}, nil
+}
+
+// NewMemory returns a store that keeps files in memory. When the files exceed 256 MiB, it drops the
+// oldest ones.
+func NewMemory(cfg Config) *Store {
+	return &Store{cfg: cfg.withDefaults(), storage: blob.NewMemory(maxMemoryBytes)}
+}
+
+func (c Config) withDefaults() Config {
+	c.SigningKey = slices.Clone(c.SigningKey)
+	if len(c.SigningKey) == 0 {
+		c.SigningKey = []byte(rand.Text() + rand.Text())
+	}
+	if c.LinkLifetime <= 0 {
+		c.LinkLifetime = time.Hour
+	}
+	if c.MaxFileBytes <= 0 {
+		c.MaxFileBytes = 10 << 20
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Put stores an image. The error is ErrEmpty, ErrTooLarge, ErrNotImage or
+// ErrUnavailable, or wraps one of them.
+func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
+	if len(up.Data) == 0 {
+		return File{}, ErrEmpty
+	}
+	if int64(len(up.Data)) > s.cfg.MaxFileBytes {
+		return File{}, fmt.Errorf("%w: want at most %d bytes", ErrTooLarge, s.cfg.MaxFileBytes)
+	}
+	kind, err := checkImage(up.Type, up.Data)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Path: newPath(up.Name, kind), Type: kind, Size: int64(len(up.Data))}
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	err = s.storage.Put(ctx, f.Path, up.Data, blob.Attributes{
+		Type:     kind,
+		Metadata: map[string]string{"owner": url.PathEscape(up.Owner), "thread": url.PathEscape(up.Thread)},
+	})
+	if err != nil {
+		return File{}, unavailable(err)
+	}
+	return f, nil
+}
+
+// Find returns the file at path and the name of its owner. It returns ErrNotFound if there is no
+// such file, and an error that wraps ErrUnavailable if the storage fails.
+func (s *Store) Find(ctx context.Context, path string) (f File, owner string, err error) {
+	if !isValidPath(path) {
+		return File{}, "", ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	attrs, err := s.storage.Stat(ctx, path)
+	if err != nil {
+		return File{}, "", lookupError(err)
+	}
+	owner, ok := attrs.Metadata["owner"]
+	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not written by Put
+		return File{}, "", ErrNotFound
+	}
+	return File{Path: path, Type: attrs.Type, Size: attrs.Size}, owner, nil
+}
+
+// Ping checks that files can be stored, by storing one and deleting it. The error wraps
+// ErrUnavailable.
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	if err := s.storage.Ping(ctx); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
+
+// lookupError converts an error of the storage. It returns ErrNotFound if the file does not exist,
+// and otherwise an error that wraps ErrUnavailable.
+func lookupError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotFound
+	}
+	return unavailable(err)
+}

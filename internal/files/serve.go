@@ -1,0 +1,93 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/files/blob"
+)
+
+// Limits of serving a file.
+const (
+	maxCacheAge = time.Hour       // how long a browser may cache a file
+	sendTimeout = 5 * time.Minute // for sending a file
+)
+
+// ServeHTTP serves the file of a link, which is the URL of the request. It ignores the part of the
+// path before the bucket, so a prefix may be stripped. A valid link is the only credential that it
+// requires.
+func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		writeError(w, http.StatusMethodNotAllowed, "want GET or HEAD")
+		return
+	}
+	f, until, ok := s.verifyLink(r.URL.EscapedPath() + "?" + r.URL.RawQuery)
+	left := until.Sub(s.cfg.Now())
+	switch {
+	case !ok:
+		writeError(w, http.StatusForbidden, "invalid link signature")
+		return
+	case left <= 0:
+		writeError(w, http.StatusGone, "the link has expired; request a new one")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
+	defer cancel()
+	content, attributes, err := s.openFile(ctx, cancel, f.Path)
+	if errors.Is(err, ErrNotFound) {
+		writeError(w, http.StatusNotFound, ErrNotFound.Error())
+		return
+	}
+	if err != nil {
+		writeError(w, http.StatusServiceUnavailable, ErrUnavailable.Error())
+		return
+	}
+	defer func() { _ = content.Close() }()
+	setHeaders(w.Header(), attributes.Type)
+	w.Header().Set("Cache-Control", "private, max-age="+strconv.Itoa(int(min(left, maxCacheAge).Seconds())))
+	w.Header().Set("ETag", `"`+f.Path+`"`) // the file at a path never changes
+	if strings.Contains(r.Header.Get("Range"), ",") {
+		r.Header.Del("Range") // each range would cost a request to the storage
+	}
+	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+// setHeaders sets the media type of a file, and headers that keep browsers from treating the file
+// as anything else. Images of types that may be harmful are downloaded rather than shown.
+func setHeaders(h http.Header, kind string) {
+	if !strings.HasPrefix(kind, "image/") {
+		kind = "application/octet-stream"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	if kind == svgType || extensions[kind] == "" {
+		h.Set("Content-Disposition", "attachment")
+	}
+}
+
+// openFile opens a file for reading. It calls cancel, which must end ctx, if the storage takes
+// longer than storageTimeout. The error is ErrNotFound or wraps ErrUnavailable.
+func (s *Store) openFile(
+	ctx context.Context, cancel context.CancelFunc, path string,
+) (io.ReadSeekCloser, blob.Attributes, error) {
+	late := time.AfterFunc(storageTimeout, cancel)
+	defer late.Stop()
+	content, attributes, err := s.storage.Open(ctx, path)
+	if err != nil {
+		return nil, attributes, lookupError(err)
+	}
+	return content, attributes, nil
+}
+
+// writeError sends a short error response.
+func writeError(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
+}

@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/rules"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A Finding is a mistake that a client made in one request.
+type Finding struct {
+	Kind        string     `json:"kind"`        // id of the check that found it
+	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": the request belongs to no dialect
+	Level       spec.Level `json:"level"`
+	Where       string     `json:"where"`
+	Message     string     `json:"message"`
+}
+
+// An evaluation holds the results of the checks of clients for one exchange.
+type evaluation struct {
+	id                     uint64
+	dialect, test, request string // the request is "POST /runs"
+	findings               []Finding
+	judged                 map[string]int // number of judgements, by check
+}
+
+// clientPlan returns the plan for judging the clients of the named dialect. For requests that
+// belong to no dialect, name is "".
+func (j *Journal) clientPlan(name string) spec.Plan {
+	if plan, ok := j.plans.Load(name); ok {
+		return plan.(spec.Plan)
+	}
+	plan := spec.NewClientPlan(rules.All, nil, nil, nil)
+	served := slices.IndexFunc(j.cfg.Dialects, func(d *dialect.Dialect) bool { return d.Name == name })
+	if served >= 0 {
+		plan = j.cfg.Dialects[served].ClientPlan(rules.All)
+	} else if d, err := dialect.Open(name); err == nil {
+		plan = d.ClientPlan(rules.All)
+	}
+	j.plans.Store(name, plan)
+	return plan
+}
+
+// evaluate judges the exchange r. It stores the evaluation of an exchange that has ended, because
+// the exchanges before r may be dropped before the next call. The result is empty if r was dropped.
+func (j *Journal) evaluate(r entryRef) (v evaluation) {
+	if !r.lock() {
+		return v
+	}
+	s := r.buffer
+	if s.evaluation != nil {
+		v = *s.evaluation
+		s.mu.Unlock()
+		return v
+	}
+	refers := j.Forgotten() == 0 && (s.cursor != "" || len(s.references) > 0)
+	v, events, ended := s.newEvaluation(), s.events(refers), s.endReason != InProgress
+	s.mu.Unlock()
+	if refers {
+		events = append(j.sentBefore(v.id, v.dialect), events...)
+	}
+	v.judge(j.clientPlan(v.dialect), events)
+	if ended && r.lock() {
+		s.evaluation = &v
+		s.mu.Unlock()
+	}
+	return v
+}
+
+// judge applies the checks of the plan to events, which end with those of the exchange, and adds
+// the results to v.
+func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
+	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
+		v.judged[r.Obligation.Check.ID] = r.Judged
+		for _, f := range r.Findings {
+			requirement := r.Obligation.Requirement(f)
+			v.findings = append(v.findings, Finding{
+				Kind: r.Obligation.Check.ID, Requirement: requirement.ID, Level: requirement.Level,
+				Where: f.Event.Violations[0].Location, Message: f.Message,
+			})
+		}
+	}
+}
+
+// newEvaluation returns an evaluation of the exchange s without results. The caller must hold the
+// lock of s.
+func (s *entryBuffer) newEvaluation() evaluation {
+	return evaluation{
+		id: s.id, dialect: s.dialect, test: s.test, request: s.method + " " + s.target, judged: map[string]int{},
+	}
+}
+
+// events returns what was recorded of the exchange as two events: the request, and the response
+// without its body. Unless refers is true, the request lacks everything that refers to earlier
+// responses, such as the cursor. The caller must hold the lock of s.
+func (s *entryBuffer) events(refers bool) []spec.Event {
+	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
+	if s.isUnmatched() {
+		facts.Unmatched = fmt.Sprintf("(%d tried)%s", s.missCount, nearestMiss(s.misses))
+	}
+	request := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Request: facts, Violations: s.violations}
+	if s.op != "" {
+		request.Operation = s.operation
+	}
+	if refers {
+		request.Cursor, request.Raw = s.cursor, s.body
+		for _, r := range s.references {
+			// A body that was not kept completely may have the call to which its tool result
+			// refers.
+			if r.kind == spec.InputResume || len(s.body) == s.bodySize {
+				request.Parts = append(request.Parts, spec.Event{Kind: r.kind, Call: r.id, ID: r.id})
+			}
+		}
+	}
+	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
+}
+
+// isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
+// matches it. A request that starts a run needs a rule if rules were tried. A request also counts
+// as unmatched if its status is 501, with which a strict mock refuses it.
+func (s *entryBuffer) isUnmatched() bool {
+	return s.matched && s.rule == "" && len(s.violations) == 0 &&
+		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
+}
+
+// nearestMiss returns the first of the misses as text for the end of an error message, or "" if
+// misses is empty.
+func nearestMiss(misses []Miss) string {
+	if len(misses) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
+}
+
+// sentBefore returns an event for the body of each response of the given dialect that was recorded
+// before the exchange with the given id, followed by an event for each cursor in these bodies. A
+// body that was not kept completely, or that has a content coding, is marked as exceeding a limit.
+func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
+	for _, r := range j.entryRefs() {
+		if r.id >= id {
+			break
+		}
+		if !r.lock() {
+			continue
+		}
+		if s := r.buffer; s.dialect == dialect {
+			e := spec.Event{Kind: spec.BodyEnd, Frame: -1, Raw: bytes.Clone(s.sentBytes)}
+			if s.sentSize > int64(len(s.sentBytes)) || spec.Header(s.header).Has("Content-Encoding") {
+				e.Err = spec.ErrLimitExceeded
+			}
+			all = append(all, e)
+		}
+		r.buffer.mu.Unlock()
+	}
+	for _, e := range all {
+		for cursor := range j.cursors(e.Raw) {
+			all = append(all, spec.Event{Kind: spec.Unrecognized, Cursor: cursor})
+		}
+	}
+	return all
+}
+
+// cursors returns an iterator over the ids of the events in body, which is the body of a response,
+// in the form in which clients send them back (see Config.Cursor).
+func (j *Journal) cursors(body []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			text, ok := strings.CutPrefix(string(line), "id:")
+			if text = strings.TrimPrefix(text, " "); j.cfg.Cursor != nil {
+				text = j.cfg.Cursor(text)
+			}
+			if ok && !yield(text) {
+				return
+			}
+		}
+	}
+}
+
+// maxKept is the maximum number of dropped exchanges whose findings a journal keeps.
+const maxKept = 200
+
+// keepFindings stores the findings about the exchange s, which is about to be dropped. It stores
+// nothing if there are none, or if the findings of maxKept exchanges are stored already. The caller
+// must hold the locks of the journal and of s.
+func (j *Journal) keepFindings(s *entryBuffer) {
+	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
+	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {
+		return
+	}
+	if s.evaluation == nil {
+		v := s.newEvaluation()
+		v.judge(j.clientPlan(s.dialect), s.events(false))
+		s.evaluation = &v
+	}
+	if v := *s.evaluation; len(v.findings) > 0 {
+		v.judged = nil
+		j.dropped = append(j.dropped, v)
+	}
+}
+
+// evaluations returns the stored evaluations of dropped exchanges, in which judged is nil, and the
+// evaluations of the exchanges in the journal.
+func (j *Journal) evaluations() (dropped, kept []evaluation) {
+	j.mu.Lock()
+	dropped = slices.Clone(j.dropped)
+	j.mu.Unlock()
+	for _, r := range j.entryRefs() {
+		kept = append(kept, j.evaluate(r))
+	}
+	return dropped, kept
+}
+
+// is reports whether the finding is of the given kind or violates the requirement with the given
+// id. The name "any" stands for all findings.
+func (f Finding) is(name string) bool {
+	return name == "any" || name == f.Kind || name == f.Requirement
+}

@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/rules"
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// An Outcome is a report on all clients of a mock. Its checks are those that judge clients. The
+// dialect with the empty name stands for the requests that belong to no dialect; the report on it
+// also contains the checks of the expected calls.
+type Outcome struct {
+	reports.Report
+	Strict    bool      `json:"strict"`
+	Exchanges int       `json:"asked"`     // exchanges that were judged
+	Forgotten uint64    `json:"forgotten"` // exchanges that were dropped from the journal
+	Failures  []Failure `json:"failures"`
+}
+
+// Conclude judges the exchanges in j. The outcome contains the findings about them, a check for
+// each expected call, the verdict and the exit code.
+func (x Expect) Conclude(j *Journal) Outcome {
+	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
+	out.Dialects = []reports.DialectReport{}
+	dropped, kept := j.evaluations()
+	out.Exchanges = len(kept)
+	byDialect, found := map[string][]evaluation{}, 0
+	for _, v := range slices.Concat(dropped, kept) {
+		if x.AllowUnmatched {
+			v.findings = slices.DeleteFunc(slices.Clone(v.findings), func(f Finding) bool {
+				return f.Kind == rules.UsesOperations.ID || f.Kind == rules.MatchesRule.ID
+			})
+		}
+		byDialect[v.dialect] = append(byDialect[v.dialect], v)
+		found += len(v.findings)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byDialect)) {
+		out.Dialects = append(out.Dialects, clientReport(name, j.clientPlan(name), byDialect[name]))
+	}
+	if len(x.Calls) > 0 {
+		i := slices.IndexFunc(out.Dialects, func(d reports.DialectReport) bool { return d.Dialect == "" })
+		if i < 0 {
+			i = len(out.Dialects)
+			out.Dialects = append(out.Dialects, clientReport("", spec.Plan{}, nil))
+		}
+		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.callChecks(out.Failures)...)
+	}
+	out.Report.Conclude(reports.ConcludeOptions{Strict: x.Strict})
+	switch {
+	case out.Exchanges == 0 && found == 0: // whatever calls were expected
+		out.Verdict, out.Exit = spec.Silent, reports.ExitInconclusive
+	case out.Exit == reports.ExitInconclusive: // requests were received, but none that a check is about
+		out.Exit = reports.ExitPassed
+	}
+	return out
+}
+
+// clientReport returns the report on the requests of the named dialect, whose evaluations are
+// given.
+func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
+	d := reports.DialectReport{
+		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
+	}
+	for _, o := range plan.Obligations {
+		c := newCheck(o.Check.ID, o.Check.Title(), o.Level())
+		for _, v := range evaluations {
+			if c.Judged += v.judged[c.ID]; c.Judged > 0 {
+				c.Verdict = max(c.Verdict, spec.Passed)
+			}
+			for _, f := range v.findings {
+				if f.Kind == c.ID {
+					d.Requirements = addFinding(&c, d.Requirements, o, v, f)
+				}
+			}
+		}
+		d.Checks = append(d.Checks, c)
+	}
+	return d
+}
+
+// addFinding adds the finding f of the evaluation v to c, which is the result of the check of o. If
+// c has no finding about the violated requirement yet, addFinding appends the result of that
+// requirement to violated. It returns the possibly extended slice.
+func addFinding(
+	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
+) []reports.RequirementResult {
+	verdict := f.Level.FailureVerdict()
+	c.Judged, c.Verdict = max(c.Judged, 1), max(c.Verdict, verdict)
+	if len(c.Findings) < spec.MaxFindings {
+		c.Findings = append(c.Findings, reports.Finding{
+			Message: f.Message, Level: f.Level, Requirement: f.Requirement, Exchange: int(v.id), Request: v.request, Where: f.Where,
+		})
+	}
+	if f.Requirement == "" || slices.Contains(c.Requirements, f.Requirement) {
+		return violated
+	}
+	c.Requirements = append(c.Requirements, f.Requirement)
+	i := slices.IndexFunc(o.Requirements, func(r spec.Requirement) bool { return r.ID == f.Requirement })
+	result := reports.RequirementResults(o.Requirements[i:i+1], nil)[0]
+	result.Verdict, result.Checks = verdict, []string{c.ID}
+	return append(violated, result)
+}
+
+// newCheck returns the result of a check that nothing exercised.
+func newCheck(id, title string, level spec.Level) reports.Check {
+	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
+}
+
+// callChecks returns one check result for each expected call. The verdict is failed if failures
+// contains an entry for the call, and passed otherwise.
+func (x Expect) callChecks(failures []Failure) (all []reports.Check) {
+	for i, call := range x.Calls {
+		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)
+		c.Verdict, c.Judged = spec.Passed, 1
+		for _, f := range failures {
+			if f.Call == i {
+				c.Verdict = spec.Failed
+				c.Findings = append(c.Findings, reports.Finding{Message: f.Message, Level: spec.Must})
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// WriteJSON writes the outcome to w as one line of JSON. It returns any error from encoding the
+// outcome or from writing to w.
+func (o Outcome) WriteJSON(w io.Writer) error {
+	data, err := encodeJSON(o)
+	if err == nil {
+		_, err = w.Write(append(data, '\n'))
+	}
+	return err
+}
+
+// Text returns the outcome as text: a line for each finding and, at the end, a line with the
+// verdict and the number of exchanges.
+func (o Outcome) Text() string {
+	var b strings.Builder
+	for _, d := range o.Dialects {
+		for _, c := range d.Checks {
+			for _, f := range c.Findings {
+				if f.Exchange == 0 {
+					fmt.Fprintf(&b, "%s %s\n", c.Verdict, f.Message)
+					continue
+				}
+				rule := c.ID
+				if f.Requirement != "" {
+					rule = f.Requirement
+				}
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n",
+					f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, f.Where, f.Message)
+			}
+		}
+	}
+	switch {
+	case o.Exit == reports.ExitInconclusive:
+		b.WriteString("no requests received\n")
+	case o.Forgotten > 0:
+		fmt.Fprintf(&b, "%s: %d exchanges, and %d older ones dropped from the journal\n", o.Verdict, o.Exchanges, o.Forgotten)
+	default:
+		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Exchanges)
+	}
+	return b.String()
+}

@@ -1,0 +1,159 @@
+// Package middleware provides the outermost handler of a server process: it assigns
+// request ids, logs requests, recovers from panics, serves health checks and metrics,
+// and implements CORS. It depends on no dialect and reads no bodies.
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/metrics"
+)
+
+// A Config configures the handler. The zero value of each field is a usable default.
+type Config struct {
+	// Ready returns why requests cannot be served at present. It is called for /readyz; if
+	// nil, the process is always ready.
+	Ready   func(context.Context) error
+	Metrics *metrics.Counters // shown at /metrics; nil disables them
+	Log     *slog.Logger      // nil discards log records
+	// AllowedOrigins are the origins whose pages may read responses, such as
+	// "https://app.example", or "*" for all. Without any, CORS is disabled.
+	AllowedOrigins []string
+	// ExposedHeaders are the response headers that such pages may read, besides
+	// X-Request-Id, Retry-After and the safelisted ones.
+	ExposedHeaders []string
+	// PassThrough reports whether a request for a path such as /healthz is meant for the
+	// wrapped handler; nil means that none is.
+	PassThrough func(*http.Request) bool
+	NewID       func() string // returns a new request id; nil means 128 random bits
+}
+
+// requestIDHeader is the header with the id of a request, in requests and responses.
+const requestIDHeader = "X-Request-Id"
+
+// An outermostHandler wraps the handler of all servers of a process.
+type outermostHandler struct {
+	next http.Handler
+	cfg  Config
+	cors *cors
+}
+
+// New returns a handler that wraps next. It serves /healthz, /readyz and /metrics
+// itself. In all other requests next finds the id in the header X-Request-Id.
+func New(next http.Handler, cfg Config) http.Handler {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = randomID
+	}
+	return &outermostHandler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
+}
+
+// randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
+// since knowing an id gives no access to anything.
+func randomID() string {
+	const digits = "0123456789abcdef"
+	var id [32]byte
+	for half := range 2 {
+		n := rand.Uint64()
+		for i := range 16 {
+			id[half*16+i] = digits[n&15]
+			n >>= 4
+		}
+	}
+	return string(id[:])
+}
+
+// ServeHTTP assigns an id to the request and logs the request. It responds to requests for the
+// endpoints of the process and to CORS preflights itself, and passes all others to the wrapped
+// handler.
+func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ids := r.Header[requestIDHeader]
+	if len(ids) != 1 || !isSafeID(ids[0]) {
+		ids = []string{f.cfg.NewID()}
+		r.Header[requestIDHeader] = ids // for the wrapped handler
+	}
+	w.Header()[requestIDHeader] = ids
+	level := slog.LevelInfo
+	endpoint := f.processEndpoint(r)
+	if endpoint != nil { // requested every few seconds
+		level = slog.LevelDebug
+	}
+	a := &statusRecorder{ResponseWriter: w}
+	if f.cfg.Log.Enabled(r.Context(), level) {
+		start := time.Now()
+		defer func() { f.logRequest(r, a, level, ids[0], time.Since(start)) }()
+	}
+	defer f.recoverPanic(r, a, ids[0])
+	switch {
+	case endpoint != nil:
+		endpoint(a, r)
+	case f.cors == nil || !f.cors.handlePreflight(a, r):
+		f.next.ServeHTTP(a, r)
+	}
+}
+
+// isSafeID reports whether an id that a client sent may appear in headers and logs.
+func isSafeID(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			if c < '+' || c > ':' || c == ',' { // + - . / digits :
+				if c != '_' && c != '=' && c != '@' {
+					return false
+				}
+			}
+		}
+	}
+	return id != "" && len(id) <= 128
+}
+
+// logRequest logs a request that was served, without its query, which may contain
+// secrets.
+func (f *outermostHandler) logRequest(
+	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
+) {
+	path := r.URL.Path
+	if len(path) > 512 {
+		path = path[:512] + "…"
+	}
+	f.cfg.Log.LogAttrs(r.Context(), level, "request",
+		slog.String("method", r.Method), slog.String("path", path), slog.Int("status", a.status), slog.Int64("bytes", a.bytes),
+		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
+}
+
+// recoverPanic turns a panic of the wrapped handler into a log record and a response with status
+// 500 and no details. If the response has begun, it aborts the connection instead, so that clients
+// do not take the response for complete. It must be called directly by a defer statement.
+func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
+	panicked := recover()
+	if panicked == nil {
+		if a.status == 0 { // net/http sends 200 if a handler sends nothing
+			a.status = http.StatusOK
+		}
+		return
+	}
+	if panicked == http.ErrAbortHandler {
+		panic(panicked)
+	}
+	f.cfg.Metrics.Panicked()
+	f.cfg.Log.LogAttrs(r.Context(), slog.LevelError, "a request failed",
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("id", id),
+		slog.String("panic", fmt.Sprint(panicked)), slog.String("stack", string(debug.Stack())))
+	if a.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	clear(a.Header())
+	a.Header()[requestIDHeader] = []string{id}
+	if f.cors != nil {
+		f.cors.setHeaders(a.Header(), r)
+	}
+	writeText(a, http.StatusInternalServerError, "internal failure "+id)
+}

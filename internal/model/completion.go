@@ -1,0 +1,257 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/state"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A completion is one response of the model, whose events are emitted while it is being received.
+// Between the start of the first tool call and the end of all calls, only events of tool calls are
+// emitted: text that the model sends in between is emitted after the calls.
+type completion struct {
+	*modelRun
+	subject        string // kind of the open message: "message", "reasoning" or ""
+	messageID      string // of the open message; "" until its first event is emitted
+	heldSpace      string // leading white space of the message, not emitted yet
+	text           strings.Builder
+	reasoning      strings.Builder
+	reasoningField string // name of the member that contains the reasoning
+	calls          []*streamedCall
+	callsByIndex   map[int64]*streamedCall // latest call by the server's index
+	deferred       []textPiece             // text to be emitted after the calls
+	finishReason   string                  // finish_reason of the response, or ""
+}
+
+// A textPiece is a delta whose subject is "message" or "reasoning".
+type textPiece struct{ subject, text string }
+
+// A streamedCall is a tool call that is being received. Its start is emitted when its name is
+// known.
+type streamedCall struct {
+	state.Call
+	serverID  string // id that the model's server gave it
+	arguments strings.Builder
+}
+
+// requestCompletion sends messages to the model and emits the events of its response. It returns
+// the complete response, or an error if the request failed, the response is invalid, or the
+// consumer of the events stopped.
+func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
+	w := r.openUpstream()
+	defer w.stop()
+	if err := w.request(r.requestBody(messages)); err != nil {
+		return nil, err
+	}
+	a := &completion{modelRun: r, callsByIndex: map[int64]*streamedCall{}}
+	for data := range w.frames() {
+		if bytes.HasPrefix(data, []byte(doneMarker)) {
+			return a, a.finish()
+		}
+		if err := a.addChunk(data); err != nil {
+			return nil, err
+		}
+		if r.Stopped() {
+			return nil, errClientLeft
+		}
+		if a.finishReason != "" {
+			w.shortenTimeout()
+		}
+	}
+	if err := w.classify(w.readErr, errTruncated); a.finishReason == "" || r.ctx.Err() != nil {
+		return nil, err
+	}
+	return a, a.finish()
+}
+
+// doneMarker is the data of the frame that ends the server's stream.
+const doneMarker = "[DONE]"
+
+// addChunk adds the data of one frame of the model's stream to the response. It returns an error if
+// the data is malformed, describes an error of the server, or exceeds a limit.
+func (a *completion) addChunk(data []byte) error {
+	if detail, status, isError := parseErrorBody(data); isError {
+		if status >= 400 && status < 600 {
+			return statusError(status, a.sanitize(detail))
+		}
+		return (&runError{codeFailed, "the model's server failed"}).withDetail(a.sanitize(detail))
+	}
+	var chunk responseChunk
+	err := json.Unmarshal(data, &chunk)
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && (!ok || mismatch.Field == "") {
+		return errMalformed // a member of another type is ignored
+	}
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			continue // only one choice was requested
+		}
+		if err := a.addDelta(choice.Delta); err != nil {
+			return err
+		}
+		if choice.FinishReason != "" {
+			a.finishReason = choice.FinishReason
+		}
+	}
+	return nil
+}
+
+// addDelta adds the pieces of reasoning, text and tool calls that one frame contains to the
+// response. The error is any error from addCall.
+func (a *completion) addDelta(d responseDelta) error {
+	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
+		a.reasoningField = "reasoning_content"
+		if d.ReasoningContent == "" {
+			a.reasoningField = "reasoning"
+		}
+		a.reasoning.WriteString(text)
+		a.emitText("reasoning", text)
+	}
+	for _, text := range []string{d.Content, d.Refusal} {
+		a.text.WriteString(text)
+		a.emitText("message", text)
+	}
+	for _, c := range d.ToolCalls {
+		if err := a.addCall(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxHeldSpace is the maximum number of bytes of white space at the beginning of a message that are
+// held back until other text follows. Models often send a little white space before a tool call,
+// which would otherwise become a message of its own.
+const maxHeldSpace = 256
+
+// emitText emits text as a delta of the given subject, "message" or "reasoning". If the open
+// message has another subject, or none is open, it starts one first. It holds back leading white
+// space until other text follows, and stores text that arrives during tool calls for later.
+func (a *completion) emitText(subject, text string) {
+	switch {
+	case text == "":
+		return
+	case len(a.callsByIndex) > 0:
+		a.deferred = append(a.deferred, textPiece{subject, text})
+		return
+	case a.subject != subject:
+		a.endMessage()
+		a.subject = subject
+	}
+	if a.messageID == "" {
+		text = a.heldSpace + text
+		if a.heldSpace = ""; strings.TrimSpace(text) == "" && len(text) <= maxHeldSpace {
+			a.heldSpace = text
+			return
+		}
+		a.messageID = a.NewMessageID()
+		a.Emit(spec.Event{Kind: spec.Kind(subject + ".start"), Message: a.messageID})
+	}
+	a.Emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
+}
+
+// endMessage emits the end of the open message or reasoning. It does nothing if none is open.
+func (a *completion) endMessage() {
+	if a.messageID != "" {
+		a.Emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
+	}
+	a.subject, a.messageID, a.heldSpace = "", "", ""
+}
+
+// addCall adds a delta of a tool call, which may start the call. It returns an error if the
+// response calls too many tools.
+func (a *completion) addCall(d callDelta) error {
+	c := a.callsByIndex[d.Index]
+	if c == nil || c.startsAnother(d) {
+		if len(a.calls) == maxCalls {
+			return &runError{codeTooLong, "the response calls too many tools"}
+		}
+		a.endMessage()
+		c = &streamedCall{}
+		a.callsByIndex[d.Index] = c
+		a.calls = append(a.calls, c)
+	}
+	if c.serverID == "" {
+		c.serverID = d.ID
+	}
+	piece := d.Function.Arguments
+	c.arguments.WriteString(piece)
+	if c.Name == "" {
+		if d.Function.Name == "" {
+			return nil
+		}
+		c.Name, c.ID = d.Function.Name, a.NewCallID()
+		a.Emit(spec.Event{Kind: spec.ToolStart, Message: a.NewMessageID(), Call: c.ID, Name: c.Name})
+		piece = c.arguments.String()
+	}
+	if piece != "" {
+		a.Emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: piece})
+	}
+	return nil
+}
+
+// startsAnother reports whether the delta d begins a new call rather than continuing c. The index
+// in d does not tell, because some servers give all calls the same index.
+func (c *streamedCall) startsAnother(d callDelta) bool {
+	if d.ID != "" && c.serverID != "" {
+		return d.ID != c.serverID
+	}
+	return c.Name != "" && d.Function.Name != "" && d.Function.Arguments != "" && json.Valid([]byte(c.arguments.String()))
+}
+
+// finish emits the end of the open message and of all tool calls, and then the text that was held
+// back during the calls. It returns an error if the model reports a failure, or if a call has no
+// name.
+func (a *completion) finish() error {
+	if slices.Contains([]string{"content_filter", "error", "function_call"}, a.finishReason) {
+		return a.finishError()
+	}
+	a.endMessage()
+	for _, c := range a.calls {
+		if c.Name == "" {
+			return errMalformed
+		}
+		if c.Arguments = c.arguments.String(); strings.TrimSpace(c.Arguments) == "" {
+			c.Arguments = "{}"
+			a.Emit(spec.Event{Kind: spec.ToolDelta, Call: c.ID, Text: c.Arguments})
+		}
+		a.Emit(spec.Event{Kind: spec.ToolEnd, Call: c.ID})
+		a.serverIDs[c.ID] = c.serverID
+	}
+	clear(a.callsByIndex)
+	for _, p := range a.deferred {
+		a.emitText(p.subject, p.text)
+	}
+	a.endMessage()
+	return nil
+}
+
+// finishError returns the error for the finish reason of a response that failed. The reason
+// function_call belongs to an obsolete kind of tool call, which was not requested.
+func (a *completion) finishError() error {
+	switch a.finishReason {
+	case "content_filter":
+		return errFiltered
+	case "error":
+		return &runError{codeFailed, "the model's server failed"}
+	}
+	return errMalformed
+}
+
+// asMessage returns the response as a message of the conversation, which the next request sends
+// back to the model.
+func (a *completion) asMessage() chatMessage {
+	w := chatMessage{role: roleAssistant, text: a.text.String()}
+	if a.reasoningField != "" {
+		w.reasoningField, w.reasoning = a.reasoningField, a.reasoning.String()
+	}
+	for _, c := range a.calls {
+		w.calls = append(w.calls, c.Call)
+	}
+	return w
+}

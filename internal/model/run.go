@@ -1,0 +1,120 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/streamassay/streamassay/internal/state"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A modelRun is one turn of the agent.
+type modelRun struct {
+	*chatModel
+	*reference.Player
+	ctx            context.Context
+	turn           reference.Turn
+	remainingBytes int               // how many more bytes the server may send
+	retried        bool              // a request was retried already
+	serverIDs      map[string]string // the server's ids of tool calls, by those of the dialect
+}
+
+// errClientLeft is the error of a run whose events are no longer consumed. It is not reported to
+// anyone.
+var errClientLeft = errors.New("the client left")
+
+// fail emits the error event that ends the run, if err is a runError. It ignores other errors,
+// which mean that nobody consumes the events any more.
+func (r *modelRun) fail(err error) {
+	var f *runError
+	if errors.As(err, &f) {
+		r.Fail(f.text, f.code)
+	}
+}
+
+// askUntilDone sends requests to the model until it responds without a tool call, or calls a tool
+// that the client runs. After each other response it sends the results of the tools. It returns an
+// error if a request fails or MaxRounds is reached.
+func (r *modelRun) askUntilDone() error {
+	r.serverIDs = map[string]string{}
+	messages, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	for range r.MaxRounds {
+		completed, err := r.requestCompletion(messages)
+		if err != nil {
+			return err
+		}
+		if len(completed.calls) == 0 {
+			return nil
+		}
+		results, waits := r.results(completed.calls)
+		if r.Stopped() {
+			return errClientLeft
+		}
+		if waits {
+			return nil
+		}
+		messages = append(append(messages, completed.asMessage()), results...)
+	}
+	return errTooManyRounds
+}
+
+// results runs those of the called tools that this server provides, all at the same time. It emits
+// their results in the order of the calls and returns them as messages. waits reports whether the
+// client must run some of the calls.
+func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
+	texts := make([]string, len(calls))
+	var all sync.WaitGroup
+	for i, c := range calls {
+		if !r.Stopped() && !r.isClientCall(c) {
+			all.Go(func() { texts[i] = r.runTool(c.Call) })
+		}
+	}
+	all.Wait()
+	for i, c := range calls {
+		if r.isClientCall(c) {
+			waits = true
+			continue
+		}
+		r.Emit(spec.Event{Kind: spec.ToolResult, Message: r.NewMessageID(), Call: c.ID, Name: c.Name, Text: texts[i]})
+		results = append(results, chatMessage{role: roleTool, text: texts[i], call: c.ID})
+	}
+	return results, waits
+}
+
+// isClientCall reports whether the client must run the tool call c: the tool is the client's and
+// the arguments are valid JSON.
+func (r *modelRun) isClientCall(c *streamedCall) bool {
+	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
+}
+
+// runTool runs the tool that c calls and returns its result for the model. A failure is also
+// returned as a result, a text that begins with "error:", so that the model can correct its call.
+// Failures are an unknown tool, arguments that are not JSON, and an error or a panic of the tool.
+func (r *modelRun) runTool(c state.Call) (result string) {
+	tool, ok := r.findTool(c.Name)
+	switch {
+	case !ok && !r.isClientTool(c.Name):
+		return "error: there is no tool " + strconv.Quote(c.Name)
+	case !json.Valid([]byte(c.Arguments)):
+		return "error: the arguments are not JSON"
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.Timeout)
+	defer cancel()
+	defer func() {
+		if recover() != nil {
+			result = "error: the tool failed"
+		}
+	}()
+	result, err := tool.Run(ctx, c.Arguments)
+	if err != nil {
+		return "error: " + r.sanitize(err.Error())
+	}
+	return result
+}

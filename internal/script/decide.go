@@ -1,0 +1,77 @@
+package script
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/streamassay/streamassay/internal/fault"
+)
+
+// maxMismatches is the maximum number of mismatching rules that a [Decision] explains, which keeps
+// messages short.
+const maxMismatches = 20
+
+// Decide tries the rules on request f in order and returns the first one that matches, with its
+// reply. It updates the counter, the quota and the scenarios of that rule in st; if the quota is
+// exhausted, the reply is a refusal with status 429. If no rule matches, the Rule of the decision
+// is nil and its Mismatches give the reasons. A nil or empty set returns the zero Decision. Decide
+// may be called concurrently for different requests; concurrent requests on one thread are counted
+// as turns in the order of their calls.
+func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
+	if s == nil || len(s.rules) == 0 {
+		return Decision{}
+	}
+	f.analyze(st)
+	for _, r := range s.rules {
+		p := matchContext{request: f, state: st}
+		if r.match(&p) != nil {
+			continue
+		}
+		blocked, retryAfter := st.claim(r, f.Now)
+		if blocked != "" {
+			continue
+		}
+		decision := Decision{Rule: r}
+		if retryAfter > 0 {
+			decision.Reply.Refusal = &fault.Refusal{
+				Status:     http.StatusTooManyRequests,
+				Message:    "the quota of " + r.displayName() + " is exhausted",
+				RetryAfter: retryAfter,
+			}
+		} else {
+			decision.Reply = r.renderReply(&p)
+		}
+		if decision.Reply.Refusal != nil && f.undoTurn != nil { // a refused request does not count as a turn
+			f.undoTurn()
+		}
+		return decision
+	}
+	return Decision{Mismatches: s.mismatches(f, st)}
+}
+
+// mismatches returns the reasons why rules did not match request f, for at most maxMismatches
+// rules. They are sorted by the number of conditions that the request met, in descending order.
+func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
+	type rankedRule struct {
+		rule          *Rule
+		why           mismatchReason
+		conditionsMet int
+	}
+	all := make([]rankedRule, 0, len(s.rules))
+	for _, r := range s.rules {
+		p := matchContext{request: f, state: st}
+		why := r.match(&p)
+		if why == nil {
+			p.conditionsMet++
+			why = func() string { return st.blockedReason(r) }
+		}
+		all = append(all, rankedRule{r, why, p.conditionsMet})
+	}
+	slices.SortStableFunc(all, func(a, b rankedRule) int { return cmp.Compare(b.conditionsMet, a.conditionsMet) })
+	var out []Mismatch
+	for _, n := range all[:min(len(all), maxMismatches)] {
+		out = append(out, Mismatch{n.rule.Name, cmp.Or(n.why(), "it would match now")})
+	}
+	return out
+}

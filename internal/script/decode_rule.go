@@ -1,0 +1,238 @@
+package script
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// maxRules is the maximum number of rules in a rule set. It is also the maximum number of rules in
+// one file.
+const maxRules = 10_000
+
+// A ruleDefaults holds the settings of a file that apply to rules without settings of their own.
+type ruleDefaults struct {
+	dialects textList
+	Pace     paceValue
+	Faults   faultList
+}
+
+// A ruleDocument holds the members of a rule in a script.
+type ruleDocument struct {
+	Name     textValue
+	Priority int
+	When     conditions
+	Reply    stepList
+	Status   *statusReply
+	Default  bool
+	Pace     paceValue
+	Faults   faultList
+	Set      scenarioSteps
+	Times    int
+	Quota    quotaDocument
+	Violates bool
+}
+
+// A quotaDocument holds the members of a rule's quota in a script.
+type quotaDocument struct {
+	Requests int
+	Per      durationValue
+}
+
+// A ruleAction holds the effect of a rule on the response: the reply or the error status, and the
+// pace and faults of the response.
+type ruleAction struct {
+	steps    []step
+	rendered []renderedStep // the rendered steps, if they have no templates
+	hasReply bool           // the steps are the reply; otherwise the server's own agent replies
+	status   *statusReply
+	pace     pace.Pace
+	faults   []fault.Spec
+}
+
+// A statusReply is a response with an error status, which is sent instead of an event stream.
+type statusReply struct {
+	code          int
+	text, problem textTemplate
+	retryAfter    time.Duration
+}
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is a
+// status code, or an object with the code and optionally text, problem and retry-after.
+func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	d := decoderOf(ctx)
+	if n.Type() != ast.MappingType {
+		d.decode(n, &s.code)
+		return nil
+	}
+	var c struct {
+		Code          int
+		Text, Problem textTemplate
+		RetryAfter    durationValue `yaml:"retry-after"`
+	}
+	d.decode(n, &c)
+	*s = statusReply{c.Code, c.Text, c.Problem, time.Duration(c.RetryAfter)}
+	return nil
+}
+
+// A paceValue is the pace of a reply in a script.
+type paceValue struct{ pace.Pace }
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
+	var v any
+	if err = yaml.NodeToValue(n, &v); err == nil {
+		p.Pace, err = pace.Parse(v)
+	}
+	if err != nil {
+		decoderOf(ctx).errorf(n, "pace: %v", err)
+	}
+	return nil
+}
+
+// A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
+// only member maps the name of a fault to its parameters. It is nil only if the script does not
+// have the list.
+type faultList []fault.Spec
+
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
+	*l = faultList{}
+	for _, item := range itemsOf(n) {
+		at := item
+		var params map[string]any
+		if all := members(item); all != nil {
+			at = all[0].Key
+			decoderOf(ctx).decode(all[0].Value, &params)
+		}
+		use, err := fault.FromYAML(scalarText(at), params)
+		if err != nil {
+			decoderOf(ctx).errorf(at, "%v", err)
+		}
+		*l = append(*l, use)
+	}
+	return nil
+}
+
+// decodeRules returns the rules of a file. The parameter root is the top-level node of the file,
+// and value is the decoded value of root. Problems are added to those of the file. Rules that
+// violate the schema are left out.
+func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
+	invalid := map[string]bool{}
+	for _, location := range d.checkSchema(root, value) {
+		if len(location) > 1 && location[0] == "rules" {
+			invalid["rules/"+location[1]] = true
+		} else if len(location) > 0 {
+			invalid[location[0]] = true
+		}
+	}
+	var defaults ruleDefaults
+	if n := member(root, "dialects"); n != nil && !invalid["dialects"] {
+		d.decode(n.Value, &defaults.dialects)
+		d.checkDialectNames(n.Value)
+	}
+	if n := member(root, "defaults"); n != nil && !invalid["defaults"] {
+		d.decode(n.Value, &defaults)
+	}
+	rules := member(root, "rules")
+	if rules == nil || rules.Value.Type() != ast.SequenceType || invalid["rules"] {
+		return nil
+	}
+	lines := map[string]int{} // by rule name
+	for i, n := range itemsOf(rules.Value) {
+		name, at := "rule "+strconv.Itoa(i+1), n
+		if m := member(n, "name"); m != nil {
+			name, at = scalarText(m.Value), m.Value
+		}
+		if first := lines[name]; first > 0 {
+			d.errorf(at, "duplicate rule name %s, first used in line %d: names must be unique in a file",
+				quoteTruncated(name), first)
+		}
+		lines[name] = positionOf(n).line
+		if !invalid["rules/"+strconv.Itoa(i)] {
+			all = append(all, d.decodeRule(n, name, defaults))
+		}
+	}
+	return all
+}
+
+// checkDialectNames records an error for each unknown name in n, which is the name of a dialect or
+// a family, or a list of such names. Known dialects that are not served are accepted, because
+// several mocks may share a script.
+func (d *decoder) checkDialectNames(n ast.Node) {
+	var names []string
+	for _, name := range dialect.Names() {
+		family, _, _ := strings.Cut(name, "@")
+		names = append(names, name, family)
+	}
+	for _, served := range d.dialects {
+		names = append(names, served.Name, served.Family)
+	}
+	slices.Sort(names)
+	for _, item := range itemsOf(n) {
+		if text := scalarText(item); !slices.Contains(names, text) {
+			d.errorf(item, "unknown dialect %s%s", quoteTruncated(text), near.Suggest(text, slices.Compact(names)))
+		}
+	}
+}
+
+// decodeRule returns the rule in the node n, with the given name. The rule takes from defaults the
+// settings that n does not have. Problems are added to those of the file.
+func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
+	d.templates, d.groups = nil, map[string]bool{}
+	doc := ruleDocument{Faults: defaults.Faults}
+	d.decode(n, &doc)
+	at := positionOf(n)
+	rule := &Rule{
+		Name: name, File: d.file, Line: at.line, column: at.column,
+		Priority: doc.Priority, Violates: doc.Violates,
+		dialects: defaults.dialects, conditions: doc.When, groups: d.groups,
+		action: ruleAction{
+			steps: doc.Reply, hasReply: doc.Reply != nil, status: doc.Status,
+			pace: defaults.Pace.Merge(doc.Pace.Pace), faults: doc.Faults,
+		},
+		maxMatches: doc.Times, quota: requestQuota{doc.Quota.Requests, time.Duration(doc.Quota.Per)}, transitions: doc.Set,
+	}
+	rule.counterKey = d.file + "\x00" + rule.Name
+	if rule.conditions.Operations == nil {
+		rule.conditions.Operations = textList{runOperation}
+	}
+	d.lintRule(rule, n)
+	if a := &rule.action; a.hasReply && len(d.templates) == 0 && !hasErrors(d.problems) {
+		a.rendered, _ = a.renderStatic()
+	}
+	return rule
+}
+
+// hasRawFrames reports whether the reply has raw frames, which are sent as written and may violate
+// the protocol.
+func (a *ruleAction) hasRawFrames() bool {
+	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
+}
+
+// appliesTo reports whether the rule applies to dialect d. It does if it lists the name or the
+// family of d, or if it lists no dialects.
+func (r *Rule) appliesTo(d *dialect.Dialect) bool {
+	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
+}
+
+// applicableDialects returns those of the given dialects to which the rule applies, in the same
+// order.
+func (r *Rule) applicableDialects(dialects []*dialect.Dialect) (all []*dialect.Dialect) {
+	for _, d := range dialects {
+		if r.appliesTo(d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}

@@ -1,0 +1,264 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A renderedStep is a step of a reply whose templates have been replaced by their results.
+type renderedStep struct {
+	name       string
+	text, code string
+	calls      []renderedCall
+	children   []renderedStep
+	wait       time.Duration
+}
+
+// A renderedCall is a tool call whose templates have been replaced by their results.
+type renderedCall struct {
+	name, arguments, result string
+	hasResult               bool
+}
+
+// renderStatic renders the steps of a reply without templates, so that they need not be rendered
+// for each request. ok is false if a step cannot be rendered.
+func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
+	v := newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()})
+	all, _, err := renderSteps(a.steps, v)
+	return all, err == nil
+}
+
+// renderSteps executes the templates of the steps on v and returns the rendered steps. If a
+// template fails, all is nil and at is the step that contains that template.
+func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
+	for i := range steps {
+		b, err := steps[i].render(v)
+		if err != nil {
+			return nil, &steps[i], err
+		}
+		all = append(all, b)
+	}
+	return all, nil, nil
+}
+
+// render executes the templates of the step on v and returns the rendered step. It returns the
+// error of the first template that fails.
+func (s *step) render(v *templateData) (b renderedStep, err error) {
+	b.name, b.wait = s.name, s.wait
+	if b.text, err = s.text.render(v); err != nil {
+		return b, err
+	}
+	if b.code, err = s.code.render(v); err != nil {
+		return b, err
+	}
+	if s.data != nil {
+		if b.text, err = s.data.renderJSON(v); err != nil {
+			return b, err
+		}
+		if s.name == "raw" {
+			b.text = "data: " + b.text
+		}
+	}
+	if s.name == "raw" {
+		b.text = strings.TrimRight(b.text, "\r\n") + "\n\n"
+	}
+	for i := range s.calls {
+		c, err := s.calls[i].render(v)
+		if err != nil {
+			return b, err
+		}
+		b.calls = append(b.calls, c)
+	}
+	b.children, _, err = renderSteps(s.children, v)
+	return b, err
+}
+
+// render executes the templates of the tool call on v and returns the rendered call. It returns the
+// error of the first template that fails.
+func (c *call) render(v *templateData) (m renderedCall, err error) {
+	if m.name, err = c.name.render(v); err != nil {
+		return m, err
+	}
+	if m.arguments, err = c.arguments.render(v); err != nil || c.result == nil {
+		return m, err
+	}
+	m.hasResult = true
+	m.result, err = c.result.render(v)
+	return m, err
+}
+
+// renderReply returns the reply of the rule to the request in p, which must match the rule. If a
+// template fails, the reply is a refusal with status 500.
+func (r *Rule) renderReply(p *matchContext) Reply {
+	a := &r.action
+	reply := Reply{Pace: a.pace, Faults: a.faults}
+	switch {
+	case a.status != nil:
+		reply.Refusal = a.status.renderRefusal(r, p)
+	case a.hasReply:
+		steps := a.rendered
+		if steps == nil && len(a.steps) > 0 {
+			var at *step
+			var err error
+			if steps, at, err = renderSteps(a.steps, newTemplateData(p)); err != nil {
+				reply.Refusal = renderFailure(r, at.line, at.name, err)
+				return reply
+			}
+		}
+		st := p.state
+		reply.Agent = func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent {
+			return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
+				return func(yield func(spec.Event) bool) {
+					p := &player{reference.NewPlayer(ctx, t.Run, yield), chunk, pause, st}
+					p.Run(func() { p.playSteps(steps) })
+				}
+			}
+		}
+	}
+	return reply
+}
+
+// renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
+// The message names the line of the template, and what, the step or member that contains the
+// template.
+func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
+	return &fault.Refusal{
+		Status:  http.StatusInternalServerError,
+		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, line, r.displayName(), what, err),
+	}
+}
+
+// renderRefusal executes the templates of the error response of rule r for the request in p and
+// returns the response. If a template fails, the response has status 500.
+func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
+	v := newTemplateData(p)
+	text, err := s.text.render(v)
+	if err == nil {
+		var code string
+		if code, err = s.problem.render(v); err == nil {
+			return &fault.Refusal{Status: s.code, Code: code, Message: text, RetryAfter: s.retryAfter}
+		}
+	}
+	return renderFailure(r, r.Line, "status", err)
+}
+
+// A player plays one reply.
+type player struct {
+	*reference.Player
+	chunk pace.Chunk
+	pause func(time.Duration)
+	state *State
+}
+
+func (p *player) playSteps(steps []renderedStep) {
+	for i := range steps {
+		if p.Stopped() {
+			return
+		}
+		p.playStep(&steps[i])
+	}
+}
+
+func (p *player) playStep(b *renderedStep) {
+	switch b.name {
+	case "wait":
+		p.pause(b.wait)
+	case "error":
+		p.Fail(b.text, b.code)
+	case "text", "image":
+		p.playMessage([]renderedStep{*b})
+	case "message":
+		p.playMessage(b.children)
+	case "reasoning":
+		id := p.NewMessageID()
+		p.Emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
+		p.emitDeltas(spec.ReasoningDelta, id, b.text)
+		p.Emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+	case "tool", "tools", "client-tool":
+		p.playToolCalls(b.calls)
+	case "interrupt":
+		id := p.NewInterruptID()
+		p.Emit(spec.Event{Kind: spec.Interrupt, ID: id, Text: compactJSON(b.text)})
+	case "raw":
+		p.Emit(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
+	}
+}
+
+// compactJSON returns a JSON text without insignificant white space. It returns any other text
+// unchanged.
+func compactJSON(text string) string {
+	var v json.RawMessage
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	data, err := encodeJSON(v)
+	if err != nil {
+		return text
+	}
+	return data
+}
+
+func (p *player) playMessage(inner []renderedStep) {
+	id := p.NewMessageID()
+	p.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	for _, b := range inner {
+		switch b.name {
+		case "text":
+			p.emitDeltas(spec.MessageDelta, id, b.text)
+		case "image":
+			p.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: b.text})
+		case "wait":
+			p.pause(b.wait)
+		case "error":
+			p.Fail(b.text, b.code)
+		}
+	}
+	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+}
+
+// emitDeltas emits a text as events of kind k for the message with the given id. It splits the text
+// into the chunks that the pace defines.
+func (p *player) emitDeltas(k spec.Kind, id, text string) {
+	for _, piece := range pace.Split(text, p.chunk) {
+		if p.Stopped() {
+			return
+		}
+		p.Emit(spec.Event{Kind: k, Message: id, Text: piece})
+	}
+}
+
+// playToolCalls emits the events of tool calls that are open at the same time: the starts of all
+// calls, then the arguments and the end of each, then the results of the calls that the server
+// runs.
+func (p *player) playToolCalls(calls []renderedCall) {
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = p.NewCallID()
+		if !c.hasResult {
+			p.state.recordCall(ids[i], c.name)
+		}
+		p.Emit(spec.Event{Kind: spec.ToolStart, Message: p.NewMessageID(), Call: ids[i], Name: c.name})
+	}
+	for i, c := range calls {
+		for _, piece := range pace.Split(c.arguments, p.chunk) {
+			p.Emit(spec.Event{Kind: spec.ToolDelta, Call: ids[i], Text: piece})
+		}
+		p.Emit(spec.Event{Kind: spec.ToolEnd, Call: ids[i]})
+	}
+	for i, c := range calls {
+		if c.hasResult {
+			id := p.NewMessageID()
+			p.Emit(spec.Event{Kind: spec.ToolResult, Message: id, Call: ids[i], Name: c.name, Text: c.result})
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package script
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/streamassay/streamassay/internal/near"
+)
+
+//go:embed schema.json
+var schemaText []byte
+
+// Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It
+// describes the shape of a script; names, templates and the order of steps are checked by [Load]
+// only. The keyword errorMessage, which some editors also support, is the message for a value that
+// violates the schema with this keyword.
+func Schema() []byte { return bytes.Clone(schemaText) }
+
+// SchemaID is the "$id" of the JSON Schema of scripts.
+const SchemaID = "https://github.com/streamassay/streamassay/internal/script/schema.json"
+
+// A schemaNode is a JSON object in the decoded schema.
+type schemaNode = map[string]any
+
+// schemaDocument returns the schema as a decoded JSON value.
+var schemaDocument = sync.OnceValue(func() any {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaText))
+	if err != nil { // cannot happen: a test decodes the same text
+		panic(fmt.Sprintf("cannot decode the schema of scripts: %v", err))
+	}
+	return doc
+})
+
+// compiledSchema returns the schema for validation.
+var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.RegisterFormat(&jsonschema.Format{Name: "go-duration", Validate: textFormat(checkDuration)})
+	c.RegisterFormat(&jsonschema.Format{Name: "re2", Validate: textFormat(func(text string) error {
+		_, err := regexp.Compile(text)
+		return err
+	})})
+	if err := c.AddResource(SchemaID, schemaDocument()); err != nil { // cannot happen, as above
+		panic(fmt.Sprintf("cannot read the schema of scripts: %v", err))
+	}
+	return c.MustCompile(SchemaID)
+})
+
+// textFormat returns the function that validates a format. It applies check to strings and accepts
+// all other values.
+func textFormat(check func(text string) error) func(any) error {
+	return func(v any) error {
+		if text, ok := v.(string); ok {
+			return check(text)
+		}
+		return nil
+	}
+}
+
+// checkDuration returns an error if text is not a duration in Go's notation that a script may
+// contain.
+func checkDuration(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && (d < 0 || d > maxDuration) {
+		err = errors.New("out of range")
+	}
+	return err
+}
+
+// checkSchema records an error for each violation of the schema in value, which is the value of the
+// tree at root. It returns the locations of the violations, or nil if there are none.
+func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
+	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
+	if err == nil {
+		return nil
+	}
+	var problems []Problem
+	for _, v := range appendViolations(nil, root, err) {
+		problems = append(problems, d.problem(v.node, Error, "%s", v.message))
+		locations = append(locations, v.location)
+	}
+	slices.SortFunc(problems, Problem.compare)
+	for _, p := range slices.Compact(problems) { // several keywords of one schema may have the same message
+		d.add(p)
+	}
+	return locations
+}
+
+// A violation is a node that violates the schema.
+type violation struct {
+	location []string
+	node     ast.Node
+	message  string
+}
+
+// appendViolations appends the violations in e, the result of validating the tree at root, to all
+// and returns the extended slice. If a value must match one of several schemas, only the violations
+// of the schema for its type are appended.
+func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
+	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
+	text, _ := schema["errorMessage"].(string)
+	causes := e.Causes
+	add := func(n ast.Node, message string) {
+		all = append(all, violation{e.InstanceLocation, n, message})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		properties, _ := schema["properties"].(schemaNode)
+		known := slices.Collect(maps.Keys(properties))
+		for _, key := range k.Properties {
+			why := fmt.Sprintf("key %s is not allowed: %s %s", quoteTruncated(key), nameOf(node), text)
+			if known != nil {
+				why = "unknown key " + quoteTruncated(key) + " in " + nameOf(node) + near.Suggest(key, known)
+			}
+			add(member(node, key).Key, why)
+		}
+		return all
+	case *kind.AnyOf:
+		causes = slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
+			return len(c.InstanceLocation) == len(e.InstanceLocation) && !acceptsType(schemaAt(c.SchemaURL), node)
+		})
+	case *kind.Reference:
+		if text != "" {
+			causes = nil
+		}
+	case *kind.Schema, *kind.Group, *kind.AllOf:
+	default:
+		causes = nil
+	}
+	if len(causes) > 0 {
+		for _, cause := range causes {
+			all = appendViolations(all, root, cause)
+		}
+		return all
+	}
+	if text == "" {
+		text = defaultMessage(e.ErrorKind)
+	}
+	if strings.HasPrefix(text, "must be ") {
+		text += ", got " + describe(node)
+	}
+	add(node, nameOf(node)+" "+text)
+	return all
+}
+
+// schemaAt returns the schema to which a URL with a JSON pointer as its fragment refers, or nil if
+// there is none.
+func schemaAt(schemaURL string) schemaNode {
+	u, err := url.Parse(schemaURL)
+	if err != nil {
+		return nil
+	}
+	v, _ := lookupPointer(schemaDocument(), u.Fragment)
+	schema, _ := v.(schemaNode)
+	return schema
+}
+
+// acceptsType reports whether the schema s accepts values of the type that the node n has.
+func acceptsType(s schemaNode, n ast.Node) bool {
+	if to, ok := s["$ref"].(string); ok {
+		s = schemaAt(to)
+	}
+	types := fmt.Sprint(s["type"])
+	if _, ok := s["enum"]; ok {
+		types = "string"
+	}
+	name := map[ast.NodeType]string{
+		ast.MappingType: "object", ast.SequenceType: "array", ast.StringType: "string", ast.LiteralType: "string",
+		ast.IntegerType: "integer", ast.FloatType: "number", ast.BoolType: "boolean", ast.NullType: "null",
+	}[n.Type()]
+	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
+}
+
+// defaultMessage returns a message for a value that violates the keyword in violated of a schema
+// that has no errorMessage. The message continues the name of the value.
+func defaultMessage(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.Required:
+		return "needs " + joinNames(k.Missing)
+	case *kind.MaxItems:
+		return fmt.Sprintf("has %d items, at most %d are allowed", k.Got, k.Want)
+	case *kind.Enum:
+		known := make([]string, len(k.Want))
+		for i, v := range k.Want {
+			known[i] = fmt.Sprint(v)
+		}
+		got := fmt.Sprint(k.Got)
+		return "has the unknown value " + quoteTruncated(got) + near.Suggest(got, known)
+	}
+	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
+}
+
+// pathPrefix matches the parts of a node's path that messages leave out: the beginning of the path
+// of a rule, and all indexes.
+var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
+
+// nameOf returns the name of a node for messages: the keys that lead to it, such as
+// "when.text.matches" or "an item of reply".
+func nameOf(n ast.Node) string {
+	path := n.GetPath()
+	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {
+	case name != "" && strings.HasSuffix(path, "]"):
+		return "an item of " + name
+	case name != "":
+		return name
+	case path == "$":
+		return "a script"
+	default:
+		return "a rule"
+	}
+}

@@ -1,0 +1,96 @@
+package script
+
+import (
+	"bytes"
+	stdcmp "cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/streamassay/streamassay/internal/fault"
+)
+
+// TestSchemaKnowsFaultsAndOperations checks that the schema lists all faults, with their
+// parameters, and all operations. With -update, it writes them to the schema.
+func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	defs := schema["$defs"].(map[string]any)
+	defs["operation"] = map[string]any{"enum": operationNames()}
+	for name := range defs {
+		if strings.HasPrefix(name, "fault-") {
+			delete(defs, name)
+		}
+	}
+	var names []string
+	all := map[string]any{}
+	for _, f := range fault.All {
+		names = append(names, f.Name)
+		params := map[string]any{}
+		for _, p := range f.AllParams() {
+			isOwn := slices.ContainsFunc(f.Params, func(own fault.Param) bool { return own.Name == p.Name })
+			if params[p.Name] = paramSchema(p); !isOwn { // shared by several faults
+				defs["fault-"+p.Name] = paramSchema(p)
+				params[p.Name] = map[string]any{"$ref": "#/$defs/fault-" + p.Name}
+			}
+		}
+		all[f.Name] = map[string]any{
+			"description": f.Doc, "type": []string{"object", "null"}, "additionalProperties": false, "properties": params,
+		}
+	}
+	slices.Sort(names)
+	options := defs["faults"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
+	options[0].(map[string]any)["enum"] = names
+	options[1].(map[string]any)["properties"] = all
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(schema); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "schema.json", b.String())
+}
+
+// paramSchema returns the schema of a parameter of a fault. It has no bounds, because numbers may
+// be written as strings; Load checks the bounds.
+func paramSchema(p fault.Param) map[string]any {
+	s := map[string]any{"description": p.Doc}
+	if len(p.Enum) > 0 {
+		s["enum"] = p.Enum
+	} else {
+		s["type"] = []string{"string", "number", "boolean", "array"}
+	}
+	if p.Default != "" {
+		s["default"] = p.Default
+	}
+	return s
+}
+
+// TestSchemaFitsTheDecoder checks that every member that the schema knows has a place in the
+// decoded rule, and that every kind of step has a kind of event.
+func TestSchemaFitsTheDecoder(t *testing.T) {
+	defs := schemaDocument().(schemaNode)["$defs"].(schemaNode)
+	steps := slices.Sorted(maps.Keys(defs["step"].(schemaNode)["properties"].(schemaNode)))
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(stepKinds)), steps); diff != "" {
+		t.Errorf("kinds of steps (-decoder +schema):\n%s", diff)
+	}
+	for def, of := range map[string]any{"rule": ruleDocument{}, "when": conditions{}} {
+		var fields []string
+		for field := range reflect.TypeOf(of).Fields() {
+			fields = append(fields, stdcmp.Or(field.Tag.Get("yaml"), strings.ToLower(field.Name)))
+		}
+		slices.Sort(fields)
+		known := slices.Sorted(maps.Keys(defs[def].(schemaNode)["properties"].(schemaNode)))
+		if diff := cmp.Diff(fields, known); diff != "" {
+			t.Errorf("members of %s (-decoder +schema):\n%s", def, diff)
+		}
+	}
+}

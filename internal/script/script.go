@@ -1,0 +1,161 @@
+// Package script implements scripts: rules in YAML that map requests to replies, independent
+// of the dialect. [Load] parses scripts strictly, [RuleSet.Decide] finds the rule for a
+// request, and [RuleSet.CheckReplies] checks that the replies conform to their dialects. The
+// package neither serves requests nor sleeps, and it does not depend on HTTP handlers, the
+// effect of faults or the encoding of events.
+package script
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A Source is one script file.
+type Source struct {
+	Name string // the file name in problems
+	Data []byte
+}
+
+// A Severity is the severity of a problem: error or warning.
+type Severity int
+
+// The severities of problems. An error prevents the script from being loaded; a warning does not.
+const (
+	Error Severity = iota
+	Warning
+)
+
+// String returns "error" or "warning".
+func (l Severity) String() string {
+	if l == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// A Problem is a defect of a script, with its position and advice on how to correct it.
+type Problem struct {
+	File         string
+	Line, Column int // starting at 1; 0 if the problem concerns the whole file
+	Severity     Severity
+	Message      string
+}
+
+// String returns the problem as FILE:LINE:COLUMN: MESSAGE, or as FILE: MESSAGE if it concerns the
+// whole file. The message of a warning has the prefix "warning: ".
+func (p Problem) String() string {
+	text := p.Message
+	if p.Severity == Warning {
+		text = "warning: " + text
+	}
+	if p.Line == 0 {
+		return p.File + ": " + text
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
+}
+
+// compare returns a negative number if p is reported before q, a positive number if p is reported
+// after q, and 0 if their order does not matter. Problems are sorted by position in the file; at
+// the same position, errors precede warnings, and messages follow the alphabet.
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
+		cmp.Compare(p.Message, q.Message))
+}
+
+// A RuleSet holds all rules that were loaded, in the order in which they are tried. It is immutable
+// and safe for concurrent use; counters and scenario steps are kept in a [State].
+type RuleSet struct {
+	rules    []*Rule
+	dialects []*dialect.Dialect // the dialects that are served
+}
+
+// Rules returns the rules in the order in which they are tried. The caller may modify the slice. A
+// nil set has no rules.
+func (s *RuleSet) Rules() []*Rule {
+	if s == nil {
+		return nil
+	}
+	return append([]*Rule(nil), s.rules...)
+}
+
+// A Rule maps requests that meet its conditions to a reply.
+type Rule struct {
+	Name     string // from the script, or "rule 3"
+	File     string
+	Line     int
+	Priority int  // rules of higher priority are tried first
+	Violates bool // the raw frames of its reply violate the protocol on purpose
+
+	counterKey  string   // key of its counters, which outlive a reload of the file
+	column      int      // position in the file
+	dialects    textList // empty for all
+	conditions  conditions
+	groups      map[string]bool // capture groups of its regular expressions, by number and name
+	action      ruleAction
+	maxMatches  int // 0 if unlimited
+	quota       requestQuota
+	transitions scenarioSteps
+}
+
+// A requestQuota is the number of requests that a rule serves per time window; further requests are
+// refused. If the number is 0, there is no limit.
+type requestQuota struct {
+	requests int
+	per      time.Duration
+}
+
+// A scenarioStep names a scenario and one of its steps. A scenario is a sequence of steps through
+// which rules move.
+type scenarioStep struct{ scenario, step string }
+
+// A RequestContext holds those facts about one request that rules and templates use. It may be
+// passed to several rule sets in turn, but must not be used concurrently.
+type RequestContext struct {
+	Dialect   *dialect.Dialect
+	Operation string       // one of [reference.OperationKinds]
+	Request   spec.Request // as received
+	Parsed    *spec.Event  // the decoded request
+	Rand      *rand.Rand   // source of randomness in templates; nil for a fixed seed
+	Now       time.Time
+
+	analyzed   bool // the fields below are set
+	turn       int
+	lastInput  string // user, tool or resume; "" if the request needs no reply
+	userText   string // text of the last message of the user
+	parsedBody any    // the body as a JSON value
+	bodyParsed bool
+	undoTurn   func() // reverses the counting of the turn
+}
+
+// A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
+// or why none matched.
+type Decision struct {
+	Rule       *Rule // nil if no rule matched; Mismatches give the reasons
+	Mismatches []Mismatch
+	Reply      Reply
+}
+
+// A Mismatch names a rule that did not match, and the first condition that failed.
+type Mismatch struct {
+	Rule, Reason string
+}
+
+// A Reply describes the response to a request. The zero value means that the server's own agent
+// replies.
+type Reply struct {
+	Refusal *fault.Refusal // an error response instead of a stream
+	// Agent returns the agent that replies. It splits texts into the given chunks and calls pause
+	// with each delay that the reply adds to the pace. If Agent is nil, the server's own agent
+	// replies.
+	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
+	Pace   pace.Pace
+	Faults []fault.Spec
+}

@@ -1,0 +1,225 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// redisTimeout is how long one call to the Redis server may take.
+const redisTimeout = 5 * time.Second
+
+// A redisStore keeps everything in a Redis or Valkey server, which several processes,
+// called replicas here, may share. Acknowledged data is as durable as the server's
+// configuration makes it.
+type redisStore struct {
+	client     *redisClient
+	address    string // for error messages
+	prefix     string // of all keys and channels; ends in a colon
+	replica    string // random id of this store
+	cfg        state.Config
+	lastToken  atomic.Int64
+	locks      runLocks
+	uncertain  possiblyStartedRuns
+	subscriber *redisSubscriber
+	heartbeat  *heartbeat
+	takeover   takeover
+
+	stop       context.CancelFunc
+	background sync.WaitGroup
+	closeOnce  sync.Once
+	closeErr   error
+}
+
+// RedisMaxRuns is the default of Config.MaxRuns of a store in Redis.
+const RedisMaxRuns = 100_000
+
+// OpenRedis opens the store in a Redis (7.0 or later) or Valkey server with the given
+// URL:
+//
+//	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
+//
+// rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels
+// begin with NAME and a colon; the default is "streamassay:". The user of the URL needs
+// access to those keys and channels. The server must not evict keys. Acknowledged data is
+// guaranteed to survive a crash of the server only with appendonly yes and appendfsync
+// always.
+func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
+	address, prefix, err := parseRedisURL(url)
+	if err != nil {
+		return nil, err
+	}
+	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
+	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
+	s := &redisStore{
+		client:  newRedisClient(address),
+		address: address.address,
+		prefix:  prefix + ":",
+		replica: rand.Text(),
+		cfg:     cfg,
+	}
+	if err := s.checkServer(ctx); err != nil {
+		_ = s.client.close() // err is more useful
+		return nil, err
+	}
+	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
+	if err := s.startBackground(ctx); err != nil {
+		_ = s.Close() // err is more useful
+		return nil, err
+	}
+	return s, nil
+}
+
+// startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
+// both have succeeded, or else the error of the first attempt.
+func (s *redisStore) startBackground(ctx context.Context) error {
+	background, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.background.Go(func() { s.subscriber.run(background) })
+	s.background.Go(func() { s.subscriber.deliverCancels(background) })
+	if err := s.heartbeat.beat(ctx); err != nil {
+		return err
+	}
+	s.background.Go(func() { s.heartbeat.run(background) })
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	select {
+	case err := <-s.subscriber.ready:
+		return s.wrap(err)
+	case <-ctx.Done():
+		return s.wrap(ctx.Err())
+	}
+}
+
+// checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
+// example because it is too old.
+func (s *redisStore) checkServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	info, err := redis.String(s.client.do(ctx, "INFO"))
+	if err != nil {
+		return s.wrap(err)
+	}
+	if why := unsuitableReason(info); why != "" {
+		return fmt.Errorf("redis %s: %s", s.address, why)
+	}
+	return nil
+}
+
+// unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the
+// server's reply to the command INFO.
+func unsuitableReason(info string) string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	major, _, _ := strings.Cut(fields["redis_version"], ".")
+	n, err := strconv.Atoi(major)
+	policy := fields["maxmemory_policy"]
+	switch {
+	case err != nil:
+		return "the server's INFO has no valid redis_version"
+	case n < 7: // earlier versions may stop a script halfway when memory runs out
+		return fmt.Sprintf("the server has version %s, want 7.0 or later", fields["redis_version"])
+	case fields["redis_mode"] == "cluster":
+		return "the server is part of a cluster, want a single server"
+	case fields["role"] == "slave":
+		return "the server is a read-only replica, want its primary"
+	case strings.HasPrefix(policy, "allkeys-") && fields["maxmemory"] != "0":
+		return fmt.Sprintf("the server evicts keys (maxmemory-policy %s), want noeviction", policy)
+	}
+	return ""
+}
+
+// wrap returns err with the address of the server prepended to its text, or nil if err is nil.
+func (s *redisStore) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redis %s: %w", s.address, err)
+}
+
+// runScript executes a script on the server, for at most redisTimeout, and returns its reply,
+// which must be a list. args become ARGV of the script; KEYS[1] is the prefix of all keys.
+func (s *redisStore) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
+	return s.runScriptOn(ctx, s.client, script, args...)
+}
+
+func (s *redisStore) runScriptOn(
+	ctx context.Context, db *redisClient, script *redis.Script, args ...any,
+) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	reply, err := redis.Values(db.doScript(ctx, script, append([]any{s.prefix}, args...)))
+	return reply, s.wrap(err)
+}
+
+// nextToken returns a token for a new call that changes data. The server uses it to recognize a
+// repetition of the call. The tokens of one replica increase; those of different replicas are never
+// compared.
+func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
+
+func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
+
+// encodeRef returns a reference as one string, which is used in the names of keys: the length of
+// the thread's name, a colon, and both names.
+func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
+
+// parseRunRef returns the reference for which encodeRef returns id. It returns false if id is not
+// a result of encodeRef.
+func parseRunRef(id string) (state.RunRef, bool) {
+	size, rest, _ := strings.Cut(id, ":")
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > len(rest) {
+		return state.RunRef{}, false
+	}
+	return state.RunRef{Thread: rest[:n], Run: rest[n:]}, true
+}
+
+func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	key := s.key("secret", "")
+	secret, err := redis.Bytes(s.client.do(ctx, "GET", key))
+	if errors.Is(err, redis.ErrNil) {
+		mine := make([]byte, 32)
+		_, _ = rand.Read(mine) // never fails
+		if _, err = s.client.do(ctx, "SET", key, mine, "NX"); err == nil {
+			secret, err = redis.Bytes(s.client.do(ctx, "GET", key)) // another replica may have set it first
+		}
+	}
+	return secret, s.wrap(err)
+}
+
+// Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot
+// save, or has become a replica still answers reads and the command PING.
+func (s *redisStore) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	_, err := s.client.do(ctx, "SET", s.key("probe", ""), "1", "EX", 60)
+	return s.wrap(err)
+}
+
+// Close releases the store. Other replicas can claim its running runs immediately.
+func (s *redisStore) Close() error {
+	s.closeOnce.Do(func() {
+		s.stop()
+		s.background.Wait()
+		s.heartbeat.leave()
+		s.closeErr = s.wrap(s.client.close())
+	})
+	return s.closeErr
+}

@@ -1,0 +1,185 @@
+package durable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// maxTakeover is the maximum number of orphans, runs whose process is gone, that one request to the
+// server claims.
+const maxTakeover = 100
+
+// A heartbeat periodically records in a Redis hash that this replica is alive, together with the
+// time after which the replica counts as dead. A key with an expiry time would not be reliable,
+// because a server that is short of memory may evict it earlier. The hash is also the list of the
+// replicas that may have runs.
+type heartbeat struct {
+	store  *redisStore
+	client *redisClient  // of its own, so that it does not wait for other calls
+	halt   chan struct{} // closed by tests to simulate the death of this replica
+
+	mu                    sync.Mutex
+	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
+}
+
+// newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
+// its method leave closes db.
+func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
+	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
+}
+
+// beatScript records a heartbeat and returns the server's time in ms. Its arguments are "", "",
+// replica, and the time after which the replica counts as dead (in ms from now).
+var beatScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
+local now = now()
+call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
+return {now}
+`)
+
+// beat records one heartbeat on the server. It returns an error if the server did not confirm it.
+func (p *heartbeat) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
+	defer cancel()
+	dead := p.store.cfg.DeadAfter.Milliseconds()
+	reply, err := p.store.runScriptOn(ctx, p.client, beatScript, "", "", p.store.replica, dead)
+	if err != nil {
+		return err
+	}
+	now, _ := reply[0].(int64)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now-p.lastBeat > dead/2 {
+		p.steadySince = now
+	}
+	p.lastBeat = now
+	return nil
+}
+
+// run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth while
+// heartbeats fail. It returns when ctx is done.
+func (p *heartbeat) run(ctx context.Context) {
+	for wait := p.store.cfg.DeadAfter / 3; ; {
+		select {
+		case <-time.After(wait):
+		case <-p.halt:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if wait = p.store.cfg.DeadAfter / 3; p.beat(ctx) != nil {
+			wait = p.store.cfg.DeadAfter / 10
+		}
+	}
+}
+
+// steadiness returns the time since which heartbeats have succeeded without a gap, and known, the
+// time of the last successful heartbeat. Both are in ms of the server's clock.
+func (p *heartbeat) steadiness() (since, known int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.steadySince, p.lastBeat
+}
+
+// leaveScript marks a replica as dead, and removes the replica if it has no runs. Its first two
+// arguments are not used and must be empty; the third is the replica.
+var leaveScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
+local beats, me = P .. 'beats', ARGV[3]
+call('HSET', beats, me, 0)
+if call('SCARD', P .. 'live:' .. me) == 0 then call('HDEL', beats, me) end
+call('UNLINK', P .. 'got:' .. me)
+return {}
+`)
+
+// leave marks this replica as dead, so that the others can claim its runs at once. It then closes
+// the connection.
+func (p *heartbeat) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// If this fails, the other replicas claim the runs after Config.DeadAfter.
+	_, _ = p.store.runScriptOn(ctx, p.client, leaveScript, "", "", p.store.replica)
+	_ = p.client.close() // no call is in progress
+}
+
+// A takeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
+// so that calls do not overlap.
+type takeover struct {
+	mu           sync.Mutex
+	pendingToken string // of a call whose reply was lost
+}
+
+// takeoverScript assigns runs of dead replicas to the calling replica and returns the ids of those
+// runs. Its arguments are "", "", replica, token, limit (in runs), since, known, dead (the last
+// three in ms). A call with the token of the previous call returns the same ids again, because a
+// claimed run whose id was lost would never end.
+//
+// A replica without heartbeats is certainly dead only if the server was able to receive heartbeats
+// all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have
+// succeeded without a gap for the time dead, up to now. After an outage of the server, all replicas
+// thus have that time for a heartbeat.
+var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
+local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}
+if call('LINDEX', got, 0) == token then
+  for _, id in ipairs(call('LRANGE', got, 1, -1)) do
+    if call('HGET', P .. 'r:' .. id, 'by') == me then taken[#taken + 1] = id end
+  end
+  return taken
+end
+call('DEL', got)
+local steady = time - ARGV[6] >= tonumber(ARGV[8]) and time - ARGV[7] <= ARGV[8] / 2
+local all = call('HGETALL', beats)
+for i = 1, #all, 2 do
+  local who, till = all[i], tonumber(all[i+1])
+  if who ~= me and (till == 0 or steady and till < time) then
+    for _, id in ipairs(call('SPOP', P .. 'live:' .. who, most - #taken)) do
+      call('HSET', P .. 'r:' .. id, 'by', me)
+      call('SADD', P .. 'live:' .. me, id)
+      taken[#taken + 1] = id
+    end
+    if call('SCARD', P .. 'live:' .. who) == 0 then
+      call('HDEL', beats, who)
+      call('UNLINK', P .. 'got:' .. who)
+    end
+  end
+end
+if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
+return taken
+`)
+
+// ClaimOrphans implements [state.Store]. Among the runs that it returns are those of this replica
+// that the server stored although StartRun returned an error.
+func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
+	t := &s.takeover
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	runs := s.resolveUncertain(ctx)
+	for {
+		if t.pendingToken == "" {
+			t.pendingToken = s.nextToken()
+		}
+		since, known := s.heartbeat.steadiness()
+		ids, err := s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
+			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds())
+		if err != nil && len(runs) == 0 {
+			return nil, err
+		}
+		if err != nil {
+			return runs, nil // these are claimed already; the next call claims the rest
+		}
+		t.pendingToken = ""
+		for _, id := range ids {
+			text, _ := id.([]byte)
+			if run, ok := parseRunRef(string(text)); ok {
+				runs = append(runs, run)
+			}
+		}
+		if len(ids) < maxTakeover {
+			return runs, nil
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// Limits of the reply to one request for data: how many events or messages, or how many threads, it
+// contains. They keep replies small, because the server does nothing else while it creates one.
+const (
+	maxReadItems  = 512  // events or messages
+	maxThreadPage = 1000 // threads
+)
+
+func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	v, err := redis.Values(s.client.do(ctx, "HMGET", s.key("t:", name), "owner", "tag", "last", "lost"))
+	if err != nil {
+		return state.Thread{}, s.wrap(err)
+	}
+	if v[0] == nil {
+		return state.Thread{}, state.ErrNotFound
+	}
+	a := scriptReply{values: v}
+	t := state.Thread{
+		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
+		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
+	}
+	return t, s.wrap(a.err)
+}
+
+// afterScript returns the events of a run beyond a position, and whether the run has ended. Its
+// arguments are thread, run, position, limit (in events) and bytes. It reads both atomically,
+// because otherwise an event added between the two reads would be missed.
+var afterScript = redis.NewScript(1, "#!lua flags=no-writes\n"+scriptPrelude+`
+local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local v = call('HMGET', r, 'over', 'top', 'count', 'size')
+if not v[1] then return {'unknown'} end
+local top = tonumber(v[2])
+local reply = {'found', v[1], '0'}
+if at < top and most > 0 then
+  -- Estimate from the average size how many events fit.
+  most = math.min(most, math.max(1, math.floor(bytes * v[3] / math.max(1, v[4]))))
+  local size = 0
+  for i, entry in ipairs(call('XRANGE', e, place(at + 1), '+', 'COUNT', most)) do
+    size = size + #entry[2][2]
+    if i > 1 and size > bytes then break end
+    reply[#reply + 1], reply[#reply + 2] = entry[1], entry[2][2]
+    at = tonumber(entry[1]:match('^%d+'))
+  end
+end
+if at >= top then reply[3] = '1' end
+return reply
+`)
+
+func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
+	entries []state.LogEntry, ended bool, err error,
+) {
+	reply, err := s.runScript(ctx, afterScript,
+		run.Thread, run.Run, position, min(limit, maxReadItems), state.MaxReadBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	a := scriptReply{values: reply}
+	if a.nextText() == "unknown" {
+		return nil, false, state.ErrNotFound
+	}
+	ended, complete := a.nextText() == "1", a.nextText() == "1"
+	for len(a.values) > 0 {
+		id, _, _ := strings.Cut(a.nextText(), "-")
+		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
+			return nil, false, s.wrap(err)
+		}
+		entries = append(entries, state.LogEntry{Position: position, Data: a.nextBytes()})
+	}
+	if a.err != nil {
+		return nil, false, s.wrap(a.err)
+	}
+	return entries, ended && complete, nil
+}
+
+func (s *redisStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]state.Message, error) {
+	last, err := s.hashNumber(ctx, s.key("t:", thread), "said")
+	if err != nil {
+		return nil, err
+	}
+	if before > 0 {
+		last = min(last, before-1)
+	}
+	return s.messages(ctx, thread, max(1, last-int64(limit)+1), last) // numbers are consecutive
+}
+
+// hashNumber returns the number in a field of the hash at key, or 0 if the field does not exist.
+func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	n, err := redis.Int64(s.client.do(ctx, "HGET", key, field))
+	if errors.Is(err, redis.ErrNil) {
+		return 0, nil
+	}
+	return n, s.wrap(err)
+}
+
+func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
+	day string, messages []state.Message, more bool, err error,
+) {
+	days, err := s.latestDays(ctx, thread, before)
+	if err != nil || len(days) == 0 {
+		return "", nil, false, err
+	}
+	from, err := s.hashNumber(ctx, s.key("t:", thread), "a"+days[0])
+	if err != nil {
+		return "", nil, false, err
+	}
+	to, err := s.hashNumber(ctx, s.key("t:", thread), "z"+days[0])
+	if err != nil {
+		return "", nil, false, err
+	}
+	messages, err = s.messages(ctx, thread, from, to)
+	messages = slices.DeleteFunc(messages, func(m state.Message) bool {
+		// The clocks of replicas differ, so days may overlap.
+		return m.Hidden || m.Day() != days[0]
+	})
+	if err != nil || len(messages) == 0 { // dropped since the first query
+		return "", nil, false, err
+	}
+	return days[0], messages, len(days) > 1, nil
+}
+
+// latestDays returns the latest two days of a thread that have messages, latest first, or fewer if
+// there are not as many. If the parameter before is not "", it considers only days earlier than
+// that.
+func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	latest := "+"
+	if before != "" {
+		latest = "(" + before
+	}
+	days, err := redis.Strings(s.client.do(ctx,
+		"ZRANGE", s.key("d:", thread), latest, "-", "BYLEX", "REV", "LIMIT", 0, 2))
+	return days, s.wrap(err)
+}
+
+// LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the
+// one in which a run was started last. A thread in which a run is started meanwhile moves to the
+// front, so LatestThread reads the front again until it no longer changes.
+func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
+	for seen := "-inf"; ; {
+		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
+		if err != nil {
+			return "", err
+		}
+		if thread = cmp.Or(name, thread); front == seen {
+			return thread, nil
+		}
+		seen = front
+	}
+}
+
+// scanLatest returns the name of the latest thread of owner that begins with prefix, or "" if there
+// is none. It considers only threads whose score is beyond seen, the lower bound of a Redis range.
+// front is the value of seen for the next scan, which finds only threads in which a run was started
+// since this scan began. If front equals seen, no further scan is needed.
+func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
+	front = seen
+	for below := "+inf"; ; {
+		page, err := s.threadPage(ctx, owner, below, seen)
+		if err != nil {
+			return "", "", err
+		}
+		for _, t := range page {
+			if strings.HasPrefix(t.name, prefix) {
+				return t.name, front, nil
+			}
+		}
+		if len(page) == 0 {
+			return "", front, nil
+		}
+		if below == "+inf" {
+			front = "(" + page[0].score
+		}
+		below = "(" + page[len(page)-1].score
+	}
+}
+
+// A scoredThread is a thread in the list of its owner. The score is a number as the server writes
+// it. As a bound of a range, "(" followed by the score excludes the thread with that score.
+type scoredThread struct{ name, score string }
+
+func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]scoredThread, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	pairs, err := redis.Strings(s.client.do(ctx,
+		"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
+	page := make([]scoredThread, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) {
+		page = append(page, scoredThread{pair[0], pair[1]})
+	}
+	return page, s.wrap(err)
+}
+
+// messages returns the messages of a thread whose numbers are at least from and at most to. It
+// reads them in pages of maxReadItems.
+func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
+	var messages []state.Message
+	for from <= to {
+		page, err := s.messagePage(ctx, thread, from, to)
+		if err != nil {
+			return nil, err
+		}
+		if messages = append(messages, page...); len(page) < maxReadItems {
+			return messages, nil
+		}
+		from = page[len(page)-1].Seq + 1
+	}
+	return messages, nil
+}
+
+func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	found, err := redis.Values(s.client.do(ctx,
+		"XRANGE", s.key("m:", thread), streamID(from), streamID(to), "COUNT", maxReadItems))
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	messages := make([]state.Message, len(found))
+	for i, entry := range found {
+		id, data, err := parseStreamEntry(entry)
+		if err == nil {
+			err = json.Unmarshal(data, &messages[i])
+		}
+		if err != nil {
+			return nil, s.wrap(fmt.Errorf("message %s: %w", id, err))
+		}
+		number, _, _ := strings.Cut(id, "-")
+		if messages[i].Seq, err = strconv.ParseInt(number, 10, 64); err != nil {
+			return nil, s.wrap(err)
+		}
+	}
+	return messages, nil
+}
+
+// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of the entry's
+// only field. It returns an error if the entry has another form.
+func parseStreamEntry(entry any) (id string, value []byte, err error) {
+	var fields any
+	pair, err := redis.Values(entry, nil)
+	if err == nil {
+		_, err = redis.Scan(pair, &id, &fields)
+	}
+	texts, err := redis.ByteSlices(fields, err)
+	if err == nil && len(texts) != 2 {
+		err = errUnexpectedReply
+	}
+	if err != nil {
+		return id, nil, err
+	}
+	return id, texts[1], nil
+}
+
+func streamID(n int64) string { return strconv.FormatInt(n, 10) + "-0" }

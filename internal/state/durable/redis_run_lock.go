@@ -1,0 +1,103 @@
+package durable
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"sync"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// maxRunLocks limits how many runs a replica remembers because their last Append failed although
+// the server may have executed it.
+const maxRunLocks = 10_000
+
+// runLocks serialize the calls of Append for each run. The server then needs to remember only the
+// last call for a run to recognize a repetition.
+type runLocks struct {
+	mu    sync.Mutex
+	byRun map[state.RunRef]*runLock
+}
+
+// A runLock is the lock for calls of Append for one run. Only its holder may use token and hash.
+type runLock struct {
+	sem   chan struct{} // capacity 1: full while locked
+	users int           // holders and waiters; guarded by runLocks.mu
+
+	// The last Append failed, but the server may have executed it. If the caller repeats
+	// it, it is sent with the same token.
+	token string // "" if the last Append did not fail
+	hash  [sha256.Size]byte
+}
+
+// lock acquires the lock of a run; the caller must release it with unlock. lock returns an error if
+// ctx is done before the lock is acquired.
+func (ls *runLocks) lock(ctx context.Context, run state.RunRef) (*runLock, error) {
+	ls.mu.Lock()
+	l := ls.byRun[run]
+	if l == nil {
+		if ls.byRun == nil {
+			ls.byRun = map[state.RunRef]*runLock{}
+		}
+		l = &runLock{sem: make(chan struct{}, 1)}
+		ls.byRun[run] = l
+	}
+	l.users++
+	ls.mu.Unlock()
+	select {
+	case l.sem <- struct{}{}:
+		return l, nil
+	case <-ctx.Done():
+		ls.release(run, l)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (ls *runLocks) unlock(run state.RunRef, l *runLock) {
+	<-l.sem
+	ls.release(run, l)
+}
+
+// release records that a holder or waiter no longer uses the lock l. An unused lock is removed if
+// the last Append of its run did not fail, or if there are more than maxRunLocks locks. Otherwise
+// it is kept, because the Append may be repeated.
+func (ls *runLocks) release(run state.RunRef, l *runLock) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l.users--; l.users == 0 && (l.token == "" || len(ls.byRun) > maxRunLocks) {
+		delete(ls.byRun, run)
+	}
+}
+
+// retryToken returns the token of the run's last Append if that call failed and update is the same
+// again. Otherwise it returns "". In both cases it forgets the token.
+func (l *runLock) retryToken(update state.RunUpdate) (token string) {
+	if l.token != "" && l.hash == updateHash(update) {
+		token = l.token
+	}
+	l.token = ""
+	return token
+}
+
+// setUncertain records that an Append of update, sent with the given token, failed although the
+// server may have executed it.
+func (l *runLock) setUncertain(token string, update state.RunUpdate) {
+	l.token, l.hash = token, updateHash(update)
+}
+
+// updateHash returns a hash of the contents of update, by which a repeated update is recognized.
+func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
+	h := sha256.New()
+	var size [8]byte
+	for _, d := range update.Events {
+		binary.LittleEndian.PutUint64(size[:], uint64(len(d)))
+		h.Write(size[:])
+		h.Write(d)
+	}
+	update.Events = nil
+	_ = json.NewEncoder(h).Encode(update) // cannot fail for these types
+	h.Sum(s[:0])
+	return s
+}

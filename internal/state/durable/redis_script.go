@@ -1,0 +1,206 @@
+package durable
+
+import (
+	"fmt"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// scriptPrelude begins every script.
+//
+// Every change is one script and therefore atomic: the server executes scripts one at a
+// time. Because of the first line, "#!lua", a server that has run out of memory does not
+// even start a script that writes.
+//
+// All keys begin with the prefix, which is KEYS[1]:
+//
+//	all              hash    begun (runs, ever), tag (of the latest thread),
+//	                         size (bytes of ended runs)
+//	secret           string
+//	t:THREAD         hash    owner tag last lost, runs and said (numbers of runs and messages),
+//	                         aDAY zDAY (first and last message of a day)
+//	m:THREAD         stream  messages; the id is the number
+//	d:THREAD         zset    days that have messages which are not hidden
+//	l:THREAD         set     runs that have not ended
+//	r:ID             hash    task at first logged over by ask top size count,
+//	                         born and made (token and result of StartRun), k* (the last Append)
+//	e:ID             stream  events of the run; the id is the position
+//	o:OWNER          zset    threads, in the order in which their latest runs were started
+//	over             list    ended runs, oldest first
+//	asked            set     runs that have not ended, and for which Cancel was called
+//	beats            hash    replica → time in ms after which it is dead
+//	live:REPLICA     set     its runs that have not ended
+//	got:REPLICA      list    token and result of its last ClaimOrphans
+//	w:THREAD         channel a run was started or appended to
+//	cancel           channel IDs of runs for which Cancel was called
+//
+// An ID is the result of encodeRef: the thread's length, a colon, the thread, the run.
+//
+// Each run has a stream of its own, although positions are the thread's. Readers want the
+// events of one run beyond a position: that is one range of its stream, found in
+// logarithmic time, however many runs the thread has and however they interleave. A run is
+// dropped by unlinking one key; in a stream for the whole thread its entries would be
+// deleted one by one from nodes that stay allocated until their last entry is deleted. The
+// price is one more key for each run.
+const scriptPrelude = `
+local call = redis.call
+local P, thread, run = KEYS[1], ARGV[1], ARGV[2]
+local function place(n) return string.format('%d-0', n) end
+local function word(thread, run) return #thread .. ':' .. thread .. run end
+local t = P .. 't:' .. thread
+local id = word(thread, run)
+local r, e = P .. 'r:' .. id, P .. 'e:' .. id
+`
+
+// messagesScript defines the Lua function keep(from), which stores messages. Each message consists
+// of two script arguments: its JSON, and its day or, if it is hidden, an empty string. The
+// parameter from is the number of the first of these arguments.
+var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", state.MaxMessages, state.TrimStep) + `
+local function trim(to)
+  call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
+  while true do
+    local day = call('ZRANGE', P .. 'd:' .. thread, 0, 0)[1]
+    if not day or tonumber(call('HGET', t, 'z' .. day)) > to then return end
+    call('ZREM', P .. 'd:' .. thread, day)
+    call('HDEL', t, 'a' .. day, 'z' .. day)
+  end
+end
+local function keep(from)
+  for i = from, #ARGV, 2 do
+    local seq, day = call('HINCRBY', t, 'said', 1), ARGV[i+1]
+    call('XADD', P .. 'm:' .. thread, place(seq), 'm', ARGV[i])
+    if day ~= '' then
+      call('ZADD', P .. 'd:' .. thread, 0, day)
+      call('HSETNX', t, 'a' .. day, seq)
+      call('HSET', t, 'z' .. day, seq)
+    end
+    if seq > most and seq % step == 0 then trim(seq - most) end
+  end
+end
+`
+
+// clockScript defines the Lua function now(), which returns the server's time in ms. Scripts use
+// that time because the clocks of replicas may differ.
+const clockScript = `
+local function now()
+  local t = call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+`
+
+// startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
+// keepEvents, replica, token, tag, dead (in ms), and the messages. A call with the replica and the
+// token of an earlier call returns the same result and adds nothing.
+var startScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+clockScript+`
+local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
+local whose = call('HGET', t, 'owner')
+if whose and whose ~= owner then return {'owner'} end
+local was = call('HMGET', r, 'task', 'at', 'first', 'born', 'made')
+if was[1] then
+  if was[4] == me .. token then return {'made', was[5], was[1], was[2], was[3]} end
+  return {'again', '0', was[1], was[2], was[3]}
+end
+local made, all = '0', P .. 'all'
+if not whose then
+  made = '1'
+  call('HSETNX', all, 'tag', ARGV[9])
+  local tag = call('HINCRBY', all, 'tag', 1)
+  call('HSET', t, 'owner', owner, 'tag', tag, 'last', 0, 'lost', 0, 'runs', 0, 'said', 0)
+end
+local first = call('HGET', t, 'said') + 1
+call('HSET', r, 'task', ARGV[4], 'at', ARGV[5], 'first', first, 'logged', ARGV[6],
+  'over', 0, 'by', me, 'top', 0, 'count', 0, 'size', 0, 'born', me .. token, 'made', made)
+call('HINCRBY', t, 'runs', 1)
+call('SADD', P .. 'l:' .. thread, run)
+call('SADD', P .. 'live:' .. me, id)
+if call('HEXISTS', P .. 'beats', me) == 0 then
+  call('HSET', P .. 'beats', me, now() + ARGV[10])
+end
+call('ZADD', P .. 'o:' .. owner, call('HINCRBY', all, 'begun', 1), thread)
+keep(11)
+call('PUBLISH', P .. 'w:' .. thread, '')
+return {'made', made, ARGV[4], ARGV[5], tostring(first)}
+`)
+
+// forgetScript defines the Lua function forget, which drops the oldest ended runs beyond the
+// limits. It drops at most 16 runs per call, so that Append does not take long.
+const forgetScript = `
+local function drop(id)
+  local n, rest = id:match('^(%d+):(.*)$')
+  local thread = rest:sub(1, n)
+  local r, t = P .. 'r:' .. id, P .. 't:' .. thread
+  local v = call('HMGET', r, 'size', 'top')
+  call('UNLINK', r, P .. 'e:' .. id)
+  if call('HINCRBY', t, 'runs', -1) > 0 then
+    if tonumber(v[2]) > tonumber(call('HGET', t, 'lost')) then call('HSET', t, 'lost', v[2]) end
+    return v[1]
+  end
+  call('ZREM', P .. 'o:' .. call('HGET', t, 'owner'), thread)
+  call('UNLINK', t, P .. 'm:' .. thread, P .. 'd:' .. thread)
+  return v[1]
+end
+local function forget(n, size, runs, bytes)
+  for i = 1, 16 do
+    if n <= runs and (bytes == 0 or size <= bytes) then return end
+    n, size = n - 1, call('HINCRBY', P .. 'all', 'size', 0 - drop(call('LPOP', P .. 'over')))
+  end
+end
+`
+
+// appendScript implements Append. Its arguments are thread, run, replica, token, end, maxRuns,
+// maxBytes, count (of events), the events, and the messages. A call with the token of the previous
+// call, whose reply may have been lost, returns the same result and adds nothing.
+var appendScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+forgetScript+`
+local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
+local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)
+if not v[1] then return {'unknown'} end
+local canceled = v[3] or '0'
+if v[8] then
+  local was, first = v[8]:match('^(%S+) (%S+)$')
+  if was == token then return {'told', first, canceled} end
+  if tonumber(token) < tonumber(was) then return {'late'} end -- its caller gave up long ago
+end
+if v[1] == '1' then return {'unknown'} end
+local last, top, size = tonumber(call('HGET', t, 'last')), v[5], v[7]
+local first = string.format('%d', last + 1)
+if count > 0 and v[2] == '1' then
+  for i = 1, count do
+    local data = ARGV[8+i]
+    call('XADD', e, place(last + i), 'd', data)
+    size = size + #data
+  end
+  top = last + count
+  call('HSET', t, 'last', top)
+else
+  count = 0
+end
+call('HSET', r, 'over', over, 'top', top, 'count', v[6] + count, 'size', size, 'k' .. me, token .. ' ' .. first)
+keep(9 + tonumber(ARGV[8]))
+if over == '1' then
+  call('SREM', P .. 'l:' .. thread, run)
+  call('SREM', P .. 'live:' .. v[4], id)
+  if v[3] then call('SREM', P .. 'asked', id) end
+  local runs, bytes = call('RPUSH', P .. 'over', id), call('HINCRBY', P .. 'all', 'size', size)
+  forget(runs, bytes, tonumber(ARGV[6]), tonumber(ARGV[7]))
+end
+call('PUBLISH', P .. 'w:' .. thread, '')
+return {'told', first, canceled}
+`)
+
+// cancelScript implements Cancel. Its arguments are thread and run. An empty run stands for all
+// running runs of the thread.
+var cancelScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
+local runs = {run}
+if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end
+for _, run in ipairs(runs) do
+  local id = word(thread, run)
+  if call('HGET', P .. 'r:' .. id, 'over') == '0' then
+    call('HSET', P .. 'r:' .. id, 'ask', 1)
+    call('SADD', P .. 'asked', id)
+    call('PUBLISH', P .. 'cancel', id)
+  end
+end
+return #runs
+`)

@@ -1,0 +1,295 @@
+package durable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// Timing and limits of the subscription. A connection on which nothing is received for
+// receiveTimeout, not even the reply to a ping, is replaced. The server does not repeat what was
+// published meanwhile, so all watchers are woken once after a reconnection.
+const (
+	pingInterval     = time.Second
+	receiveTimeout   = 3 * time.Second
+	minReconnectWait = 10 * time.Millisecond // doubles with each failure
+	maxReconnectWait = time.Second
+	maxQueuedCancels = 10_000 // canceled runs not received yet
+)
+
+// A redisSubscriber receives on one connection what all replicas publish, and wakes the watchers
+// in this process.
+type redisSubscriber struct {
+	store *redisStore
+
+	mu          sync.Mutex
+	watchers    map[string]map[chan struct{}]struct{} // by channel of the server
+	dirty       map[string]struct{}                   // channels whose first watcher came or last one left
+	dirtySignal chan struct{}                         // receives when dirty is not empty
+	cancelQueue []state.RunRef
+
+	cancelSignal chan struct{} // receives when cancelQueue is not empty
+	canceled     chan state.RunRef
+
+	ready        chan error // result of the first connection
+	wasConnected bool       // there was a connection before; used by run only
+}
+
+func newSubscriber(s *redisStore) *redisSubscriber {
+	return &redisSubscriber{
+		store:        s,
+		watchers:     map[string]map[chan struct{}]struct{}{},
+		dirty:        map[string]struct{}{},
+		dirtySignal:  make(chan struct{}, 1),
+		cancelSignal: make(chan struct{}, 1),
+		canceled:     make(chan state.RunRef),
+		ready:        make(chan error, 1),
+	}
+}
+
+// signal sends to c, a channel with a capacity of one. It does nothing if a value is waiting in c.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (s *redisStore) Canceled() <-chan state.RunRef { return s.subscriber.canceled }
+
+// Watch implements [state.Store]. The channel also receives a value when the server has confirmed
+// the subscription, because changes before that were not published to this replica.
+func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
+	channel := s.key("w:", thread)
+	c := make(chan struct{}, 1)
+	s.subscriber.addWatcher(channel, c)
+	return c, sync.OnceFunc(func() { s.subscriber.removeWatcher(channel, c) })
+}
+
+func (h *redisSubscriber) addWatcher(channel string, c chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.watchers[channel]
+	if set == nil {
+		set = map[chan struct{}]struct{}{}
+		h.watchers[channel] = set
+		h.dirty[channel] = struct{}{}
+		signal(h.dirtySignal)
+	}
+	set[c] = struct{}{}
+}
+
+func (h *redisSubscriber) removeWatcher(channel string, c chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	set := h.watchers[channel]
+	if delete(set, c); len(set) == 0 {
+		delete(h.watchers, channel)
+		h.dirty[channel] = struct{}{}
+		signal(h.dirtySignal)
+	}
+}
+
+func (h *redisSubscriber) notify(channel string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.watchers[channel] {
+		signal(c)
+	}
+}
+
+// run keeps a connection with the subscriptions open until ctx is done. After a failure it waits
+// and opens a new one.
+func (h *redisSubscriber) run(ctx context.Context) {
+	for pause := minReconnectWait; ctx.Err() == nil; pause = min(2*pause, maxReconnectWait) {
+		received, err := h.session(ctx)
+		if received {
+			pause = minReconnectWait
+		} else {
+			h.reportReady(err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// reportReady passes the result of the first attempt to subscribe to startBackground. Later calls
+// have no effect.
+func (h *redisSubscriber) reportReady(err error) {
+	select {
+	case h.ready <- err:
+	default:
+	}
+}
+
+// session opens a connection and handles what it receives until the connection fails or ctx is
+// done. It returns the error with which the connection failed. received reports whether the
+// connection received anything.
+func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, err := h.store.client.address.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	link := redis.PubSubConn{Conn: conn}
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+	defer func() { _ = link.Close() }() // nothing is pending
+	if err := link.Subscribe(h.channels()...); err != nil {
+		return false, err
+	}
+	background.Go(func() {
+		h.syncSubscriptions(ctx, link)
+		_ = link.Close() // makes ReceiveWithTimeout return
+	})
+	for {
+		reply := link.ReceiveWithTimeout(receiveTimeout)
+		if err, failed := reply.(error); failed {
+			return received, err
+		}
+		received = true
+		switch m := reply.(type) {
+		case redis.Message:
+			h.handleMessage(m)
+		case redis.Subscription:
+			if m.Kind == "subscribe" {
+				h.notify(m.Channel)
+			}
+			if m.Channel != h.store.key("cancel", "") {
+				continue
+			}
+			if h.wasConnected {
+				background.Go(func() { h.loadPendingCancels(ctx) })
+			}
+			h.wasConnected = true
+			h.reportReady(nil)
+		}
+	}
+}
+
+// channels returns the names of the Redis channels to which a new connection must subscribe. It
+// also clears the set of pending changes.
+func (h *redisSubscriber) channels() []any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.dirty)
+	channels := []any{h.store.key("cancel", "")}
+	for channel := range h.watchers {
+		channels = append(channels, channel)
+	}
+	return channels
+}
+
+// syncSubscriptions subscribes to channels and unsubscribes from them as watchers come and leave,
+// and pings the server regularly. It returns when the connection link fails or ctx is done.
+func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link redis.PubSubConn) {
+	ping := time.NewTicker(pingInterval)
+	defer ping.Stop()
+	var err error
+	for err == nil {
+		select {
+		case <-h.dirtySignal:
+			on, off := h.takeChanges()
+			if len(off) > 0 {
+				err = link.Unsubscribe(off...)
+			}
+			if len(on) > 0 && err == nil {
+				err = link.Subscribe(on...)
+			}
+		case <-ping.C:
+			err = link.Ping("")
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) because
+// watchers have come or left since the last call.
+func (h *redisSubscriber) takeChanges() (on, off []any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for channel := range h.dirty {
+		if h.watchers[channel] != nil {
+			on = append(on, channel)
+		} else {
+			off = append(off, channel)
+		}
+	}
+	clear(h.dirty)
+	return on, off
+}
+
+func (h *redisSubscriber) handleMessage(m redis.Message) {
+	if m.Channel != h.store.key("cancel", "") {
+		h.notify(m.Channel)
+		return
+	}
+	if run, ok := parseRunRef(string(m.Data)); ok {
+		h.queueCancel(run)
+	}
+}
+
+// loadPendingCancels queues the runs for which Cancel was called and that have not ended. They may
+// have been published while there was no connection.
+func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	for cursor := "0"; ; {
+		reply, err := redis.Values(h.store.client.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
+		var page any
+		if err == nil {
+			_, err = redis.Scan(reply, &cursor, &page)
+		}
+		ids, err := redis.Strings(page, err)
+		for _, id := range ids {
+			if run, ok := parseRunRef(id); ok {
+				h.queueCancel(run)
+			}
+		}
+		if err != nil || cursor == "0" {
+			return
+		}
+	}
+}
+
+// queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
+// waiting, it drops the run; the process that executes it learns of the request from Append.
+func (h *redisSubscriber) queueCancel(run state.RunRef) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.cancelQueue) < maxQueuedCancels {
+		h.cancelQueue = append(h.cancelQueue, run)
+	}
+	signal(h.cancelSignal)
+}
+
+// deliverCancels sends the queued runs to the channel that Canceled returns, until ctx is done.
+func (h *redisSubscriber) deliverCancels(ctx context.Context) {
+	for {
+		select {
+		case <-h.cancelSignal:
+		case <-ctx.Done():
+			return
+		}
+		h.mu.Lock()
+		queue := h.cancelQueue
+		h.cancelQueue = nil
+		h.mu.Unlock()
+		for _, run := range queue {
+			select {
+			case h.canceled <- run:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

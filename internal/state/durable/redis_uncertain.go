@@ -1,0 +1,99 @@
+package durable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// maxUncertain is the maximum number of runs that a replica remembers because their StartRun failed
+// although the server may have executed it.
+const maxUncertain = 10_000
+
+// possiblyStartedRuns holds the runs for which StartRun returned an error although the server may
+// have stored them. A stored one belongs to this replica, which must end it but knows of it only
+// from this list.
+type possiblyStartedRuns struct {
+	mu   sync.Mutex
+	runs map[state.RunRef]uncertainRun
+}
+
+// An uncertainRun describes a failed call of StartRun: its task id, its token, and the time of the
+// failure.
+type uncertainRun struct {
+	task, token string
+	since       time.Time
+}
+
+// add remembers that StartRun failed for the request b, which was sent with this token. It does
+// nothing if there are maxUncertain such runs already.
+func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs == nil {
+		l.runs = map[state.RunRef]uncertainRun{}
+	}
+	if len(l.runs) < maxUncertain {
+		l.runs[b.RunRef] = uncertainRun{b.TaskID, token, time.Now()}
+	}
+}
+
+// takeToken returns the token of the failed StartRun that b repeats, and forgets that call. It
+// returns "" if b does not repeat a failed call.
+func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if run, ok := l.runs[b.RunRef]; ok && run.task == b.TaskID {
+		delete(l.runs, b.RunRef)
+		return run.token
+	}
+	return ""
+}
+
+// due returns at most limit runs whose StartRun failed and was not repeated since. It omits runs
+// whose failure is more recent than the duration given by the parameter after.
+func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[state.RunRef]uncertainRun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	due := map[state.RunRef]uncertainRun{}
+	for ref, run := range l.runs {
+		if time.Since(run.since) >= after && len(due) < limit {
+			due[ref] = run
+		}
+	}
+	return due
+}
+
+// remove forgets a run that due returned, and returns true. It returns false if the run has been
+// forgotten, or its StartRun repeated, in the meantime.
+func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs[ref] != run {
+		return false
+	}
+	delete(l.runs, ref)
+	return true
+}
+
+// resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
+// considers runs whose StartRun failed at least Config.DeadAfter ago. Those that it cannot look up
+// on the server are left for the next call.
+func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
+		v, err := redis.Strings(s.client.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))
+		if err != nil {
+			break
+		}
+		if s.uncertain.remove(ref, run) && v[0] == s.replica+run.token && v[1] == "0" && v[2] == s.replica {
+			runs = append(runs, ref)
+		}
+	}
+	return runs
+}

@@ -1,0 +1,139 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+var (
+	errUnexpectedReply = errors.New("unexpected reply to a script")
+	errSuperseded      = errors.New("a later call for the run was executed first")
+)
+
+func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+	keepEvents := "0"
+	if b.KeepEvents {
+		keepEvents = "1"
+	}
+	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
+	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
+		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
+	if err != nil {
+		return state.RunInfo{}, err
+	}
+	reply, err := s.runScript(ctx, startScript, args...)
+	if err != nil {
+		s.uncertain.add(b, token)
+		return state.RunInfo{}, err
+	}
+	f := scriptReply{values: reply}
+	found := f.nextText()
+	if found == "owner" {
+		return state.RunInfo{}, state.ErrNotOwner
+	}
+	g := state.RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
+	if g.StartedAt, err = time.Parse(time.RFC3339Nano, f.nextText()); err != nil {
+		return state.RunInfo{}, s.wrap(err)
+	}
+	g.FirstMessage = f.nextNumber()
+	return g, s.wrap(f.err)
+}
+
+// appendMessages appends two script arguments for each message to args and returns the extended
+// slice. The arguments are the JSON of the message, and its day or, if it is hidden, "". The error
+// is not nil if a message cannot be encoded.
+func appendMessages(args []any, messages []state.Message) ([]any, error) {
+	for _, m := range messages {
+		data, err := json.Marshal(m)
+		if err != nil {
+			return nil, fmt.Errorf("message %q: %w", m.ID, err)
+		}
+		day := m.Day()
+		if m.Hidden {
+			day = ""
+		}
+		args = append(args, data, day)
+	}
+	return args, nil
+}
+
+func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
+	first int64, canceled bool, err error,
+) {
+	lock, err := s.locks.lock(ctx, run)
+	if err != nil {
+		return 0, false, s.wrap(err)
+	}
+	defer s.locks.unlock(run, lock)
+	token := cmp.Or(lock.retryToken(update), s.nextToken())
+	end := "0"
+	if update.End {
+		end = "1"
+	}
+	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
+	args = append(args, run.Thread, run.Run, s.replica, token, end, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	for _, d := range update.Events {
+		args = append(args, d)
+	}
+	if args, err = appendMessages(args, update.Messages); err != nil {
+		return 0, false, err
+	}
+	reply, err := s.runScript(ctx, appendScript, args...)
+	if err != nil {
+		lock.setUncertain(token, update)
+		return 0, false, err
+	}
+	f := scriptReply{values: reply}
+	switch f.nextText() {
+	case "unknown":
+		return 0, false, state.ErrNotFound
+	case "late":
+		return 0, false, s.wrap(errSuperseded)
+	}
+	first = f.nextNumber()
+	return first, f.nextText() == "1", s.wrap(f.err)
+}
+
+func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	_, err := s.client.doScript(ctx, cancelScript, []any{s.prefix, run.Thread, run.Run})
+	return s.wrap(err)
+}
+
+// A scriptReply reads the values of a script's reply, which are all strings, one by one. If a value
+// is missing or invalid, its methods set err and return a meaningless value.
+type scriptReply struct {
+	values []any
+	err    error
+}
+
+func (a *scriptReply) nextText() string { return string(a.nextBytes()) }
+
+func (a *scriptReply) nextBytes() []byte {
+	if len(a.values) == 0 {
+		a.err = errUnexpectedReply
+		return nil
+	}
+	text, ok := a.values[0].([]byte)
+	if a.values = a.values[1:]; !ok {
+		a.err = errUnexpectedReply
+	}
+	return text
+}
+
+func (a *scriptReply) nextNumber() int64 {
+	n, err := strconv.ParseInt(a.nextText(), 10, 64)
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	return n
+}

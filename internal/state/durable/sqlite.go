@@ -1,0 +1,272 @@
+// Package durable provides stores of state that outlive the process: in a file of SQLite, or in a
+// Redis server that several processes share.
+package durable
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// errClosed is the error of a change that is requested after Close was called.
+var errClosed = errors.New("the store is closed")
+
+// A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
+// through writer. Readers have connections of their own and see what has been committed.
+type sqliteStore struct {
+	*state.Notifier
+	path       string
+	openedFile os.FileInfo // identity of the file at path when it was opened
+	readDB     *sql.DB
+	statements *readStatements
+	secret     []byte
+
+	writer    *writer
+	jobs      chan *writeJob
+	closing   chan struct{} // closed by Close
+	closeOnce func() error
+	writing   sync.WaitGroup
+
+	orphansMu  sync.Mutex
+	lastOldRun int64 // greatest id of a run of earlier processes; 0 once ClaimOrphans has returned them
+}
+
+// SQLiteMaxRuns is the default of Config.MaxRuns of a store in SQLite.
+const SQLiteMaxRuns = 1_000_000
+
+// OpenSQLite opens the store in a file, which is created if it does not exist. The
+// files PATH-wal and PATH-shm beside it belong to it, and PATH.lock ensures that only
+// one process has it open. Acknowledged data survives the death of the process at any
+// moment; if the machine crashes, the latest changes may be lost, but what remains is
+// consistent. Space in the file is reused, but never returned to the file system.
+func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
+	s, err := newSQLiteStore(path, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func newSQLiteStore(path string, cfg state.Config) (_ *sqliteStore, err error) {
+	s := &sqliteStore{
+		Notifier: state.NewNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
+	}
+	if s.path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(s.path); err == nil {
+		s.path = real // so that all names of a file share its lock
+	}
+	if err := makeFiles(s.path); err != nil {
+		return nil, err
+	}
+	var open closers
+	defer func() {
+		if err != nil {
+			err = explain(err)
+			_ = open.Close() // err is the first error
+		}
+	}()
+	if err = lockFile(s.path, &open); err != nil {
+		return nil, err
+	}
+	if err = s.openWriter(cfg, &open); err != nil {
+		return nil, err
+	}
+	if err = s.openReaders(&open); err != nil {
+		return nil, err
+	}
+	s.closeOnce = sync.OnceValue(func() error {
+		close(s.closing)
+		s.writing.Wait()
+		return open.Close()
+	})
+	s.writing.Go(s.writeLoop)
+	return s, nil
+}
+
+func (s *sqliteStore) openWriter(cfg state.Config, open *closers) error {
+	conn, err := connect(s.path, open, busyTimeout)
+	if err != nil {
+		return err
+	}
+	if err := prepareFile(conn); err != nil {
+		return err
+	}
+	if s.writer, err = newWriter(conn, cfg, s.Notifier, open); err != nil {
+		return err
+	}
+	s.lastOldRun = s.writer.lastRun
+	return nil
+}
+
+func (s *sqliteStore) openReaders(open *closers) (err error) {
+	if s.readDB, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, busyTimeout, "query_only(1)"); err != nil {
+		return err
+	}
+	if s.statements, err = prepareReads(s.readDB); err != nil {
+		return err
+	}
+	if err = s.readDB.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
+		return err
+	}
+	s.openedFile, err = os.Stat(s.path)
+	return err
+}
+
+// closers are resources that Close closes in reverse order of their opening.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var all []error
+	for _, closer := range slices.Backward(c) {
+		all = append(all, closer.Close())
+	}
+	return errors.Join(all...)
+}
+
+// busyTimeout is the option of a connection that makes it wait up to 5,000 ms for locks of other
+// programs that read the file.
+const busyTimeout = "busy_timeout(5000)"
+
+// openDB opens the database file at path with at most the given number of connections, and sets the
+// pragmas on each connection. It appends the database to open, a list of what its owner must close.
+func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // begins with a drive letter
+	}
+	address := url.URL{Scheme: "file", Path: slashed}
+	address.RawQuery = url.Values{"_pragma": pragmas}.Encode()
+	connector, err := sqlite.NewConnector(address.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	*open = append(*open, db)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// connect opens the database file at path with a single connection, on which it sets the pragmas.
+// It appends the database and the connection to open, a list of what its owner must close.
+func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
+	db, err := openDB(path, 1, open, pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(writeContext)
+	if err != nil {
+		return nil, err
+	}
+	*open = append(*open, conn)
+	return conn, nil
+}
+
+// makeFiles creates the database file and its lock file if they do not exist. It reports what is
+// wrong with the path more clearly than SQLite would.
+func makeFiles(path string) error {
+	if dir := filepath.Dir(path); !isDir(dir) {
+		return fmt.Errorf("no directory %s: create it first", dir)
+	}
+	if isDir(path) {
+		return errors.New("the path is a directory, want a file")
+	}
+	for _, name := range []string{path + lockSuffix, path} {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		switch {
+		case err == nil:
+			_ = f.Close() // nothing was written
+		case !errors.Is(err, os.ErrExist):
+			return fmt.Errorf("cannot create the file: %w", cause(err))
+		}
+	}
+	return nil
+}
+
+const lockSuffix = ".lock"
+
+// lockFile locks the store at path against other processes, or returns an error if another process
+// holds the lock. The lock is held until the connection that lockFile appends to open is closed.
+// The lock is a transaction on an empty database of its own: SQLite locks work alike on all
+// systems, and the system releases them when the process dies.
+func lockFile(path string, open *closers) error {
+	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
+	if err == nil {
+		_, err = conn.ExecContext(writeContext, "BEGIN EXCLUSIVE") // ends with the connection
+	}
+	return err
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// cause returns the operating system error that err wraps, without the path that err quotes. It
+// returns err itself if err wraps no such error.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
+	return bytes.Clone(s.secret), ctx.Err()
+}
+
+// Ping implements [state.Store]. It writes to the file and checks that the path still refers to
+// that file, because data written to a removed file is lost.
+func (s *sqliteStore) Ping(ctx context.Context) error {
+	now, err := os.Stat(s.path)
+	if err == nil && !os.SameFile(now, s.openedFile) {
+		err = errors.New("the file was replaced by another file")
+	}
+	if err != nil {
+		return s.wrap(err)
+	}
+	const insert = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"
+	if err := s.probeWrite(ctx, insert); err != nil {
+		return err
+	}
+	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
+}
+
+// probeWrite executes a statement through the writer, like all changes. The blob that Ping inserts
+// has 16 KiB, which needs new pages in the file, so that a full disk is detected.
+func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
+	return s.submit(ctx, 0, func(d *writer) error {
+		_, err := d.conn.ExecContext(writeContext, statement)
+		return err
+	})
+}
+
+// Close closes the store when the transaction in progress is complete. Methods that access the file
+// return an error after that. Later calls of Close return the result of the first.
+func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
+
+// wrap returns err with the name of the file prepended to its text. It returns nil, ErrNotOwner and
+// ErrNotFound unchanged, because these do not come from the file.
+func (s *sqliteStore) wrap(err error) error {
+	if err == nil || errors.Is(err, state.ErrNotOwner) || errors.Is(err, state.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("sqlite %s: %w", s.path, err)
+}

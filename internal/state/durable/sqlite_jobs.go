@@ -1,0 +1,228 @@
+package durable
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// Limits on the number of jobs that are written in one transaction and on their size in bytes, and
+// on the number and size of the events that are stored in one chunk.
+const (
+	maxBatchJobs   = 256      // jobs in one transaction
+	maxBatchBytes  = 8 << 20  // bytes in one transaction, approximately
+	maxChunkBytes  = 64 << 10 // bytes of a chunk with more than one event
+	maxChunkEvents = 256      // events of one chunk
+)
+
+// A writeJob is a change that waits for the writer. The writer claims and executes it, unless the
+// caller has stopped waiting and has claimed the job first; the writer then skips it.
+type writeJob struct {
+	apply   func(*writer) error // may be called again after its first transaction was rolled back
+	size    int
+	claimed atomic.Bool
+	err     error
+	done    chan struct{}
+}
+
+// submit passes a change, the function do, to the writer and waits until the change is committed.
+// It returns the error of do or of the transaction. If ctx is done or the store is closed before
+// the writer has begun the change, submit withdraws it and returns an error. size is the number of
+// bytes of the change's data.
+func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
+	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
+	gone := s.closing
+	var err error
+	select {
+	case s.jobs <- j:
+		select {
+		case <-j.done:
+			return s.wrap(j.err)
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-gone:
+			err = errClosed
+		}
+	case <-ctx.Done():
+		return s.wrap(ctx.Err())
+	case <-gone:
+		return s.wrap(errClosed)
+	}
+	if j.claimed.CompareAndSwap(false, true) {
+		return s.wrap(err)
+	}
+	<-j.done // the writer has claimed it: the result follows soon
+	return s.wrap(j.err)
+}
+
+// writeLoop executes the waiting jobs, a batch in each transaction, until the store is closed.
+func (s *sqliteStore) writeLoop() {
+	var batch []*writeJob
+	for {
+		select {
+		case j := <-s.jobs:
+			batch = s.gatherBatch(append(batch[:0], j))
+		case <-s.closing:
+			return
+		}
+		s.writer.writeBatch(batch)
+		for i, j := range batch {
+			close(j.done)
+			batch[i] = nil
+		}
+	}
+}
+
+// gatherBatch returns the jobs for the next transaction: the only job in first, and those that are
+// waiting, up to the limits of a batch. It leaves out jobs whose callers no longer wait. The result
+// uses the memory of first.
+func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
+	batch = first[:0]
+	size := 0
+	for j := first[0]; ; {
+		if j.claimed.CompareAndSwap(false, true) {
+			batch = append(batch, j)
+			size += j.size
+		}
+		if len(batch) == maxBatchJobs || size > maxBatchBytes {
+			return batch
+		}
+		select {
+		case j = <-s.jobs:
+		default:
+			return batch
+		}
+	}
+}
+
+func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+	if err := ctx.Err(); err != nil {
+		return state.RunInfo{}, s.wrap(err)
+	}
+	messages, size, err := encodeMessages(b.Messages)
+	if err != nil {
+		return state.RunInfo{}, s.wrap(err)
+	}
+	var g state.RunInfo
+	err = s.submit(ctx, size, func(d *writer) (err error) {
+		g, err = d.startRun(b, messages)
+		return err
+	})
+	if err != nil {
+		return state.RunInfo{}, err
+	}
+	return g, nil
+}
+
+func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
+	first int64, canceled bool, err error,
+) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, s.wrap(err)
+	}
+	messages, size, err := encodeMessages(update.Messages)
+	if err != nil {
+		return 0, false, s.wrap(err)
+	}
+	chunks := encodeChunks(update.Events)
+	for _, c := range chunks {
+		size += len(c.data)
+	}
+	err = s.submit(ctx, size, func(d *writer) (err error) {
+		first, canceled, err = d.appendEvents(run, chunks, messages, update.End)
+		return err
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	return first, canceled, nil
+}
+
+func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
+	if err := ctx.Err(); err != nil {
+		return s.wrap(err)
+	}
+	return s.submit(ctx, 0, func(d *writer) error { return d.cancelRuns(run) })
+}
+
+// A messageRow is a message as it is stored in a row of the file.
+type messageRow struct {
+	day  any // nil if the message is hidden
+	data []byte
+}
+
+// encodeMessages returns the rows in which messages are stored, and the total size of their data
+// in bytes. It returns an error if a message cannot be encoded.
+func encodeMessages(messages []state.Message) (lines []messageRow, size int, err error) {
+	for _, m := range messages {
+		data, err := json.Marshal(m)
+		if err != nil {
+			return nil, 0, fmt.Errorf("message %q: %w", m.ID, err)
+		}
+		l := messageRow{data: data}
+		if !m.Hidden {
+			l.day = m.Day()
+		}
+		lines = append(lines, l)
+		size += len(data)
+	}
+	return lines, size, nil
+}
+
+// A chunk is a sequence of events stored in one row of the file: the number of events, their sizes
+// as varints, and their data, one after the other.
+type chunk struct {
+	count       int64
+	sizes, data []byte
+}
+
+// encodeChunks divides encoded events into chunks within the limits maxChunkEvents and
+// maxChunkBytes. An event that is larger than the limit has a chunk of its own.
+func encodeChunks(data [][]byte) (chunks []chunk) {
+	for len(data) > 0 {
+		n, size := 0, 0
+		for n < len(data) && n < maxChunkEvents && (n == 0 || size+len(data[n]) <= maxChunkBytes) {
+			size += len(data[n])
+			n++
+		}
+		c := chunk{count: int64(n), sizes: make([]byte, 0, 2*n), data: make([]byte, 0, size)}
+		for _, d := range data[:n] {
+			c.sizes = binary.AppendUvarint(c.sizes, uint64(len(d)))
+			c.data = append(c.data, d...)
+		}
+		chunks = append(chunks, c)
+		data = data[n:]
+	}
+	return chunks
+}
+
+// errCorrupt is the error for a stored chunk whose sizes do not match its data.
+var errCorrupt = errors.New("stored events are corrupt")
+
+// decode returns the events of the chunk whose positions are greater than the parameter after. last
+// is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
+func (c chunk) decode(last, after int64) (entries []state.LogEntry, err error) {
+	for sizes := c.sizes; len(sizes) > 0; c.count++ {
+		_, n := binary.Uvarint(sizes)
+		if n <= 0 {
+			return nil, errCorrupt
+		}
+		sizes = sizes[n:]
+	}
+	for position := last - c.count + 1; position <= last; position++ {
+		size, n := binary.Uvarint(c.sizes)
+		if size > uint64(len(c.data)) {
+			return nil, errCorrupt
+		}
+		if position > after {
+			entries = append(entries, state.LogEntry{Position: position, Data: c.data[:size:size]})
+		}
+		c.sizes, c.data = c.sizes[n:], c.data[size:]
+	}
+	return entries, nil
+}

@@ -1,0 +1,179 @@
+package durable
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+func (s *sqliteStore) Thread(ctx context.Context, name string) (t state.Thread, err error) {
+	err = s.statements.thread.QueryRowContext(ctx, []byte(name)).Scan(&t.Owner, &t.Tag, &t.LastPosition, &t.LastForgotten)
+	return t, s.wrap(notFound(err))
+}
+
+// notFound returns ErrNotFound if err is sql.ErrNoRows, the error of a query without a result.
+// Otherwise it returns err itself.
+func notFound(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return state.ErrNotFound
+	}
+	return err
+}
+
+// EventsAfter implements [state.Store]. It finds out whether the run has ended before it reads the
+// events: if the run has ended, all its events are in the file by then.
+func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
+	entries []state.LogEntry, ended bool, err error,
+) {
+	var id, top int64
+	err = s.statements.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &ended, &top)
+	if err != nil {
+		return nil, false, s.wrap(notFound(err))
+	}
+	if ended && position >= top {
+		return nil, true, nil
+	}
+	if entries, err = s.entries(ctx, id, position, limit); err != nil {
+		return nil, false, s.wrap(err)
+	}
+	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
+}
+
+// entries returns up to limit events of a run whose positions are greater than position, and about
+// MaxReadBytes bytes at most. run is the id of the run's row.
+func (s *sqliteStore) entries(
+	ctx context.Context, run, position int64, limit int,
+) (entries []state.LogEntry, err error) {
+	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, position, limit) // each chunk has at least one event
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for size := 0; len(entries) < limit && rows.Next(); {
+		var c chunk
+		var last int64
+		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
+			return nil, err
+		}
+		if size += len(c.data); size > state.MaxReadBytes && len(entries) > 0 {
+			break
+		}
+		decoded, err := c.decode(last, position)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, decoded[:min(len(decoded), limit-len(entries))]...)
+	}
+	return entries, rows.Err()
+}
+
+func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]state.Message, error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	messages, err := scanMessages(s.statements.messages.QueryContext(ctx, []byte(thread), before, max(limit, 0)))
+	slices.Reverse(messages)
+	return messages, s.wrap(err)
+}
+
+// scanMessages reads the messages in all rows and closes rows. Its parameters are the results of a
+// query: if err is not nil, it only returns err.
+func scanMessages(rows *sql.Rows, err error) (messages []state.Message, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m state.Message
+		var data sql.RawBytes
+		var seq int64
+		if err := rows.Scan(&seq, &data); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(data, &m); err != nil {
+			return nil, err
+		}
+		m.Seq = seq
+		messages = append(messages, m)
+	}
+	return messages, rows.Err()
+}
+
+// scanTexts reads the values in all rows, which have one column, and closes rows. Its parameters
+// are the results of a query: if err is not nil, it only returns err.
+func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}
+
+func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (
+	day string, messages []state.Message, more bool, err error,
+) {
+	if before == "" {
+		before = "~" // sorts after every day
+	}
+	var earlier string
+	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), before).Scan(&day); err != nil || day == "" {
+		return "", nil, false, s.wrap(err)
+	}
+	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), day).Scan(&earlier); err != nil {
+		return "", nil, false, s.wrap(err)
+	}
+	messages, err = scanMessages(s.statements.dayMessages.QueryContext(ctx, []byte(thread), day))
+	if err != nil || len(messages) == 0 { // dropped since the first query
+		return "", nil, false, s.wrap(err)
+	}
+	return day, messages, earlier != "", nil
+}
+
+// LatestThread implements [state.Store].
+func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
+	err = s.statements.latestThread.QueryRowContext(ctx, []byte(owner), []byte(prefix), len(prefix)).Scan(&thread)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return thread, s.wrap(err)
+}
+
+// ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
+// ended when the file was opened; later calls return none. The process of these runs is gone,
+// because it would have kept the file locked.
+func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
+	s.orphansMu.Lock()
+	defer s.orphansMu.Unlock()
+	if s.lastOldRun == 0 {
+		return nil, s.wrap(ctx.Err())
+	}
+	rows, err := s.statements.orphans.QueryContext(ctx, s.lastOldRun)
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var run state.RunRef
+		if err := rows.Scan(&run.Thread, &run.Run); err != nil {
+			return nil, s.wrap(err)
+		}
+		runs = append(runs, run)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.wrap(err)
+	}
+	s.lastOldRun = 0
+	return runs, nil
+}

@@ -1,0 +1,358 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// A writer makes all changes to the file, in one goroutine. It caches the runs that have not
+// ended, and their threads, so that most changes need no query.
+type writer struct {
+	conn       *sql.Conn
+	statements writeStatements
+	notifier   *state.Notifier
+
+	maxRuns, maxBytes int64 // limits of ended runs and their bytes
+	baseTag           uint32
+	counters
+	threads map[string]*writerThread    // threads of runs below, and those not written yet
+	runs    map[state.RunRef]*writerRun // runs that have not ended
+
+	// The transaction under way.
+	dirty          []*writerThread // threads to be written
+	endedRuns      int             // number of runs that ended
+	canceled       []state.RunRef  // runs for which Cancel was called
+	changedThreads []string        // threads whose watchers are notified after the commit
+}
+
+// The counters of a writer are values that it keeps up to date itself instead of querying the file.
+// They are restored when a transaction is rolled back.
+type counters struct {
+	lastThread, lastRun         int64 // latest ids
+	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
+	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
+}
+
+// A writerThread is a thread as cached by a writer.
+type writerThread struct {
+	state.Thread
+	id, lastMessage, startSeq int64
+	name                      string
+	running                   int  // number of cached runs that have not ended
+	isNew                     bool // its row is not inserted yet
+	startChanged              bool // startSeq is not written yet
+	contentChanged            bool // LastPosition or lastMessage is not written yet
+	dirty                     bool // it is in writer.dirty
+}
+
+// A writerRun is a run that has not ended, as cached by a writer.
+type writerRun struct {
+	id                 int64
+	thread             *writerThread
+	keepEvents         bool
+	cancelRequested    bool
+	lastPosition, size int64
+}
+
+// writeContext is the context of all changes. It is never done, so that a transaction is completed
+// once it has begun.
+var writeContext = context.Background()
+
+// newWriter returns a writer that uses conn, with the current counters from the file. It appends
+// its prepared statements to open, a list of what its owner must close.
+func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*writer, error) {
+	d := &writer{
+		conn: conn, notifier: b, baseTag: state.RandomTag(),
+		maxRuns: int64(cmp.Or(cfg.MaxRuns, SQLiteMaxRuns)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
+	}
+	d.clear()
+	var err error
+	if d.statements, err = prepareWrites(conn, open); err != nil {
+		return nil, err
+	}
+	row := conn.QueryRowContext(writeContext, `SELECT
+		(SELECT coalesce(max(id), 0) FROM thread), (SELECT coalesce(max(begun), 0) FROM thread),
+		(SELECT coalesce(max(id), 0) FROM run), coalesce(max(ended), 0), count(*), coalesce(sum(size), 0)
+		FROM run WHERE ended IS NOT NULL`)
+	return d, row.Scan(&d.lastThread, &d.lastStart, &d.lastRun, &d.lastEnd, &d.finishedRuns, &d.finishedBytes)
+}
+
+func (d *writer) clear() {
+	d.threads, d.runs = map[string]*writerThread{}, map[state.RunRef]*writerRun{}
+}
+
+// writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
+// executes each job in a transaction of its own, so that only the job that causes the error fails.
+func (d *writer) writeBatch(batch []*writeJob) {
+	before := d.counters
+	err := d.transact(batch)
+	if err == nil {
+		for _, thread := range d.changedThreads {
+			d.notifier.Notify(thread)
+		}
+		for _, run := range d.canceled {
+			d.notifier.NotifyCanceled(run)
+		}
+		return
+	}
+	_, _ = d.statements.rollback.Exec() // fails if SQLite has rolled back already
+	d.counters = before
+	d.clear()
+	if len(batch) == 1 {
+		batch[0].err = err
+		return
+	}
+	for i := range batch {
+		d.writeBatch(batch[i : i+1])
+	}
+}
+
+// transact executes jobs in one transaction. It returns an error if the transaction must be rolled
+// back. ErrNotOwner and ErrNotFound are stored in their job and do not affect the others.
+func (d *writer) transact(batch []*writeJob) error {
+	clear(d.dirty)
+	clear(d.changedThreads)
+	d.dirty, d.changedThreads, d.canceled, d.endedRuns = d.dirty[:0], d.changedThreads[:0], d.canceled[:0], 0
+	if _, err := d.statements.begin.Exec(); err != nil {
+		return err
+	}
+	for _, j := range batch {
+		j.err = j.apply(d)
+		if j.err != nil && !errors.Is(j.err, state.ErrNotOwner) && !errors.Is(j.err, state.ErrNotFound) {
+			return j.err
+		}
+	}
+	if err := d.flushThreads(); err != nil {
+		return err
+	}
+	if err := d.forgetOldest(); err != nil {
+		return err
+	}
+	_, err := d.statements.commit.Exec()
+	return err
+}
+
+// markChanged records that the thread t has changed. The thread is written once, at the end of the
+// transaction, and its watchers are notified after the commit.
+func (d *writer) markChanged(t *writerThread) {
+	if !t.dirty {
+		t.dirty = true
+		d.dirty = append(d.dirty, t)
+		d.changedThreads = append(d.changedThreads, t.name)
+	}
+}
+
+// flushThreads writes the threads that changed in this transaction to the file.
+func (d *writer) flushThreads() error {
+	for _, t := range d.dirty {
+		var err error
+		switch {
+		case t.isNew:
+			_, err = d.statements.insertThread.Exec(
+				t.id, []byte(t.name), []byte(t.Owner), int64(t.Tag), t.LastPosition, t.lastMessage, t.startSeq)
+		case t.startChanged:
+			_, err = d.statements.updateThreadStart.Exec(t.startSeq, t.LastPosition, t.lastMessage, t.id)
+		case t.contentChanged:
+			_, err = d.statements.updateThread.Exec(t.LastPosition, t.lastMessage, t.id)
+		}
+		if err != nil {
+			return err
+		}
+		if t.isNew, t.startChanged, t.contentChanged, t.dirty = false, false, false, false; t.running == 0 {
+			delete(d.threads, t.name)
+		}
+	}
+	return nil
+}
+
+// findThread returns the thread with this name, from the cache or the file. It returns nil without
+// an error if the thread does not exist.
+func (d *writer) findThread(name string) (*writerThread, error) {
+	if t := d.threads[name]; t != nil {
+		return t, nil
+	}
+	t := &writerThread{name: name}
+	err := d.statements.findThread.QueryRow([]byte(name)).Scan(
+		&t.id, &t.Owner, &t.Tag, &t.LastPosition, &t.lastMessage, &t.startSeq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return t, err
+}
+
+// startRun implements [state.Store.StartRun] within a transaction.
+func (d *writer) startRun(b state.RunRequest, messages []messageRow) (g state.RunInfo, err error) {
+	t, err := d.findThread(b.Thread)
+	switch {
+	case err != nil:
+		return g, err
+	case t == nil:
+		d.lastThread++
+		g.ThreadCreated = true
+		t = &writerThread{
+			Thread: state.Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)},
+			id:     d.lastThread, name: b.Thread, isNew: true,
+		}
+	case t.Owner != b.Owner:
+		return g, state.ErrNotOwner
+	default:
+		if g, err = d.existingRun(t.id, b.Run); g.Existed || err != nil {
+			return g, err
+		}
+	}
+	d.lastRun++
+	d.counters.lastStart++
+	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
+	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
+	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	_, err = d.statements.insertRun.Exec(
+		r.id, t.id, []byte(b.Run), []byte(b.TaskID), startedAt, g.FirstMessage, b.KeepEvents)
+	if err != nil {
+		return g, err
+	}
+	t.startSeq, t.startChanged = d.counters.lastStart, true
+	d.trackRun(b.RunRef, r)
+	d.markChanged(t)
+	return g, d.addMessages(t, messages)
+}
+
+// trackRun adds a run that has not ended, and the run's thread, to the cache.
+func (d *writer) trackRun(run state.RunRef, r *writerRun) {
+	d.runs[run] = r
+	d.threads[run.Thread] = r.thread
+	r.thread.running++
+}
+
+// existingRun returns the stored information about the run with the given name in a thread. thread
+// is the id of the thread's row. If there is no such run, g.Existed is false.
+func (d *writer) existingRun(thread int64, run string) (g state.RunInfo, err error) {
+	var at string
+	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
+	if errors.Is(err, sql.ErrNoRows) {
+		return state.RunInfo{}, nil
+	}
+	if err == nil {
+		g.Existed = true
+		g.StartedAt, err = time.Parse(time.RFC3339Nano, at)
+	}
+	return g, err
+}
+
+func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
+	for _, l := range messages {
+		t.lastMessage++
+		t.contentChanged = true
+		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, l.day, l.data); err != nil {
+			return err
+		}
+		if t.lastMessage > state.MaxMessages && t.lastMessage%state.TrimStep == 0 {
+			if _, err := d.statements.trimMessages.Exec(t.id, t.lastMessage-state.MaxMessages); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unfinishedRun returns a run that has not ended, from the cache or the file. The error is
+// ErrNotFound if the run does not exist or has ended.
+func (d *writer) unfinishedRun(run state.RunRef) (*writerRun, error) {
+	if r := d.runs[run]; r != nil {
+		return r, nil
+	}
+	t, err := d.findThread(run.Thread)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, state.ErrNotFound
+	}
+	r := &writerRun{thread: t}
+	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(
+		&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, state.ErrNotFound
+	}
+	if err == nil {
+		d.trackRun(run, r)
+	}
+	return r, err
+}
+
+// appendEvents implements [state.Store.Append] within a transaction.
+func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []messageRow, end bool) (
+	first int64, canceled bool, err error,
+) {
+	r, err := d.unfinishedRun(run)
+	if err != nil {
+		return 0, false, err
+	}
+	t := r.thread
+	first = t.LastPosition + 1
+	if r.keepEvents {
+		for _, c := range chunks {
+			t.LastPosition += c.count
+			t.contentChanged = true
+			r.lastPosition = t.LastPosition
+			r.size += int64(len(c.data))
+			if _, err := d.statements.insertChunk.Exec(r.id, t.LastPosition, c.sizes, c.data); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	d.markChanged(t)
+	if err := d.addMessages(t, messages); err != nil {
+		return 0, false, err
+	}
+	if end {
+		err = d.endRun(run, r)
+	}
+	return first, r.cancelRequested, err
+}
+
+func (d *writer) endRun(run state.RunRef, r *writerRun) error {
+	d.lastEnd++
+	d.endedRuns++
+	d.finishedRuns++
+	d.counters.finishedBytes += r.size
+	delete(d.runs, run)
+	r.thread.running-- // at 0, flushThreads removes the thread from the cache
+	_, err := d.statements.endRun.Exec(d.lastEnd, r.lastPosition, r.size, r.id)
+	return err
+}
+
+// cancelRuns implements [state.Store.Cancel] within a transaction.
+func (d *writer) cancelRuns(run state.RunRef) error {
+	names := []string{run.Run}
+	if run.Run == "" {
+		t, err := d.findThread(run.Thread)
+		if err != nil || t == nil {
+			return err
+		}
+		if names, err = scanTexts(d.statements.listUnfinished.Query(t.id)); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		run.Run = name
+		r, err := d.unfinishedRun(run)
+		if errors.Is(err, state.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := d.statements.requestCancel.Exec(r.id); err != nil {
+			return err
+		}
+		r.cancelRequested = true
+		d.canceled = append(d.canceled, run)
+	}
+	return nil
+}
