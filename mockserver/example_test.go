@@ -1,51 +1,102 @@
 package mockserver_test
 
 import (
+	"bufio"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 
-	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
-	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// This example serves a mock, which is an http.Handler, and sends a request to it.
-func Example() {
-	d, _ := dialect.Open("agkit")
-	seed := uint64(7)
-	set, problems := script.Load([]script.Source{{Name: "greet.yaml", Data: []byte(`
+// t stands for the argument of a test function.
+var t = &exampleTB{}
+
+// This example tests a client against a mock that has one scripted reply.
+func ExampleNewTest() {
+	mock := mockserver.NewTest(t, "agkit", mockserver.Seed(7), mockserver.Script(`
 rules:
   - name: greet
     when: {text: hello}
     reply: good morning
-`)}}, []*dialect.Dialect{d})
-	if set == nil {
-		fmt.Println(problems)
-		return
-	}
-	m, _ := mockserver.New(mockserver.Config{Dialects: []*dialect.Dialect{d}, Seed: &seed, Scripts: set})
-	srv := httptest.NewServer(m)
-	defer srv.Close()
+`))
+	printEvents(send(mock.URL, "hello"))
+	// Output:
+	// data: {"content":"good","type":"text"}
+	// data: {"content":" morning","type":"text"}
+	// data: [DONE]
+	// end: <nil>
+}
 
-	r, err := http.Post(srv.URL+m.BasePath("agkit@0.0.10")+"/send-message", "application/json",
-		strings.NewReader(`{"conversationId":"c1","messages":[{"role":"user","content":"hello"}]}`))
+// This example injects a fault: the connection is closed before the second event.
+func ExampleFault() {
+	mock := mockserver.NewTest(t, "agkit", mockserver.Seed(7), mockserver.Fault("abort; event=1"))
+	printEvents(send(mock.URL, "conformance:text good morning"))
+	fmt.Println("applied:", mock.Requests("")[0].Faults)
+	// Output:
+	// data: {"content":"good","type":"text"}
+	// end: unexpected EOF
+	// applied: [abort; event=1]
+}
+
+// This example checks what a client sent.
+func ExampleServer_Requests() {
+	mock := mockserver.NewTest(t, "agkit", mockserver.Script("rules: [{name: any, reply: hello}]"))
+	printEvents(send(mock.URL, "good morning"))
+	for _, r := range mock.Requests("") {
+		fmt.Println(r.Method, r.Target, r.Header.Get("Content-Type"), r.Status)
+		fmt.Printf("%s\n", r.Body)
+		fmt.Println("matched:", r.Rule, "violations:", len(r.Findings))
+	}
+	// Output:
+	// data: {"content":"hello","type":"text"}
+	// data: [DONE]
+	// end: <nil>
+	// POST /send-message application/json 200
+	// {"conversationId":"c1","messages":[{"role":"user","content":"good morning"}]}
+	// matched: any violations: 0
+}
+
+// This example states which requests are expected of a client.
+func ExampleServer_Verify() {
+	mock := mockserver.NewTest(t, "agkit", mockserver.Seed(7), mockserver.Script("rules: [{reply: hello}]"))
+	printEvents(send(mock.URL, "good morning"))
+	fmt.Println(mock.Verify("calls: [{op: run, exactly: 1}]"))
+	fmt.Println(mock.Verify("calls: [{op: run, exactly: 2}]"))
+	// Output:
+	// data: {"content":"hello","type":"text"}
+	// data: [DONE]
+	// end: <nil>
+	// <nil>
+	// failed op run: got 1, want exactly 2: #1 POST /send-message → 200, whole
+	// failed: 1 exchanges
+}
+
+// send is the client: it starts a run with a user message.
+func send(base, text string) (*http.Response, error) {
+	return http.Post(base+"/send-message", "application/json", strings.NewReader(
+		`{"conversationId":"c1","messages":[{"role":"user","content":"`+text+`"}]}`))
+}
+
+// printEvents prints the lines of a response that are not empty, and how the response ended.
+func printEvents(r *http.Response, err error) {
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer r.Body.Close()
-	_, _ = io.Copy(printer{}, r.Body)
-	// Output:
-	// data: {"content":"good","type":"text"}
-	//
-	// data: {"content":" morning","type":"text"}
-	//
-	// data: [DONE]
+	lines := bufio.NewScanner(r.Body)
+	for lines.Scan() {
+		if lines.Text() != "" {
+			fmt.Println(lines.Text())
+		}
+	}
+	fmt.Println("end:", lines.Err())
 }
 
-type printer struct{}
+// An exampleTB stands for a *testing.T in examples and in tests of NewTest.
+type exampleTB struct{ cleanups []func() }
 
-func (printer) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
+func (t *exampleTB) Helper()           {}
+func (t *exampleTB) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+func (t *exampleTB) Cleanup(f func())  { t.cleanups = append(t.cleanups, f) }

@@ -29,7 +29,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config configures a [Server]. Only Dialects is required.
+// A Config configures a [Server]. Only Dialects is required. Programs outside of this module, which
+// cannot import the packages that some fields need, set those fields by means of an [Option].
 type Config struct {
 	Dialects []*dialect.Dialect // a single one is served at its own base path, several below /NAME@VERSION
 	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
@@ -81,11 +82,15 @@ type backendServer interface {
 	Shutdown(context.Context) error
 }
 
-// New returns a mock server. It returns an error if cfg names no dialect. The caller must
-// call Shutdown to stop it.
-func New(cfg Config) (*Server, error) {
+// New returns a mock server with the configuration cfg, after the options have changed it. It
+// returns an error if cfg names no dialect or an option is invalid. The caller must call Shutdown
+// to stop the server.
+func New(cfg Config, options ...Option) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
 		return nil, fmt.Errorf("no dialect configured; known dialects are %v", dialect.Names())
+	}
+	if err := cfg.apply(options); err != nil {
+		return nil, err
 	}
 	s := &Server{cfg: cfg, journal: cfg.Journal, clock: cfg.Clock, basePaths: map[string]string{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())

@@ -1,0 +1,74 @@
+package mockserver
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A Request is a request that a server received, with the facts about its response that tests ask
+// for.
+type Request struct {
+	Method, Target string // as in the request line; the target may have a query
+	Header         http.Header
+	Body           []byte // its first 64 KiB, unless Config.Journal has another limit
+	Operation      string // kind of the operation, such as "run"; "" if the dialect has no such operation
+	Thread, Run    string // ids in the request; "" if it has none
+	Rule           string // name of the script's rule that matched; "" if none did
+	Status         int    // status of the response; 0 if it was not sent yet
+	Faults         []string
+	Findings       []Finding
+}
+
+// A Finding is a violation of the protocol by a client.
+type Finding struct {
+	Requirement string     // id of the violated requirement; "" if the request belongs to no dialect
+	Level       spec.Level // of the requirement
+	Message     string
+}
+
+// Requests returns the requests that the server received from a test, or from all tests if test is
+// "", oldest first. A request belongs to the test that its header X-Test-Id names. Values of headers
+// that usually carry credentials are redacted.
+func (s *Server) Requests(test string) (all []Request) {
+	var filter journal.Filter
+	if test != "" {
+		filter.Test = &test
+	}
+	page, _ := s.journal.List(filter)
+	for _, r := range page {
+		request := Request{
+			Method: r.Request.Method, Target: r.Request.Target, Header: http.Header{}, Body: r.Request.Body,
+			Operation: r.Op, Thread: r.Thread, Run: r.Run, Rule: r.Rule, Status: r.Status,
+		}
+		for _, field := range r.Request.Header {
+			request.Header.Add(field.Name, field.Value)
+		}
+		for _, f := range r.Faults {
+			request.Faults = append(request.Faults, f.Name)
+		}
+		for _, f := range r.Findings {
+			request.Findings = append(request.Findings, Finding{f.Requirement, f.Level, f.Message})
+		}
+		all = append(all, request)
+	}
+	return all
+}
+
+// Verify judges the requests that the server received in the way of "streamassay mock --expect".
+// It returns an error that lists what is wrong if a client violated a MUST of the protocol, if an
+// expected call is missing or surplus, or if no request was received. The text is YAML such as
+// "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
+func (s *Server) Verify(expectations string) error {
+	expect, err := journal.LoadExpect("expectations", strings.NewReader(expectations))
+	if err != nil {
+		return err
+	}
+	if outcome := expect.Conclude(s.journal); outcome.Exit != 0 {
+		return errors.New(strings.TrimSpace(outcome.Text()))
+	}
+	return nil
+}
