@@ -2,11 +2,16 @@ package reference
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -129,4 +134,54 @@ func redisServer(b testing.TB) string {
 	})
 	gomega.NewWithT(b).Eventually(func() error { return exec.Command("redis-cli", "-s", socket, "ping").Run() }).Should(gomega.Succeed())
 	return "unix://" + socket
+}
+
+// A waitingResponse is a discardResponse that calls flushed when the stream is flushed first, which
+// is before its run waits.
+type waitingResponse struct {
+	discardResponse
+	once    sync.Once
+	flushed func()
+}
+
+func (w *waitingResponse) Flush() { w.once.Do(w.flushed) }
+
+// BenchmarkWaitingRuns measures the stacks of 1,000 runs that wait, without those of net/http.
+func BenchmarkWaitingRuns(b *testing.B) {
+	const n = 1000
+	for _, inline := range []bool{true, false} {
+		b.Run(fmt.Sprintf("inline=%t", inline), func(b *testing.B) {
+			s := New(mustDialect(b, "agkit"), Scripted, Config{Inline: inline})
+			req, err := s.dialect.BuildRequest("prompt", spec.Event{Text: "conformance:slow 2 60000"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			template := httptest.NewRequest(req.Method, s.dialect.Base+req.Target, nil)
+			template.Header.Set("Authorization", "Bearer ada")
+			var before, after runtime.MemStats
+			for b.Loop() {
+				ctx, cancel := context.WithCancel(b.Context())
+				var waiting, streams sync.WaitGroup
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				waiting.Add(n)
+				for range n {
+					streams.Go(func() {
+						r := template.Clone(ctx)
+						r.Body = io.NopCloser(bytes.NewReader(req.Body))
+						s.ServeHTTP(&waitingResponse{discardResponse: discardResponse{header: http.Header{}}, flushed: waiting.Done}, r)
+					})
+				}
+				waiting.Wait()
+				runtime.GC() // shrinks stacks that waiting runs do not use
+				runtime.ReadMemStats(&after)
+				cancel()
+				streams.Wait()
+			}
+			b.ReportMetric((float64(after.StackInuse)-float64(before.StackInuse))/n, "stack-B/run")
+			if err := s.Shutdown(b.Context()); err != nil {
+				b.Error(err)
+			}
+		})
+	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // mustDialect returns the dialect of the given name.
-func mustDialect(t *testing.T, name string) *dialect.Dialect {
+func mustDialect(t testing.TB, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
 	if err != nil {

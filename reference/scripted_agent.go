@@ -28,8 +28,9 @@ const ImageURL = "https://example.com/image.png"
 // Scripted is an [Agent] that follows the conformance prompts (docs/prompts.md). It
 // answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
+	prompt, hasPrompt := t.Prompt()
 	return func(yield func(spec.Event) bool) {
-		a := &promptPlayer{Player: NewPlayer(ctx, t.Run, yield), turn: t}
+		a := &promptPlayer{Player: NewPlayer(ctx, t.Run, yield), turn: t, prompt: prompt, hasPrompt: hasPrompt}
 		a.Run(a.play)
 	}
 }
@@ -37,7 +38,9 @@ func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 // A promptPlayer plays the scripted agent's answer to one turn.
 type promptPlayer struct {
 	*Player
-	turn Turn
+	turn      Turn
+	prompt    string // the text after which the turn begins; "" if not hasPrompt
+	hasPrompt bool   // the request ends with a message of the user
 }
 
 const promptPrefix = "conformance:"
@@ -66,19 +69,15 @@ var promptHandlers = map[string]func(a *promptPlayer, arguments string) bool{
 // play answers the last prompt of the user, or the tool results or interrupt reply that
 // follow it.
 func (a *promptPlayer) play() {
-	prompt, hasPrompt := a.prompt()
-	if !hasPrompt && a.continueTurn() {
+	if !a.hasPrompt && a.continueTurn() {
 		return
 	}
-	name, arguments, _ := strings.Cut(prompt, " ")
+	name, arguments, _ := strings.Cut(a.prompt, " ")
 	name, isConformance := strings.CutPrefix(name, promptPrefix)
 	if script := promptHandlers[name]; !isConformance || script == nil || !script(a, arguments) {
 		a.sendText("Hello, world.")
 	}
 }
-
-//go:noinline
-func (a *promptPlayer) prompt() (text string, ok bool) { return a.turn.Prompt() }
 
 // continueTurn answers the client's tool results, or its reply to an interrupt, and returns true.
 // It returns false if the request contains neither.
@@ -300,26 +299,17 @@ func (a *promptPlayer) sendMany(arguments string) bool {
 // true.
 func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 	id := a.NewMessageID()
-	a.emitPart(spec.MessageStart, id, "")
+	a.emitText(spec.MessageStart, id, "")
 	start := time.Now()
 	for i := range n {
 		a.WaitUntil(start.Add(time.Duration(i) * interval))
 		if a.Stopped() {
 			return true
 		}
-		a.emitPart(spec.MessageDelta, id, strconv.Itoa(i+1)+" ")
+		a.emitText(spec.MessageDelta, id, strconv.Itoa(i+1)+" ")
 	}
-	a.emitPart(spec.MessageEnd, id, "")
+	a.emitText(spec.MessageEnd, id, "")
 	return true
-}
-
-// emitPart emits an event of kind k with a message id and a text. It is not inlined because events
-// are large: they would enlarge the stack frames of functions that wait, in each of thousands of
-// concurrent runs.
-//
-//go:noinline
-func (a *promptPlayer) emitPart(k spec.Kind, id, text string) {
-	a.Emit(spec.Event{Kind: k, Message: id, Text: text})
 }
 
 func (a *promptPlayer) sendLarge(arguments string) bool {

@@ -185,7 +185,7 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	case opTranscribe:
 		s.serveTranscribe(c)
 	case opInfo:
-		s.serveHealth(c)
+		s.respond(c, spec.Event{Kind: spec.Health})
 	}
 }
 
@@ -204,9 +204,6 @@ func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	}
 	return true
 }
-
-//go:noinline
-func (s *Server) serveHealth(c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) }
 
 // refuseTooManyStreams refuses a request with status 429, because its user has too many open
 // streams.

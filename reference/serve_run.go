@@ -226,38 +226,48 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	if c.override.Agent != nil {
 		agent = c.override.Agent
 	}
-	s.runAgent(r, agent, t, out)
+	cause := s.runAgent(r, agent, t, out)
 	out.addMessages(t.messages.takeAll())
 	if err := out.commit(); err != nil {
 		s.cfg.Log.Error("the messages of a run could not be stored", "dialect", s.dialect.Name, "run", r.id, "err", err)
-		t.setFailure(errNotStored) // a client that receives a successful end relies on the history
+		cause = errNotStored // a client that receives a successful end relies on the history
 	}
-	outcome := outcomeOf(&t.last)
-	t.encodeInPlace(&t.last)
+	outcome := t.encodeTerminal(cause)
 	events.End()
 	out.finish()
 	s.metrics.RunEnded(outcome)
 }
 
-// outcomeOf returns the outcome, for the metrics, of a run whose terminal event is final.
-func outcomeOf(final *spec.Event) metrics.Outcome {
+// encodeTerminal encodes the terminal event of the run and returns the outcome of the run. The
+// event is a failure for the given cause or, if cause is nil, the latest event of the agent. If
+// that is not a terminal event, the run ends successfully.
+func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.Outcome) {
 	switch {
-	case final.Kind == spec.RunEnd:
-		return metrics.Finished
-	case final.Status == statusCanceled:
-		return metrics.Canceled
+	case cause != nil:
+		t.last = stopEvent(cause)
+	case t.last.Kind != spec.RunEnd && t.last.Kind != spec.RunError:
+		t.last = spec.Event{Kind: spec.RunEnd}
 	}
-	return metrics.Failed
+	switch {
+	case t.last.Kind == spec.RunEnd:
+		outcome = metrics.Finished
+	case t.last.Status == statusCanceled:
+		outcome = metrics.Canceled
+	default:
+		outcome = metrics.Failed
+	}
+	t.encodeInPlace(&t.last)
+	return outcome
 }
 
 // runAgent runs the agent and encodes its events with t, except for the terminal event, which it
-// stores in t.last. If the agent emits no terminal event, t.last is a successful end. It is a
-// failure if the agent panics or the run is canceled.
-func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
+// leaves in t.last. It returns why the server ends the run before the agent does: the agent
+// panicked or the run was canceled. It returns nil if the agent ended the run.
+func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", r.turn.Run, "panic", panicked)
-			t.setFailure(errAgentFailed)
+			cause = errAgentFailed
 		}
 	}()
 	for e := range agent(r.ctx, *r.turn) {
@@ -270,27 +280,13 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 		}
 		t.last = e // passing a pointer to e itself would allocate each event
 		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
-			return
+			return nil
 		}
 		t.encodeInPlace(&t.last)
 		out.addMessages(t.messages.takeCompleted())
 	}
-	if cause := context.Cause(r.ctx); cause != nil {
-		t.setFailure(cause)
-		return
-	}
-	t.setEnd()
+	return context.Cause(r.ctx)
 }
-
-// setFailure sets the terminal event to an error event for the given cause.
-//
-//go:noinline
-func (t *runEncoder) setFailure(cause error) { t.last = stopEvent(cause) }
-
-// setEnd sets the terminal event to a successful end.
-//
-//go:noinline
-func (t *runEncoder) setEnd() { t.last = spec.Event{Kind: spec.RunEnd} }
 
 // stopEvent returns the terminal event of a run that the server ends for the given cause. A cause
 // that does not wrap a stopReason means that the client left.
