@@ -3,6 +3,7 @@ package reference
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"github.com/tmaxmax/go-sse"
 
 	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/internal/state/durable"
@@ -181,6 +183,47 @@ func BenchmarkWaitingRuns(b *testing.B) {
 			b.ReportMetric((float64(after.StackInuse)-float64(before.StackInuse))/n, "stack-B/run")
 			if err := s.Shutdown(b.Context()); err != nil {
 				b.Error(err)
+			}
+		})
+	}
+}
+
+// BenchmarkFrame measures encoding an event as a frame and writing the frame: as the server does,
+// and with go-sse after the same encoding of the data (docs/adr/0012-frames-are-appended.md).
+func BenchmarkFrame(b *testing.B) {
+	op := streamOperation(mustDialect(b, "agkit"))
+	e := &spec.Event{Kind: spec.MessageDelta, Message: "run-1-m1", Run: "run-1", Thread: "thread-1", Seq: "7", Text: "Hello, world."}
+	want, err := op.AppendEvent(nil, e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	write := map[string]func(w *bytes.Buffer, frame []byte) error{
+		"append": func(w *bytes.Buffer, frame []byte) error {
+			_, err := w.Write(frame)
+			return err
+		},
+		"go-sse": func(w *bytes.Buffer, frame []byte) error {
+			data := bytes.TrimSuffix(bytes.TrimPrefix(frame, []byte("data: ")), []byte("\n\n"))
+			var message sse.Message
+			message.AppendData(string(data))
+			_, err := message.WriteTo(w)
+			return err
+		},
+	}
+	for _, name := range []string{"append", "go-sse"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var buf []byte
+			var out bytes.Buffer
+			for b.Loop() {
+				out.Reset()
+				buf, err = op.AppendEvent(buf[:0], e)
+				if err := errors.Join(err, write[name](&out, buf)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if !bytes.Equal(out.Bytes(), want) {
+				b.Errorf("got %q, want %q", out.Bytes(), want)
 			}
 		})
 	}
