@@ -106,9 +106,9 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 }
 
 // journalMisses converts the mismatches of a script to the type of the journal.
-func journalMisses(all []script.Mismatch) (out []journal.Miss) {
+func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	for _, m := range all {
-		out = append(out, journal.Miss{Rule: m.Rule, Why: m.Reason})
+		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decisi
 	response, reasons := library.Find(h.Dialect, h.Request, nil, x.scope.sessions)
 	all := journalMisses(found.Mismatches)
 	for _, text := range reasons {
-		all = append(all, journal.Miss{Rule: "recordings", Why: text})
+		all = append(all, journal.Mismatch{Rule: "recordings", Why: text})
 	}
 	if response == nil {
 		x.entry.Matched("", all)

@@ -63,7 +63,7 @@ func (s *Server) Requests(test string) (all []Request) {
 // expected call is missing or surplus, or if no request was received. The text is YAML such as
 // "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
 func (s *Server) Verify(expectations string) error {
-	expect, err := journal.LoadExpect("expectations", strings.NewReader(expectations))
+	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations))
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,13 @@ const maxTests = 1000
 // tests. In the settings of a test, a nil field inherits the value shared by all tests; in
 // the shared settings, it means that there is none.
 type Settings struct {
-	Scripts *script.RuleSet // of a test: tried before the shared ones
-	Replay  *replay.Library // recorded responses, for requests that no rule matches
-	Faults  *[]fault.Spec   // injected into every applicable request
-	Pace    *pace.Pace
-	Seed    *uint64
-	Vary    *uint64 // seed of the variations of the encoding
-	Hold    *int    // number of the first event that is held in each stream, from 0
+	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
+	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
+	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into every applicable request
+	Pace    *pace.Pace      `json:"pace,omitzero"`
+	Seed    *uint64         `json:"seed,omitempty"`
+	Vary    *uint64         `json:"vary,omitempty"` // seed of the variations of the encoding
+	Hold    *int            `json:"hold,omitempty"` // number of the first event that is held in each stream, from 0
 }
 
 // A scope holds the settings and the state of one test. The shared scope, which has no parent,

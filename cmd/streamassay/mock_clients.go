@@ -19,14 +19,14 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
 	}
-	var want journal.Expect
+	var want journal.Expectations
 	if m.expect != "" {
 		file, err := os.Open(m.expect)
 		if err != nil {
 			return nil, usageError("--expect %s: %v", m.expect, withoutPath(err))
 		}
 		defer file.Close()
-		if want, err = journal.LoadExpect(m.expect, file); err != nil {
+		if want, err = journal.LoadExpectations(m.expect, file); err != nil {
 			return nil, usageError("--expect %v", err)
 		}
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"embed"
 	"net/http"
+	"net/url"
 )
 
 //go:embed page.js page.css page.html exchange.html parts.html
@@ -11,10 +12,7 @@ var assets embed.FS
 // serveAsset returns a handler that responds with the embedded file of the given name and with the
 // given media type. The file is a part of the HTML pages.
 func serveAsset(name, media string) apiHandler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := parseQuery(r); err != nil {
-			return err
-		}
+	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		data, err := assets.ReadFile(name)
 		if err != nil {
 			return err

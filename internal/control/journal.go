@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -19,31 +20,27 @@ const ndjson = "application/x-ndjson"
 // listExchanges handles GET /v1/journal. It responds with a page of the exchanges that match the
 // query. If the client accepts NDJSON, it responds with all matching exchanges in that format, or
 // with as many as the query allows.
-func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
+func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	f, err := parseFilter(query)
 	if err != nil {
 		return err
 	}
-	f, err := parseFilter(q)
-	if err != nil {
-		return err
-	}
-	if f.Offset, err = intParam(q, "offset", 0, 1<<30); err != nil {
+	if f.Offset, err = intParam(query, "offset", 0, 1<<30); err != nil {
 		return err
 	}
 	w.Header().Set("Vary", "Accept")
 	if accepts(r, ndjson) {
-		if f.Limit, err = intParam(q, "limit", 0, 1<<30); err != nil {
+		if f.Limit, err = intParam(query, "limit", 0, 1<<30); err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", ndjson)
 		_ = s.journal().Export(deadlineWriter{w}, f) // fails only if the client left
 		return nil
 	}
-	if f.Limit, err = intParam(q, "limit", defaultPageSize, maxPageSize); err != nil {
+	if f.Limit, err = intParam(query, "limit", defaultPageSize, maxPageSize); err != nil {
 		return err
 	}
-	if q.Has("limit") && f.Limit == 0 {
+	if query.Has("limit") && f.Limit == 0 {
 		return badRequest("invalid limit 0 (want an integer from 1 to %d)", maxPageSize)
 	}
 	page, total := s.journal().List(f)
@@ -87,10 +84,7 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 }
 
 // getExchange handles GET /v1/journal/{id}: it responds with one exchange.
-func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {
 		return err
@@ -101,13 +95,9 @@ func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
 
 // clearJournal handles DELETE /v1/journal: it removes the exchanges of the test in the query, or
 // all exchanges if the query names no test.
-func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "test")
-	if err != nil {
-		return err
-	}
-	if q.Has("test") {
-		s.journal().Reset(q.Get("test"))
+func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	if query.Has("test") {
+		s.journal().Reset(query.Get("test"))
 	} else {
 		s.journal().Clear()
 	}
@@ -144,19 +134,15 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 // keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
-// streamNotes handles GET /v1/journal/feed: it sends the notes of the journal as an event
+// streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event
 // stream until the client leaves or the port shuts down.
-func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "test")
-	if err != nil {
-		return err
-	}
+func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	notes := s.journal().Subscribe(ctx)
+	events := s.journal().Subscribe(ctx)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := deadlineWriter{w}
@@ -171,14 +157,14 @@ func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
 	ok := write("retry: 1000\n\n: listening\n\n")
 	for ok {
 		select {
-		case note, open := <-notes:
+		case event, open := <-events:
 			if !open {
 				return nil
 			}
-			if q.Has("test") && note.Test != q.Get("test") && note.Kind != journal.NoteDropped {
+			if query.Has("test") && event.Test != query.Get("test") && event.Kind != journal.EventDropped {
 				continue
 			}
-			data, _ := json.Marshal(note) // never fails
+			data, _ := json.Marshal(event) // never fails
 			ok = write("data: " + string(data) + "\n\n")
 		case <-quiet.C:
 			ok = write(": listening\n\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -80,13 +81,9 @@ var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "
 
 // servePage handles GET /: it responds with a page that shows the status of the mock, the open
 // streams and the journal.
-func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, pageFilters...)
-	if err != nil {
-		return err
-	}
+func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	view := struct {
-		Now       statusJSON
+		Now       mockStatus
 		Hold      *int
 		Streams   []streamView
 		Filters   []filterField
@@ -95,15 +92,15 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 		Total     int
 	}{Now: s.currentStatus(), Hold: s.mock.Settings("").Hold}
 	for _, name := range pageFilters {
-		view.Filters = append(view.Filters, filterField{name, q.Get(name)})
-		if q.Get(name) == "" { // the form sends empty inputs
-			q.Del(name)
+		view.Filters = append(view.Filters, filterField{name, query.Get(name)})
+		if query.Get(name) == "" { // the form sends empty inputs
+			query.Del(name)
 		}
 	}
-	for _, status := range s.streamStatuses(q.Get("test")) {
+	for _, status := range s.streamStatuses(query.Get("test")) {
 		view.Streams = append(view.Streams, s.newStreamView(status))
 	}
-	f, err := parseFilter(q)
+	f, err := parseFilter(query)
 	if err != nil {
 		view.Wrong = err.Error()
 	} else {
@@ -124,10 +121,7 @@ func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 }
 
 // serveExchangePage handles GET /exchanges/{id}: it responds with a page that shows one exchange.
-func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {
 		return err

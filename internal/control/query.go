@@ -12,8 +12,12 @@ import (
 )
 
 // parseQuery returns the query parameters of a request. It returns an error with status 400 if a
-// parameter is not listed in known, is repeated or has a value of more than 1024 bytes.
-func parseQuery(r *http.Request, known ...string) (url.Values, error) {
+// parameter is not listed in known, is repeated or has a value of more than 1024 bytes. If known is
+// nil, it returns nil and ignores the query.
+func parseQuery(r *http.Request, known []string) (url.Values, error) {
+	if known == nil {
+		return nil, nil
+	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("invalid query: %v", err)
@@ -33,13 +37,6 @@ func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	return q, nil
 }
 
-// testParam returns the value of the query parameter "test", or "" if it is absent. It returns an
-// error with status 400 if the query is invalid or has other parameters.
-func testParam(r *http.Request) (string, error) {
-	q, err := parseQuery(r, "test")
-	return q.Get("test"), err
-}
-
 // filterParams lists the query parameters that select exchanges.
 var filterParams = []string{
 	"dialect", "op", "method", "path", "status", "test", "thread", "run", "rule", "ended", "finding", "contains",
@@ -50,7 +47,7 @@ var filterParams = []string{
 // status 400 if a value is invalid.
 func parseFilter(q url.Values) (f journal.Filter, err error) {
 	f = journal.Filter{
-		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: q.Get("status"),
+		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: journal.StatusPattern(q.Get("status")),
 		Thread: q.Get("thread"), Run: q.Get("run"), Rule: q.Get("rule"), Ended: q.Get("ended"), Finding: q.Get("finding"),
 		Contains: q.Get("contains"),
 	}

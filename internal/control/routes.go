@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -12,61 +13,82 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// An apiHandler handles a request. If it returns an error, it has not responded, and the error is
-// sent as the response.
-type apiHandler func(w http.ResponseWriter, r *http.Request) error
+// An apiHandler handles a request whose query parameters are given. If it returns an error, it has
+// not responded, and the error is sent as the response.
+type apiHandler func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
-// A route is a path pattern with the handler for each method that the path allows.
+// A route is a method and a path pattern with their handler. A request with a query parameter that
+// is not in query is refused; if query is nil, the query is ignored.
 type route struct {
-	path     string
-	handlers map[string]apiHandler
+	method, path string
+	query        []string
+	handler      apiHandler
 }
+
+// The query parameters of routes that have none, and of those that apply to one test.
+var (
+	noQuery = []string{}
+	perTest = []string{"test"}
+)
 
 // apiRoutes returns the routes that openapi.yaml documents.
 func (s *server) apiRoutes() []route {
 	return []route{
-		{"/healthz", map[string]apiHandler{"GET": s.getHealth}},
-		{"/openapi.yaml", map[string]apiHandler{"GET": s.getDocument}},
-		{"/v1/status", map[string]apiHandler{"GET": s.getStatus}},
-		{"/v1/journal", map[string]apiHandler{"GET": s.listExchanges, "DELETE": s.clearJournal}},
-		{"/v1/journal/feed", map[string]apiHandler{"GET": s.streamNotes}},
-		{"/v1/journal/{id}", map[string]apiHandler{"GET": s.getExchange}},
-		{"/v1/verify", map[string]apiHandler{"POST": s.verifyCalls}},
-		{"/v1/wait", map[string]apiHandler{"POST": s.waitForExchanges}},
-		{"/v1/streams", map[string]apiHandler{"GET": s.listStreams}},
-		{"/v1/streams/{id}", map[string]apiHandler{"GET": s.getStream}},
-		{"/v1/streams/{id}/hold", map[string]apiHandler{"POST": s.holdStream}},
-		{"/v1/streams/{id}/next", map[string]apiHandler{"POST": s.stepStream}},
-		{"/v1/streams/{id}/release", map[string]apiHandler{"POST": s.releaseStream}},
-		{"/v1/streams/{id}/inject", map[string]apiHandler{"POST": s.injectFrame}},
-		{"/v1/streams/{id}/end", map[string]apiHandler{"POST": s.endStream}},
-		{"/v1/scripts", map[string]apiHandler{"GET": s.getScripts, "PUT": s.putScripts, "DELETE": s.deleteScripts}},
-		{"/v1/scripts/check", map[string]apiHandler{"POST": s.checkScripts}},
-		{"/v1/scripts/schema", map[string]apiHandler{"GET": s.getScriptSchema}},
-		{"/v1/settings", map[string]apiHandler{"GET": s.getSettings, "PUT": s.putSettings, "PATCH": s.patchSettings, "DELETE": s.deleteSettings}},
-		{"/v1/state", map[string]apiHandler{"GET": s.getState, "PUT": s.putState}},
-		{"/v1/clock", map[string]apiHandler{"GET": s.getClock, "PUT": s.putClock}},
-		{"/v1/reset", map[string]apiHandler{"POST": s.resetMock}},
-		{"/v1/faults", map[string]apiHandler{"GET": s.listFaults}},
+		{"GET", "/healthz", nil, s.getHealth},
+		{"GET", "/openapi.yaml", nil, s.getDocument},
+		{"GET", "/v1/status", noQuery, s.getStatus},
+		{"GET", "/v1/journal", append(slices.Clone(filterParams), "limit", "offset"), s.listExchanges},
+		{"DELETE", "/v1/journal", perTest, s.clearJournal},
+		{"GET", "/v1/journal/feed", perTest, s.streamEvents},
+		{"GET", "/v1/journal/{id}", noQuery, s.getExchange},
+		{"POST", "/v1/verify", []string{"test", "after"}, s.verifyCalls},
+		{"POST", "/v1/wait", noQuery, s.waitForExchanges},
+		{"GET", "/v1/streams", perTest, s.listStreams},
+		{"GET", "/v1/streams/{id}", noQuery, s.getStream},
+		{"POST", "/v1/streams/{id}/hold", noQuery, s.holdStream},
+		{"POST", "/v1/streams/{id}/next", noQuery, s.stepStream},
+		{"POST", "/v1/streams/{id}/release", noQuery, s.releaseStream},
+		{"POST", "/v1/streams/{id}/inject", noQuery, s.injectFrame},
+		{"POST", "/v1/streams/{id}/end", noQuery, s.endStream},
+		{"GET", "/v1/scripts", perTest, s.getScripts},
+		{"PUT", "/v1/scripts", perTest, s.putScripts},
+		{"DELETE", "/v1/scripts", perTest, s.deleteScripts},
+		{"POST", "/v1/scripts/check", noQuery, s.checkScripts},
+		{"GET", "/v1/scripts/schema", noQuery, s.getScriptSchema},
+		{"GET", "/v1/settings", perTest, s.getSettings},
+		{"PUT", "/v1/settings", perTest, s.putSettings},
+		{"PATCH", "/v1/settings", perTest, s.patchSettings},
+		{"DELETE", "/v1/settings", perTest, s.deleteSettings},
+		{"GET", "/v1/state", perTest, s.getState},
+		{"PUT", "/v1/state", perTest, s.putState},
+		{"GET", "/v1/clock", noQuery, s.getClock},
+		{"PUT", "/v1/clock", noQuery, s.putClock},
+		{"POST", "/v1/reset", perTest, s.resetMock},
+		{"GET", "/v1/faults", noQuery, s.listFaults},
 	}
 }
 
 // pageRoutes returns the routes of the HTML pages.
 func (s *server) pageRoutes() []route {
 	return []route{
-		{"/{$}", map[string]apiHandler{"GET": s.servePage}},
-		{"/exchanges/{id}", map[string]apiHandler{"GET": s.serveExchangePage}},
-		{"/page.js", map[string]apiHandler{"GET": serveAsset("page.js", "text/javascript; charset=utf-8")}},
-		{"/page.css", map[string]apiHandler{"GET": serveAsset("page.css", "text/css; charset=utf-8")}},
+		{"GET", "/{$}", pageFilters, s.servePage},
+		{"GET", "/exchanges/{id}", noQuery, s.serveExchangePage},
+		{"GET", "/page.js", noQuery, serveAsset("page.js", "text/javascript; charset=utf-8")},
+		{"GET", "/page.css", noQuery, serveAsset("page.css", "text/css; charset=utf-8")},
 	}
 }
 
-// newMux returns a handler that passes each request to the route for its path, or responds with
-// status 404 if there is no such route.
+// newMux returns a handler that passes each request to the route for its path and method. It
+// responds with status 404 if no route has the path.
 func (s *server) newMux() http.Handler {
 	mux := http.NewServeMux()
+	byPath := map[string]methodRoutes{}
 	for _, at := range append(s.apiRoutes(), s.pageRoutes()...) {
-		mux.Handle(at.path, at)
+		if byPath[at.path] == nil {
+			byPath[at.path] = methodRoutes{}
+			mux.Handle(at.path, byPath[at.path])
+		}
+		byPath[at.path][at.method] = at
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblemf(w, http.StatusNotFound, "unknown path %.100q (see /openapi.yaml)", r.URL.Path)
@@ -74,34 +96,42 @@ func (s *server) newMux() http.Handler {
 	return mux
 }
 
+// A methodRoutes holds the routes of one path by their methods.
+type methodRoutes map[string]route
+
 // ServeHTTP calls the handler for the method of the request and sends the error that the handler
-// may return. It responds with status 405 if the route does not allow the method.
-func (at route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// may return. It responds with status 405 if no route has the method, and with status 400 if the
+// query is invalid.
+func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	do := at.handlers[method]
-	if do == nil {
-		allow := strings.Join(slices.Sorted(maps.Keys(at.handlers)), ", ")
+	at, ok := routes[method]
+	if !ok {
+		allow := strings.Join(slices.Sorted(maps.Keys(routes)), ", ")
 		w.Header().Set("Allow", allow)
 		writeProblemf(w, http.StatusMethodNotAllowed, "method %.20q is not allowed (want %s)", r.Method, allow)
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	if err := do(w, r); err != nil {
+	query, err := parseQuery(r, at.query)
+	if err == nil {
+		err = at.handler(w, r, query)
+	}
+	if err != nil {
 		writeError(w, err)
 	}
 }
 
 // getHealth handles GET /healthz: it reports that the mock is running.
-func (s *server) getHealth(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getHealth(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]bool{"ok": true})
 	return nil
 }
 
 // getDocument handles GET /openapi.yaml: it responds with the description of this API.
-func (s *server) getDocument(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getDocument(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeBody(w, http.StatusOK, "application/yaml", openAPI)
 	return nil
 }

@@ -2,7 +2,10 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
@@ -47,10 +50,7 @@ func (s *server) loadScripts(
 
 // checkScripts handles POST /v1/scripts/check: it responds with the problems of the script in the
 // body. It does not set the script.
-func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	_, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
 		return err
@@ -61,11 +61,8 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
 
 // putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
 // test, the script that all tests share. It changes nothing if the new script has errors.
-func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
 		return err
@@ -88,15 +85,8 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 // dropForgottenTests removes the script texts of tests whose settings the mock has dropped.
 // The caller must hold s.mu.
 func (s *server) dropForgottenTests() {
-	known := map[string]bool{"": true}
-	for _, test := range s.mock.Tests() {
-		known[test] = true
-	}
-	for test := range s.scriptSources {
-		if !known[test] {
-			delete(s.scriptSources, test)
-		}
-	}
+	known := append(s.mock.Tests(), "")
+	maps.DeleteFunc(s.scriptSources, func(test string, _ scriptSource) bool { return !slices.Contains(known, test) })
 }
 
 // A ruleInfo describes a rule of a script in a response.
@@ -114,11 +104,8 @@ const yamlMediaType = "application/yaml"
 // getScripts handles GET /v1/scripts: it responds with the rules of the test in the query or,
 // without a test, with those that all tests share. If the client accepts YAML, it responds with the
 // text of the script that putScripts set, or with status 404 if there is none.
-func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var now *script.RuleSet
@@ -156,24 +143,13 @@ func ruleInfos(set *script.RuleSet) []ruleInfo {
 // that only read must call this function first, because reading the settings of an unknown test
 // creates them.
 func (s *server) isKnownTest(test string) bool {
-	if test == "" {
-		return true
-	}
-	for _, known := range s.mock.Tests() {
-		if known == test {
-			return true
-		}
-	}
-	return false
+	return test == "" || slices.Contains(s.mock.Tests(), test)
 }
 
 // deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
 // without a test, the script that all tests share.
-func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.scriptSources, test)
@@ -185,10 +161,7 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getScriptSchema handles GET /v1/scripts/schema: it responds with the JSON Schema of scripts.
-func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeBody(w, http.StatusOK, "application/schema+json", script.Schema())
 	return nil
 }

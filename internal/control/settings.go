@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/pace"
@@ -14,77 +14,42 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// settingsJSON is the JSON form of mockserver.Settings, without scripts and recordings. A nil field
-// is a setting that is not set.
-type settingsJSON struct {
-	Seed   *uint64   `json:"seed,omitempty"`
-	Vary   *uint64   `json:"vary,omitempty"`
-	Pace   *paceJSON `json:"pace,omitempty"`
-	Faults *[]string `json:"faults,omitempty"`
-	Hold   *int      `json:"hold,omitempty"`
-}
-
 // exampleSettings is a valid body of a request that changes settings. Errors quote it.
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
-// toSettingsJSON returns the JSON form of settings.
-func toSettingsJSON(now mockserver.Settings) settingsJSON {
-	to := settingsJSON{Seed: now.Seed, Vary: now.Vary, Hold: now.Hold}
-	if now.Pace != nil {
-		if p := toPaceJSON(*now.Pace); len(p) > 0 {
-			to.Pace = &p
-		}
-	}
-	if now.Faults != nil {
-		texts := []string{}
-		for _, use := range *now.Faults {
-			texts = append(texts, use.String())
-		}
-		to.Faults = &texts
-	}
-	return to
-}
-
 // getSettings handles GET /v1/settings: it responds with the settings of the test in the query or,
 // without a test, with those that all tests share.
-func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
+func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
+	var now mockserver.Settings
+	if s.isKnownTest(test) {
+		now = s.mock.Settings(test)
 	}
-	if !s.isKnownTest(test) {
-		writeJSON(w, settingsJSON{})
-		return nil
-	}
-	writeJSON(w, toSettingsJSON(s.mock.Settings(test)))
+	writeJSON(w, now)
 	return nil
 }
 
 // putSettings handles PUT /v1/settings: it replaces the settings by those in the body, and removes
 // settings that the body does not contain. Scripts and recordings stay.
-func (s *server) putSettings(w http.ResponseWriter, r *http.Request) error {
-	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings {
+func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
 // patchSettings handles PATCH /v1/settings: it changes the settings that the body contains and
 // removes those that are null there, as in a JSON merge patch (RFC 7396).
-func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
-	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
+func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-// changeSettings sets the settings that the body of a request contains. All other settings become
-// those that the function base returns for the current settings. If the body or one of its settings
-// is invalid, changeSettings changes nothing and returns an error.
+// changeSettings sets those settings of a test that the body of the request contains. All other
+// settings become those that the function base returns for the current settings of the test. If the
+// body or one of its settings is invalid, changeSettings changes nothing and returns an error.
 func (s *server) changeSettings(
-	w http.ResponseWriter, r *http.Request, base func(mockserver.Settings) mockserver.Settings,
+	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.Settings) mockserver.Settings,
 ) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
 	if _, err := requestMediaType(r, "application/json", "application/merge-patch+json"); err != nil {
 		return err
 	}
@@ -114,17 +79,14 @@ func (s *server) changeSettings(
 			_ = settingReaders[name](now, text) // was validated above
 		}
 	})
-	writeJSON(w, toSettingsJSON(s.mock.Settings(test)))
+	writeJSON(w, s.mock.Settings(test))
 	return nil
 }
 
 // deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
 // without a test, those that all tests share. Scripts and recordings stay.
-func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isKnownTest(test) {
@@ -140,52 +102,44 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 // it in a Settings. The value null removes the setting. The function returns an error if the value
 // is invalid.
 var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
-	"seed": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Seed, text) },
-	"vary": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Vary, text) },
-	"hold": func(to *mockserver.Settings, text []byte) error {
-		to.Hold = nil
-		if err := json.Unmarshal(text, &to.Hold); err != nil || to.Hold != nil && (*to.Hold < 0 || *to.Hold > maxEvent) {
-			return fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
-		}
-		return nil
-	},
-	"pace": func(to *mockserver.Settings, text []byte) error {
-		to.Pace = nil
-		if isNull(text) {
-			return nil
-		}
-		var value any
-		if err := json.Unmarshal(text, &value); err != nil {
-			return err
-		}
-		read, err := pace.Parse(value)
-		to.Pace = &read
-		return err
-	},
-	"faults": func(to *mockserver.Settings, text []byte) error {
-		to.Faults = nil
-		if isNull(text) {
-			return nil
-		}
-		specs, err := parseFaults(text)
-		to.Faults = &specs
-		return err
-	},
+	"seed":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
+	"vary":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
+	"hold":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Hold, text, parseHold) },
+	"pace":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Pace, text, parsePace) },
+	"faults": func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Faults, text, parseFaults) },
 }
 
-// isNull reports whether text is the JSON value null.
-func isNull(text []byte) bool { return string(text) == "null" }
-
-// readSeed parses text as a JSON value and stores the result in *to: a pointer to the seed, or nil
-// for null. It returns an error if the value is neither null nor a valid seed.
-func readSeed(to **uint64, text []byte) error {
+// readSetting stores in *to a pointer to the value that parse returns for text, or nil if text is
+// null. It returns the error that parse returns.
+func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error)) error {
 	*to = nil
-	if isNull(text) {
+	if string(text) == "null" {
 		return nil
 	}
-	n, err := mockserver.ParseSeed(string(text))
-	*to = &n
+	v, err := parse(text)
+	*to = &v
 	return err
+}
+
+// parseSeed parses a seed from JSON, an integer from 0 to 2^53-1.
+func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
+
+// parseHold parses the number of an event from JSON. It returns an error unless the number is an
+// integer from 0 to maxEvent.
+func parseHold(text []byte) (n int, err error) {
+	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
+		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
+	}
+	return n, nil
+}
+
+// parsePace parses a pace from JSON, an object with the same fields as in scripts.
+func parsePace(text []byte) (pace.Pace, error) {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return pace.Pace{}, err
+	}
+	return pace.Parse(v)
 }
 
 // maxFaults is the maximum number of faults in a list of faults that a request sets.
@@ -197,7 +151,8 @@ const maxFaults = 32
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
-		return fault.Parse(header)
+		specs, err = fault.Parse(header)
+		return append([]fault.Spec{}, specs...), err
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(text, &items) != nil {
@@ -242,55 +197,9 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A paceJSON is the JSON form of a pace, the same as in scripts.
-type paceJSON map[string]any
-
-// toPaceJSON returns the JSON form of the pace p. It contains only those fields that p sets.
-func toPaceJSON(p pace.Pace) paceJSON {
-	t := paceJSON{}
-	unset := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
-	merged := unset.Merge(p) // fields that p does not set keep the impossible values
-	if merged.First != unset.First {
-		t["first"] = merged.First.String()
-	}
-	if merged.Rate != unset.Rate {
-		t["rate"] = merged.Rate
-	}
-	if merged.Burst != unset.Burst {
-		t["burst"] = merged.Burst
-	}
-	if merged.Speed != unset.Speed {
-		t["speed"] = merged.Speed
-	}
-	if merged.Chunk > 1 {
-		t["chunk"] = int(merged.Chunk)
-	} else if merged.Chunk != unset.Chunk {
-		t["chunk"] = merged.Chunk.String()
-	}
-	if merged.Jitter != unset.Jitter {
-		t["jitter"] = toJitterJSON(merged.Jitter)
-	}
-	return t
-}
-
-// toJitterJSON returns a jitter as JSON, with only the fields that are not 0.
-func toJitterJSON(j pace.Jitter) map[string]any {
-	m := map[string]any{}
-	if j.Fixed != 0 {
-		m["fixed"] = j.Fixed.Round(time.Nanosecond).String()
-	}
-	if j.Uniform != 0 {
-		m["uniform"] = j.Uniform
-	}
-	if j.Lognormal != 0 {
-		m["lognormal"] = j.Lognormal
-	}
-	return m
-}
-
-// stepsJSON is the JSON form of the state of scripts. It maps the name of each scenario to the
-// current step.
-type stepsJSON struct {
+// A scriptState is the JSON form of the state of scripts: the current step of each scenario, by the
+// name of the scenario.
+type scriptState struct {
 	Steps map[string]string `json:"steps"`
 }
 
@@ -303,30 +212,21 @@ const (
 
 // getState handles GET /v1/state: it responds with the current step of each scenario in the scripts
 // of the test in the query or, without a test, in those that all tests share.
-func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	now := map[string]string{}
 	if s.isKnownTest(test) {
 		now = s.mock.ScriptState(test).ScenarioSteps()
 	}
-	if now == nil {
-		now = map[string]string{}
-	}
-	writeJSON(w, stepsJSON{now})
+	writeJSON(w, scriptState{now})
 	return nil
 }
 
 // putState handles PUT /v1/state: it sets the current steps of the scenarios that the body names
 // and sets all other scenarios back to their first step.
-func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
-	var to stepsJSON
+func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
+	var to scriptState
 	const example = `{"steps": {"checkout": "started"}}`
 	if err := readJSON(w, r, &to, example); err != nil {
 		return err
@@ -351,6 +251,6 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	for scenario, step := range to.Steps {
 		state.SetStep(scenario, step)
 	}
-	writeJSON(w, stepsJSON{state.ScenarioSteps()})
+	writeJSON(w, scriptState{state.ScenarioSteps()})
 	return nil
 }

@@ -2,60 +2,54 @@ package control
 
 import (
 	"net/http"
-	"slices"
+	"net/url"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// statusJSON is the JSON form of the status of the mock, as GET /v1/status and the HTML page show
-// it.
-type statusJSON struct {
-	Seed     uint64        `json:"seed"`
-	Clock    time.Time     `json:"clock"`
-	Dialects []dialectJSON `json:"dialects"`
-	Tests    []string      `json:"tests"`
-	Streams  int           `json:"streams"` // number of open streams
-	Journal  journalJSON   `json:"journal"`
+// A mockStatus is the status of the mock, as GET /v1/status and the HTML page show it.
+type mockStatus struct {
+	Seed     uint64          `json:"seed"`
+	Clock    time.Time       `json:"clock"`
+	Dialects []servedDialect `json:"dialects"`
+	Tests    []string        `json:"tests"`
+	Streams  int             `json:"streams"` // number of open streams
+	Journal  journalSize     `json:"journal"`
 }
 
-// dialectJSON names a dialect that the mock serves, with the path of its base URL on the port of
+// A servedDialect names a dialect that the mock serves, with the path of its base URL on the port of
 // the mock.
-type dialectJSON struct {
+type servedDialect struct {
 	Name string `json:"name"`
 	Base string `json:"base"`
 }
 
-// journalJSON contains the number of exchanges in the journal, the approximate memory that they use
-// in bytes, and the number of exchanges that were dropped because of a limit.
-type journalJSON struct {
+// A journalSize holds the number of exchanges in the journal, the approximate memory that they use in
+// bytes, and the number of exchanges that were dropped because of a limit.
+type journalSize struct {
 	Exchanges int    `json:"exchanges"`
 	Bytes     int64  `json:"bytes"`
 	Forgotten uint64 `json:"forgotten"`
 }
 
 // currentStatus returns the status of the mock.
-func (s *server) currentStatus() statusJSON {
+func (s *server) currentStatus() mockStatus {
 	_, exchanges := s.journal().List(journal.Filter{Limit: 1})
-	now := statusJSON{
-		Seed: s.mock.Seed(), Clock: s.mock.Clock().Now(), Dialects: []dialectJSON{}, Tests: s.mock.Tests(), Streams: len(s.mock.Streams("")),
-		Journal: journalJSON{exchanges, s.journal().Bytes(), s.journal().Forgotten()},
-	}
-	if now.Tests == nil {
-		now.Tests = []string{}
+	now := mockStatus{
+		Seed: s.mock.Seed(), Clock: s.mock.Clock().Now(), Dialects: []servedDialect{},
+		Tests: append([]string{}, s.mock.Tests()...), Streams: len(s.mock.Streams("")),
+		Journal: journalSize{exchanges, s.journal().Bytes(), s.journal().Forgotten()},
 	}
 	for _, d := range s.mock.Dialects() {
-		now.Dialects = append(now.Dialects, dialectJSON{d.Name, s.mock.BasePath(d.Name)})
+		now.Dialects = append(now.Dialects, servedDialect{d.Name, s.mock.BasePath(d.Name)})
 	}
 	return now
 }
 
 // getStatus handles GET /v1/status: it responds with the status of the mock.
-func (s *server) getStatus(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) getStatus(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, s.currentStatus())
 	return nil
 }
@@ -68,20 +62,14 @@ type clockChange struct {
 }
 
 // getClock handles GET /v1/clock: it responds with the time of the mock's clock.
-func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) getClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]time.Time{"time": s.mock.Clock().Now()})
 	return nil
 }
 
 // putClock handles PUT /v1/clock: it stops the clock at a given time, stops it at a time later than
 // now by a given duration, or lets it run again.
-func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
 	if err := readJSON(w, r, &to, example); err != nil {
@@ -109,11 +97,8 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 // resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges of
 // the test in the query or, without a test, resets the mock as a whole (see
 // [mockserver.Server.Reset]).
-func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mock.Reset(test)
@@ -125,41 +110,27 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// faultJSON is the JSON form of a fault.Fault.
-type faultJSON struct {
-	Name   string      `json:"name"`
-	Doc    string      `json:"doc"`
-	Family string      `json:"family"`
-	Needs  []string    `json:"needs"`
-	Checks []string    `json:"checks"`
-	Places []string    `json:"places"`
-	Params []paramJSON `json:"params"`
-}
-
-// paramJSON is the JSON form of a fault.Param.
-type paramJSON struct {
-	Name    string   `json:"name"`
-	Doc     string   `json:"doc"`
-	Type    string   `json:"type"`
-	Default string   `json:"default,omitempty"`
-	Min     string   `json:"min,omitempty"`
-	Max     string   `json:"max,omitempty"`
-	One     []string `json:"one,omitempty"`
+// A faultDescription is the JSON form of a [fault.Fault].
+type faultDescription struct {
+	Name   string        `json:"name"`
+	Doc    string        `json:"doc"`
+	Family string        `json:"family"`
+	Needs  []string      `json:"needs"`
+	Checks []string      `json:"checks"`
+	Places []string      `json:"places"`
+	Params []fault.Param `json:"params"`
 }
 
 // allFaults returns the JSON form of all faults.
-func allFaults() []faultJSON {
-	all := []faultJSON{}
+func allFaults() []faultDescription {
+	all := []faultDescription{}
 	for _, f := range fault.All {
-		one := faultJSON{
-			Name: f.Name, Doc: f.Doc, Family: string(f.Category), Needs: []string{}, Params: []paramJSON{},
+		one := faultDescription{
+			Name: f.Name, Doc: f.Doc, Family: string(f.Category), Needs: []string{}, Params: f.AllParams(),
 			Checks: append([]string{}, f.Checks...), Places: append([]string{}, f.Triggers...),
 		}
 		for _, kind := range f.RequiredKinds {
 			one.Needs = append(one.Needs, string(kind))
-		}
-		for _, p := range f.AllParams() {
-			one.Params = append(one.Params, paramJSON{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, slices.Clone(p.Enum)})
 		}
 		all = append(all, one)
 	}
@@ -167,10 +138,7 @@ func allFaults() []faultJSON {
 }
 
 // listFaults handles GET /v1/faults: it responds with a description of all faults.
-func (s *server) listFaults(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
+func (s *server) listFaults(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]any{"faults": allFaults()})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -22,11 +23,8 @@ const (
 
 // listStreams handles GET /v1/streams: it responds with the open streams of the test in the query
 // or, without a test, with all open streams.
-func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
-	test, err := testParam(r)
-	if err != nil {
-		return err
-	}
+func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	test := query.Get("test")
 	writeJSON(w, map[string]any{"streams": s.streamStatuses(test)})
 	return nil
 }
@@ -41,11 +39,8 @@ func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 }
 
 // findStream returns the open stream whose id is in the path of the request. It returns an error
-// with status 404 if there is no such stream, or with status 400 if the request has a query.
+// with status 404 if there is no such stream.
 func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
-	if _, err := parseQuery(r); err != nil {
-		return nil, err
-	}
 	one := s.mock.Stream(r.PathValue("id"))
 	if one == nil {
 		return nil, notFound("stream %.40q is not open (see /v1/streams)", r.PathValue("id"))
@@ -54,7 +49,7 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // getStream handles GET /v1/streams/{id}: it responds with the state of a stream.
-func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
+func (s *server) getStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err
@@ -73,7 +68,7 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 
 // holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
 // names, or before the next event if the body names none.
-func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
+func (s *server) holdStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err
@@ -100,7 +95,7 @@ func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 
 // stepStream handles POST /v1/streams/{id}/next: it lets as many further events of a held stream
 // pass as the body states, or one if the body states no number.
-func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
+func (s *server) stepStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err
@@ -123,7 +118,7 @@ func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 }
 
 // releaseStream handles POST /v1/streams/{id}/release: it lets all events of a stream pass.
-func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
+func (s *server) releaseStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err
@@ -135,7 +130,7 @@ func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
 // a stream, unchanged and between frames of the run.
-func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
+func (s *server) injectFrame(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err
@@ -193,7 +188,7 @@ var endReasons = []string{
 
 // endStream handles POST /v1/streams/{id}/end: it ends a stream in the given way, at once or
 // before the event that the body names.
-func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
+func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
 		return err

@@ -3,8 +3,8 @@ package control
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/journal"
@@ -12,12 +12,8 @@ import (
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges in the journal with the expected
 // calls in the body, and responds with the calls that the mock did not receive as expected.
-func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "test", "after")
-	if err != nil {
-		return err
-	}
-	f, err := parseFilter(q)
+func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	f, err := parseFilter(query)
 	if err != nil {
 		return err
 	}
@@ -28,7 +24,7 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	expected, err := journal.LoadExpect("body", bytes.NewReader(data))
+	expected, err := journal.LoadExpectations("body", bytes.NewReader(data))
 	if err != nil {
 		return badRequest("%v", err)
 	}
@@ -44,62 +40,14 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// A waitRequest is the body of POST /v1/wait.
-type waitRequest struct {
-	Filter  *filterJSON `json:"filter"`
-	N       *int        `json:"n"`
-	Timeout *string     `json:"timeout"`
-}
-
-// A filterJSON is the JSON form of [journal.Filter].
-type filterJSON struct {
-	Dialect  string        `json:"dialect"`
-	Op       string        `json:"op"`
-	Method   string        `json:"method"`
-	Path     string        `json:"path"`
-	Status   statusPattern `json:"status"`
-	Test     *string       `json:"test"`
-	Thread   string        `json:"thread"`
-	Run      string        `json:"run"`
-	Rule     string        `json:"rule"`
-	Ended    string        `json:"ended"`
-	Finding  string        `json:"finding"`
-	Contains string        `json:"contains"`
-	Since    time.Time     `json:"since"`
-	After    uint64        `json:"after"`
-}
-
-// A statusPattern is a status code or a class of status codes. In JSON it is a number such as 404,
-// or a string such as "4XX".
-type statusPattern string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *statusPattern) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '"' {
-		*s = statusPattern(data)
-		return nil
-	}
-	return json.Unmarshal(data, (*string)(s))
-}
-
-// toFilter converts f to a filter of the journal. If f is nil, the filter selects all exchanges.
-func (f *filterJSON) toFilter() journal.Filter {
-	if f == nil {
-		return journal.Filter{}
-	}
-	return journal.Filter{
-		Dialect: f.Dialect, Op: f.Op, Method: f.Method, Path: f.Path, Status: string(f.Status), Test: f.Test, Thread: f.Thread,
-		Run: f.Run, Rule: f.Rule, Ended: f.Ended, Finding: f.Finding, Contains: f.Contains, Since: f.Since, After: f.After,
-	}
-}
-
 // waitForExchanges handles POST /v1/wait: it responds when the number of exchanges that match the
 // filter in the body has reached the number in the body, or when the timeout has passed.
-func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
+func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	var to struct {
+		Filter  journal.Filter `json:"filter"`
+		N       *int           `json:"n"`
+		Timeout *string        `json:"timeout"`
 	}
-	var to waitRequest
 	if err := readJSON(w, r, &to, `{"filter": {"op": "run", "ended": "whole"}, "n": 1, "timeout": "5s"}`); err != nil {
 		return err
 	}
@@ -115,7 +63,7 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error 
 			return badRequest("invalid timeout %.40q (want at most %v, e.g. 5s)", *to.Timeout, maxWait)
 		}
 	}
-	f := to.Filter.toFilter()
+	f := to.Filter
 	if err := checkFilter(f); err != nil {
 		return err
 	}

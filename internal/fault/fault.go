@@ -42,12 +42,14 @@ type Fault struct {
 
 // A Param is a parameter of a fault.
 type Param struct {
-	Name, Doc string
-	Type      string // "int", "duration" or "text"
-	Default   string
-	Min, Max  string // inclusive bounds of an int or duration; "" is unbounded
-	Enum      []string
-	Validate  func(text string) error // additional validation of a text; may be nil
+	Name     string                  `json:"name"`
+	Doc      string                  `json:"doc"`
+	Type     string                  `json:"type"` // "int", "duration" or "text"
+	Default  string                  `json:"default,omitempty"`
+	Min      string                  `json:"min,omitempty"` // inclusive bounds of an int or duration; "" is unbounded
+	Max      string                  `json:"max,omitempty"`
+	Enum     []string                `json:"one,omitempty"`
+	Validate func(text string) error `json:"-"` // additional validation of a text; may be nil
 }
 
 // A Trigger is the position in a stream at which a fault takes effect. At most one of the fields is

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"time"
 
@@ -38,8 +39,8 @@ const (
 // EndReasons lists all reasons except InProgress, which means that the exchange has not ended.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Miss is a rule of a script that did not match a request, together with the reason.
-type Miss struct {
+// A Mismatch is a rule of a script that did not match a request, together with the reason.
+type Mismatch struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
 }
@@ -48,7 +49,7 @@ type Miss struct {
 // or once the exchange was dropped from the journal. It is safe for concurrent use.
 type Entry struct {
 	journal *Journal
-	buffer  *entryBuffer
+	buffer  *recordedExchange
 	id      uint64
 }
 
@@ -57,7 +58,7 @@ func (e *Entry) ID() uint64 { return e.id }
 
 // lock returns the buffer of the exchange with its lock held, or nil if the exchange has ended or
 // was dropped from the journal. The caller must unlock the buffer.
-func (e *Entry) lock() *entryBuffer {
+func (e *Entry) lock() *recordedExchange {
 	e.buffer.mu.Lock()
 	if e.buffer.id != e.id || e.buffer.endReason != InProgress {
 		e.buffer.mu.Unlock()
@@ -66,52 +67,59 @@ func (e *Entry) lock() *entryBuffer {
 	return e.buffer
 }
 
-// SetTest sets the id of the test to which the exchange belongs, for exchanges whose test became
-// known only after they were opened.
-func (e *Entry) SetTest(test string) {
-	if s := e.lock(); s != nil {
-		s.test = test
-		s.mu.Unlock()
-	}
-}
-
-// Parsed records the decoded request. The parameter op is the name of the operation in the
-// dialect's document. The violations in event become findings about the client.
-func (e *Entry) Parsed(op string, event *spec.Event) {
+// update passes the exchange to change while holding its lock, and publishes the event that change
+// returns, unless the event has no kind. It does nothing if the exchange has ended or was dropped
+// from the journal.
+func (e *Entry) update(change func(s *recordedExchange) Event) {
 	s := e.lock()
 	if s == nil {
 		return
 	}
-	s.setParsed(op, event)
+	event := change(s)
+	event.ID, event.Test = e.id, s.test
 	e.unlock(s)
+	if event.Kind != "" {
+		e.journal.publish(event)
+	}
 	e.journal.waiters.wake()
+}
+
+// SetTest sets the id of the test to which the exchange belongs, for exchanges whose test became
+// known only after they were opened.
+func (e *Entry) SetTest(test string) {
+	e.update(func(s *recordedExchange) Event {
+		s.test = test
+		return Event{}
+	})
+}
+
+// Parsed records event, the decoded request, and op, the name of its operation in the dialect's
+// document, such as "POST /runs". The violations in event become findings about the client. If
+// event is nil, only op is recorded.
+func (e *Entry) Parsed(op string, event *spec.Event) {
+	e.update(func(s *recordedExchange) Event {
+		s.setParsed(op, event)
+		return Event{}
+	})
 }
 
 // Matched records the name of the rule that matched the request, or "" if no rule did, and the
 // reasons why the rules that were tried before did not match.
-func (e *Entry) Matched(rule string, misses []Miss) {
-	s := e.lock()
-	if s == nil {
-		return
-	}
-	s.setMatch(rule, misses)
-	e.unlock(s)
-	e.journal.waiters.wake()
+func (e *Entry) Matched(rule string, mismatches []Mismatch) {
+	e.update(func(s *recordedExchange) Event {
+		s.setMatch(rule, mismatches)
+		return Event{}
+	})
 }
 
 // HeadSent records the status and the header of the response, and the current time as the time when
 // they were sent. Later times of the exchange are recorded relative to it.
 func (e *Entry) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
-	s := e.lock()
-	if s == nil {
-		return
-	}
-	s.setHead(&e.journal.secrets, status, header, now)
-	note := Note{Kind: NoteHead, ID: e.id, Test: s.test, Status: status}
-	e.unlock(s)
-	e.journal.publish(note)
-	e.journal.waiters.wake()
+	e.update(func(s *recordedExchange) Event {
+		s.setHead(&e.journal.secrets, status, header, now)
+		return Event{Kind: EventHead, Status: status}
+	})
 }
 
 // BytesSent records that data, a part of the body, was sent in one write. The parameter at is the
@@ -127,56 +135,45 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 		e.unlock(s)
 		return
 	}
-	note := Note{Kind: NoteSent, ID: e.id, Test: s.test, N: n, At: at, Bytes: len(data)}
-	note.Raw = bytes.Clone(data[:min(len(data), maxNoteBytes)])
-	s.redactor.Mask(note.Raw)
+	event := Event{Kind: EventSent, ID: e.id, Test: s.test, N: n, AtMS: milliseconds(at), Bytes: len(data)}
+	event.Raw = bytes.Clone(data[:min(len(data), maxEventBytes)])
+	s.redactor.Mask(event.Raw)
 	e.unlock(s)
-	e.journal.publish(note)
+	e.journal.publish(event)
 }
 
 // FaultApplied records that the named fault changed the response, at the position after the bytes
 // that were recorded so far.
 func (e *Entry) FaultApplied(name string) {
-	s := e.lock()
-	if s == nil {
-		return
-	}
-	if len(s.faults) < maxFaults {
-		s.faults = append(s.faults, faultRecord{
-			name: s.redact(name), piece: len(s.pieces) + s.droppedPieces,
-			byte: s.sentSize, at: s.elapsed(e.journal.cfg.Now()),
-		})
-	}
-	note := Note{Kind: NoteFault, ID: e.id, Test: s.test, Text: s.redact(name)}
-	e.unlock(s)
-	e.journal.publish(note)
+	e.update(func(s *recordedExchange) Event {
+		name = s.redact(name)
+		if len(s.faults) < maxFaults {
+			s.faults = append(s.faults, faultRecord{
+				name: name, piece: len(s.pieces) + s.droppedPieces,
+				byte: s.sentSize, at: s.elapsed(e.journal.cfg.Now()),
+			})
+		}
+		return Event{Kind: EventFault, Text: name}
+	})
 }
 
 // Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
 // Complete.
 func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
-	s := e.lock()
-	if s == nil {
-		return
-	}
-	if reason == InProgress {
-		reason = Complete
-	}
-	s.close(reason, now)
-	note := Note{
-		Kind: NoteClosed, ID: e.id, Test: s.test, Status: s.status,
-		Text: string(reason), At: s.endedAfter, Bytes: int(s.sentSize),
-	}
-	e.unlock(s)
-	e.journal.publish(note)
-	e.journal.waiters.wake()
+	e.update(func(s *recordedExchange) Event {
+		s.close(cmp.Or(reason, Complete), now)
+		return Event{
+			Kind: EventClosed, Status: s.status, Text: string(s.endReason),
+			AtMS: milliseconds(s.endedAfter), Bytes: int(s.sentSize),
+		}
+	})
 }
 
 // unlock unlocks s, the buffer that lock returned. If the growth of s makes the journal exceed its
 // memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
 // journal.
-func (e *Entry) unlock(s *entryBuffer) {
+func (e *Entry) unlock(s *recordedExchange) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown
 	s.mu.Unlock()

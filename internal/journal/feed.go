@@ -2,85 +2,66 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// A Note reports one change of the journal. The fields that are set depend on its kind.
-type Note struct {
-	Kind    NoteKind
-	ID      uint64 // id of the exchange
-	Test    string
-	Dialect string        // opened
-	Op      string        // opened
-	Text    string        // opened: method and target; fault: its name; closed: the EndReason
-	Status  int           // head, closed
-	N       int           // sent: number of the write, from 0; dropped: number of lost notes
-	At      time.Duration // sent, closed: time since the head was sent
-	Bytes   int           // sent: size of the write; closed: size of the body
-	Raw     BodyBytes     // sent: the beginning of the written bytes
+// An Event reports one change of the journal. The fields that are set depend on its kind.
+type Event struct {
+	Kind    EventKind `json:"note"`
+	ID      uint64    `json:"id,omitempty"` // id of the exchange
+	Test    string    `json:"test"`
+	Dialect string    `json:"dialect,omitempty"` // opened
+	Op      string    `json:"op,omitempty"`      // opened
+	Text    string    `json:"text,omitempty"`    // opened: method and target; fault: its name; closed: the EndReason
+	Status  int       `json:"status,omitempty"`  // head, closed
+	N       int       `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
+	AtMS    float64   `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
+	Bytes   int       `json:"bytes"`             // sent: size of the write; closed: size of the body
+	Raw     BodyBytes `json:"raw,omitempty"`     // sent: the beginning of the written bytes
 }
 
-// A NoteKind is the kind of change that a note reports.
-type NoteKind string
+// An EventKind is the kind of change that an event reports.
+type EventKind string
 
-// The kinds of notes. The comments in Note state which fields the notes of each kind have.
+// The kinds of events. The comments in Event state which fields the events of each kind have.
 const (
-	NoteOpened  NoteKind = "opened"
-	NoteHead    NoteKind = "head"
-	NoteSent    NoteKind = "sent"
-	NoteFault   NoteKind = "fault"
-	NoteClosed  NoteKind = "closed"
-	NoteReset   NoteKind = "reset"
-	NoteDropped NoteKind = "dropped" // N notes were lost because the subscriber was too slow
+	EventOpened  EventKind = "opened"
+	EventHead    EventKind = "head"
+	EventSent    EventKind = "sent"
+	EventFault   EventKind = "fault"
+	EventClosed  EventKind = "closed"
+	EventReset   EventKind = "reset"
+	EventDropped EventKind = "dropped" // N events were lost because the subscriber was too slow
 )
 
-// Limits of notes: the maximum number of bytes of a write that a note contains, and the maximum
-// number of notes that wait for a slow subscriber before further ones are lost.
+// Limits of events: the maximum number of bytes of a write that an event contains, and the maximum
+// number of events that wait for a slow subscriber before further ones are lost.
 const (
-	maxNoteBytes   = 4096
-	maxQueuedNotes = 256
+	maxEventBytes   = 4096
+	maxQueuedEvents = 256
 )
 
-// MarshalJSON implements json.Marshaler.
-func (n Note) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Kind    NoteKind  `json:"note"`
-		ID      uint64    `json:"id,omitempty"`
-		Test    string    `json:"test"`
-		Dialect string    `json:"dialect,omitempty"`
-		Op      string    `json:"op,omitempty"`
-		Text    string    `json:"text,omitempty"`
-		Status  int       `json:"status,omitempty"`
-		N       int       `json:"n"`
-		AtMS    float64   `json:"at_ms"`
-		Bytes   int       `json:"bytes"`
-		Raw     BodyBytes `json:"raw,omitempty"`
-	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, milliseconds(n.At), n.Bytes, n.Raw})
-}
-
-// A feed delivers notes to subscribers and never waits for a slow one.
+// A feed delivers events to subscribers and never waits for a slow one.
 type feed struct {
 	subscriberCount atomic.Int32 // len(subscribers)
 	mu              sync.Mutex
-	subscribers     []*noteSubscriber
+	subscribers     []*subscriber
 }
 
-// A noteSubscriber delivers notes to one subscriber through a channel. It counts the notes that
-// were lost since a note was last put into the channel.
-type noteSubscriber struct {
-	notes     chan Note
-	lostNotes int
+// A subscriber has a channel of events for one caller of Subscribe, and the number of events that
+// were lost since an event was last put into the channel.
+type subscriber struct {
+	events     chan Event
+	lostEvents int
 }
 
-// Subscribe returns a channel that receives a note for each change of the journal. The channel is
-// closed when ctx is done. A receiver that is too slow loses notes. It then receives a note of the
-// kind NoteDropped, with the number of lost notes, before the next note.
-func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
-	l := &noteSubscriber{notes: make(chan Note, maxQueuedNotes)}
+// Subscribe returns a channel that receives an event for each change of the journal. The channel is
+// closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives an
+// event of the kind EventDropped, with the number of lost events, before the next event.
+func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
+	l := &subscriber{events: make(chan Event, maxQueuedEvents)}
 	j.feed.mu.Lock()
 	j.feed.subscribers = append(j.feed.subscribers, l)
 	j.feed.mu.Unlock()
@@ -89,14 +70,14 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
 		j.feed.subscriberCount.Add(-1)
 		j.feed.mu.Lock()
 		defer j.feed.mu.Unlock()
-		j.feed.subscribers = slices.DeleteFunc(j.feed.subscribers, func(o *noteSubscriber) bool { return o == l })
-		close(l.notes)
+		j.feed.subscribers = slices.DeleteFunc(j.feed.subscribers, func(o *subscriber) bool { return o == l })
+		close(l.events)
 	})
-	return l.notes
+	return l.events
 }
 
-// publish delivers a note to all subscribers.
-func (j *Journal) publish(n Note) {
+// publish delivers an event to all subscribers.
+func (j *Journal) publish(n Event) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return
 	}
@@ -107,21 +88,21 @@ func (j *Journal) publish(n Note) {
 	}
 }
 
-// deliver queues a note, or counts it as lost if the queue is full.
-func (l *noteSubscriber) deliver(n Note) {
-	if l.lostNotes > 0 {
+// deliver queues an event, or counts it as lost if the queue is full.
+func (l *subscriber) deliver(n Event) {
+	if l.lostEvents > 0 {
 		select {
-		case l.notes <- Note{Kind: NoteDropped, N: l.lostNotes}:
-			l.lostNotes = 0
+		case l.events <- Event{Kind: EventDropped, N: l.lostEvents}:
+			l.lostEvents = 0
 		default:
-			l.lostNotes++
+			l.lostEvents++
 			return
 		}
 	}
 	select {
-	case l.notes <- n:
+	case l.events <- n:
 	default:
-		l.lostNotes++
+		l.lostEvents++
 	}
 }
 

@@ -2,7 +2,9 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -15,24 +17,37 @@ import (
 // A Filter selects the exchanges that match all of its non-zero fields. Offset and Limit select a
 // page of the matching exchanges.
 type Filter struct {
-	Dialect  string // name of a dialect or of a family
-	Op       string // kind of the operation ("run") or its name in the document ("POST /runs")
-	Method   string
-	Path     string // path without the query, or a pattern with * and ?
-	Status   string // status code ("404") or class ("4XX")
-	Test     *string
-	Thread   string
-	Run      string
-	Rule     string    // name of the matching rule; "-": no rule matched
-	Ended    string    // an [EndReason], or "open" for exchanges in progress
-	Finding  string    // kind or requirement of a finding about the exchange; "any": any finding
-	Contains string    // text in the recorded part of the request body
-	Since    time.Time // received at this time or later, by the mock's clock
-	After    uint64    // id greater than this
-	Offset   int
-	Limit    int // 0: no limit
+	Dialect  string        `json:"dialect" yaml:"dialect"` // name of a dialect or of a family
+	Op       string        `json:"op" yaml:"op"`           // kind of the operation ("run") or its name ("POST /runs")
+	Method   string        `json:"method" yaml:"method"`
+	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern with * and ?
+	Status   StatusPattern `json:"status" yaml:"status"`
+	Test     *string       `json:"test" yaml:"-"`
+	Thread   string        `json:"thread" yaml:"thread"`
+	Run      string        `json:"run" yaml:"run"`
+	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule; "-": no rule matched
+	Ended    string        `json:"ended" yaml:"ended"`       // an [EndReason], or "open" for exchanges in progress
+	Finding  string        `json:"finding" yaml:"-"`         // kind or requirement of a finding; "any": any finding
+	Contains string        `json:"contains" yaml:"contains"` // text in the recorded part of the request body
+	Since    time.Time     `json:"since" yaml:"-"`           // received at this time or later, by the mock's clock
+	After    uint64        `json:"after" yaml:"-"`           // id greater than this
+	Offset   int           `json:"-" yaml:"-"`
+	Limit    int           `json:"-" yaml:"-"` // 0: no limit
 
 	onlySuccess bool // status 2xx
+}
+
+// A StatusPattern is a status code such as "404", or a class of status codes such as "4XX". In JSON
+// and YAML, a status code may also be a number.
+type StatusPattern string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *StatusPattern) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] != '"' {
+		*s = StatusPattern(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(s))
 }
 
 // Check returns an error if a field has an invalid value.
@@ -59,12 +74,12 @@ var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "s
 
 // isValidStatus reports whether s is a three-digit status code such as "404", or a class such as
 // "4XX".
-func isValidStatus(s string) bool {
+func isValidStatus(s StatusPattern) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false
 	}
-	_, err := strconv.Atoi(s)
-	return err == nil || strings.EqualFold(s[1:], "XX")
+	_, err := strconv.Atoi(string(s))
+	return err == nil || strings.EqualFold(string(s[1:]), "XX")
 }
 
 // joinStrings returns the elements of a slice as one string, separated by commas.
@@ -79,10 +94,10 @@ func joinStrings[T ~string](all []T) string {
 // mismatches returns a text such as "status was 404" for each field of the filter that the exchange
 // s does not match, or nil if s matches the filter. It does not consider the fields Finding, Offset
 // and Limit. The caller must hold the lock of s.
-func (f Filter) mismatches(s *entryBuffer) (all []string) {
+func (f Filter) mismatches(s *recordedExchange) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {
-			all = append(all, name+" was "+orNone(seen))
+			all = append(all, name+" was "+cmp.Or(seen, "none"))
 		}
 	}
 	if f.Dialect != "" {
@@ -102,18 +117,16 @@ func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	}
 	if f.Status != "" {
 		seen := strconv.Itoa(s.status)
-		miss(f.Status == seen || strings.EqualFold(f.Status, seen[:1]+"XX"), "status", seen)
+		want := string(f.Status)
+		miss(want == seen || strings.EqualFold(want, seen[:1]+"XX"), "status", seen)
 	}
 	miss(!f.onlySuccess || s.status >= 200 && s.status < 300, "status", strconv.Itoa(s.status))
 	miss(f.Test == nil || *f.Test == s.test, "test", s.test)
 	miss(f.Thread == "" || f.Thread == s.thread, "thread", s.thread)
 	miss(f.Run == "" || f.Run == s.run, "run", s.run)
 	miss(f.Rule == "" || f.Rule == s.rule || f.Rule == "-" && s.rule == "", "rule", s.rule)
-	ended := s.endReason
-	if ended == InProgress {
-		ended = "open"
-	}
-	miss(f.Ended == "" || EndReason(f.Ended) == ended, "ended", string(ended))
+	ended := cmp.Or(string(s.endReason), "open")
+	miss(f.Ended == "" || f.Ended == ended, "ended", ended)
 	if f.Contains != "" && !bytes.Contains(s.body, []byte(f.Contains)) {
 		all = append(all, fmt.Sprintf("body does not contain %.80q", f.Contains))
 	}
@@ -121,14 +134,6 @@ func (f Filter) mismatches(s *entryBuffer) (all []string) {
 		all = append(all, "it was received earlier")
 	}
 	return all
-}
-
-// orNone returns seen, or "none" if it is empty.
-func orNone(seen string) string {
-	if seen == "" {
-		return "none"
-	}
-	return seen
 }
 
 // selectEntries returns references to the exchanges that match f, sorted by id. It ignores the
@@ -154,18 +159,22 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 // the fields Offset and Limit of f select, and total is the number of all matching exchanges.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
-	total = len(all)
-	all = all[min(f.Offset, total):]
-	if f.Limit > 0 {
-		all = all[:min(f.Limit, len(all))]
-	}
 	page = []Record{}
-	for _, r := range all {
+	for _, r := range f.page(all) {
 		if record, ok := j.record(r); ok {
 			page = append(page, record)
 		}
 	}
-	return page, total
+	return page, len(all)
+}
+
+// page returns the part of all, the matching exchanges, that Offset and Limit select.
+func (f Filter) page(all []entryRef) []entryRef {
+	all = all[min(f.Offset, len(all)):]
+	if f.Limit > 0 {
+		all = all[:min(f.Limit, len(all))]
+	}
+	return all
 }
 
 // record returns a snapshot of the exchange r with its findings. The result ok is false if r was
@@ -184,15 +193,7 @@ func (j *Journal) record(r entryRef) (record Record, ok bool) {
 // contain it.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
-	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int {
-		switch {
-		case r.id < id:
-			return -1
-		case r.id > id:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int { return cmp.Compare(r.id, id) })
 	if !ok {
 		return record, false
 	}
@@ -202,12 +203,7 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 // Export writes the exchanges that match f to w as JSON Lines, oldest first. It stops at the first
 // error from writing to w and returns that error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
-	all := j.selectEntries(f)
-	all = all[min(f.Offset, len(all)):]
-	if f.Limit > 0 {
-		all = all[:min(f.Limit, len(all))]
-	}
-	for _, r := range all {
+	for _, r := range f.page(j.selectEntries(f)) {
 		record, ok := j.record(r)
 		if !ok {
 			continue

@@ -90,7 +90,7 @@ func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 
 // newEvaluation returns an evaluation of the exchange s without results. The caller must hold the
 // lock of s.
-func (s *entryBuffer) newEvaluation() evaluation {
+func (s *recordedExchange) newEvaluation() evaluation {
 	return evaluation{
 		id: s.id, dialect: s.dialect, test: s.test, request: s.method + " " + s.target, judged: map[string]int{},
 	}
@@ -99,7 +99,7 @@ func (s *entryBuffer) newEvaluation() evaluation {
 // events returns what was recorded of the exchange as two events: the request, and the response
 // without its body. Unless refers is true, the request lacks everything that refers to earlier
 // responses, such as the cursor. The caller must hold the lock of s.
-func (s *entryBuffer) events(refers bool) []spec.Event {
+func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
 		facts.Unmatched = fmt.Sprintf("(%d tried)%s", s.missCount, nearestMiss(s.misses))
@@ -124,14 +124,14 @@ func (s *entryBuffer) events(refers bool) []spec.Event {
 // isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
 // matches it. A request that starts a run needs a rule if rules were tried. A request also counts
 // as unmatched if its status is 501, with which a strict mock refuses it.
-func (s *entryBuffer) isUnmatched() bool {
+func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
 // nearestMiss returns the first of the misses as text for the end of an error message, or "" if
 // misses is empty.
-func nearestMiss(misses []Miss) string {
+func nearestMiss(misses []Mismatch) string {
 	if len(misses) == 0 {
 		return ""
 	}
@@ -188,7 +188,7 @@ const maxKept = 200
 // keepFindings stores the findings about the exchange s, which is about to be dropped. It stores
 // nothing if there are none, or if the findings of maxKept exchanges are stored already. The caller
 // must hold the locks of the journal and of s.
-func (j *Journal) keepFindings(s *entryBuffer) {
+func (j *Journal) keepFindings(s *recordedExchange) {
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
 	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {
 		return

@@ -62,12 +62,12 @@ func TestFindings(t *testing.T) {
 		{"a run that no rule is for", func(j *Journal) {
 			e := j.Open(runStart("", ""))
 			e.Parsed("POST /runs", &spec.Event{})
-			e.Matched("", []Miss{{"greet", "the text is bye"}})
+			e.Matched("", []Mismatch{{"greet", "the text is bye"}})
 			e.Close(Complete)
 		}, "client.matched MUST runs.client.matched POST /runs: no rule matches (1 tried): greet: the text is bye"},
 		{"another request that no rule is for", func(j *Journal) {
 			e := j.Open(ExchangeStart{Op: "tell"})
-			e.Matched("", []Miss{{"greet", "it is no run"}})
+			e.Matched("", []Mismatch{{"greet", "it is no run"}})
 			e.Close(Complete)
 		}, ""},
 		{"a cursor that was sent", func(j *Journal) {
@@ -228,9 +228,9 @@ func TestLoad(t *testing.T) {
 		{"negative", "calls: [{exactly: -1}]", "x:1: call 1: invalid count -1"},
 		{"status", "calls: [{status: teapot}]", `x:1: call 1: invalid status "teapot"`},
 		{"ended", "calls: [{ended: well}]", `x:1: call 1: invalid ended "well" (want open, whole`},
-		{"large", strings.Repeat("# much\n", maxExpectBytes/7+1), "x: file is larger than"},
+		{"large", strings.Repeat("# much\n", maxExpectationBytes/7+1), "x: file is larger than"},
 	} {
-		_, err := LoadExpect("x", strings.NewReader(c.file))
+		_, err := LoadExpectations("x", strings.NewReader(c.file))
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
 			t.Errorf("%s: %v, not %s", c.name, err, c.want)
@@ -240,9 +240,9 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func loaded(t *testing.T, file string) Expect {
+func loaded(t *testing.T, file string) Expectations {
 	t.Helper()
-	x, err := LoadExpect("expect.yaml", strings.NewReader(file))
+	x, err := LoadExpectations("expect.yaml", strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestOutcome(t *testing.T) {
 	broken := &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`}}}
 	unmatched := func(j *Journal) {
 		e := j.Open(runStart("", ""))
-		e.Matched("", []Miss{{"a", "no"}})
+		e.Matched("", []Mismatch{{"a", "no"}})
 		e.HeadSent(200, nil)
 		e.Close(Complete)
 	}
@@ -395,7 +395,7 @@ func TestWholeIsServed(t *testing.T) {
 	} {
 		j := New(Config{})
 		recordExchange(j, runStart("", ""), nil, 404)
-		x, err := LoadExpect("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"))
+		x, err := LoadExpectations("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzExpect checks that each error of LoadExpect is one line that begins with the name of the
+// FuzzExpect checks that each error of LoadExpectations is one line that begins with the name of the
 // file, and that valid expectations can be concluded.
 func FuzzExpect(f *testing.F) {
 	for _, text := range []string{
@@ -16,7 +16,7 @@ func FuzzExpect(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := LoadExpect("fuzzed", bytes.NewReader(data))
+		x, err := LoadExpectations("fuzzed", bytes.NewReader(data))
 		if err != nil {
 			if text := err.Error(); !strings.HasPrefix(text, "fuzzed") || strings.Contains(text, "\n") || len(text) > 2000 {
 				t.Errorf("error: %q", text)

@@ -45,11 +45,11 @@ type Journal struct {
 	feed      feed
 	waiters   waiters
 
-	mu          sync.Mutex // never acquired while an entryBuffer is locked
+	mu          sync.Mutex // never acquired while an recordedExchange is locked
 	lastID      uint64
-	entries     []*entryBuffer // sorted by id
-	dropped     []evaluation   // those of dropped exchanges that have findings
-	freeBuffers []*entryBuffer // buffers for reuse
+	entries     []*recordedExchange // sorted by id
+	dropped     []evaluation        // those of dropped exchanges that have findings
+	freeBuffers []*recordedExchange // buffers for reuse
 }
 
 // New returns an empty journal with the configuration cfg.
@@ -74,13 +74,13 @@ func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 // Reset removes the exchanges of one test, including those in progress.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
-	j.publish(Note{Kind: NoteReset, Test: test})
+	j.publish(Event{Kind: EventReset, Test: test})
 }
 
 // Clear removes all exchanges, including those in progress.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
-	j.publish(Note{Kind: NoteReset})
+	j.publish(Event{Kind: EventReset})
 }
 
 // dropTests removes the exchanges and the stored findings of some tests. The function match is
@@ -89,7 +89,7 @@ func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.dropped = slices.DeleteFunc(j.dropped, func(v evaluation) bool { return match(v.test) })
-	j.entries = slices.DeleteFunc(j.entries, func(s *entryBuffer) bool {
+	j.entries = slices.DeleteFunc(j.entries, func(s *recordedExchange) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !match(s.test) {
@@ -103,7 +103,7 @@ func (j *Journal) dropTests(match func(test string) bool) {
 // recycle clears the buffer s for reuse by another exchange. If the exchange in s is still in
 // progress, its Entry has no effect from then on. The caller must hold the locks of the journal and
 // of s.
-func (j *Journal) recycle(s *entryBuffer) {
+func (j *Journal) recycle(s *recordedExchange) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()
 	if len(j.freeBuffers) < maxFreeBuffers {
@@ -139,7 +139,7 @@ func (j *Journal) enforceLimits() {
 // An entryRef refers to an exchange by its id and the buffer that held it when the entryRef
 // was made. The buffer may since have been reused for another exchange.
 type entryRef struct {
-	buffer *entryBuffer
+	buffer *recordedExchange
 	id     uint64
 }
 

@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 	j := made(Config{})
 	e := j.Open(runStart("one", `{"a":1}`))
 	e.Parsed("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
-	e.Matched("greet", []Miss{{"other", "the turn is 1"}})
+	e.Matched("greet", []Mismatch{{"other", "the turn is 1"}})
 	e.HeadSent(200, streamHead)
 	e.BytesSent(0, []byte("data: 1\n\n: hi\n\ndata: 2\n"))
 	e.FaultApplied("cut")
@@ -258,7 +258,7 @@ func TestOneExchangeIsBounded(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	j := New(Config{Entries: 50, Bytes: 100_000})
 	ctx, stop := context.WithCancel(context.Background())
-	notes := j.Subscribe(ctx)
+	events := j.Subscribe(ctx)
 	var writers, readers sync.WaitGroup
 	for w := range 8 {
 		writers.Go(func() {
@@ -267,7 +267,7 @@ func TestManyAtOnce(t *testing.T) {
 				o.Request.Header = append(o.Request.Header, spec.Field{Name: "Authorization", Value: "Bearer canary-canary"})
 				e := j.Open(o)
 				e.Parsed("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
-				e.Matched("", []Miss{{"a", "no"}})
+				e.Matched("", []Mismatch{{"a", "no"}})
 				e.HeadSent(200, streamHead)
 				for n := range 12 {
 					e.BytesSent(0, fmt.Appendf(nil, "id: %d\ndata: canary-canary %d\n\n", n, i))
@@ -279,7 +279,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	over := make(chan struct{})
 	readers.Go(func() {
-		for n := range notes {
+		for n := range events {
 			_ = n
 		}
 	})
@@ -311,7 +311,7 @@ func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := New(Config{})
 		ctx, stop := context.WithCancel(context.Background())
-		notes := j.Subscribe(ctx)
+		events := j.Subscribe(ctx)
 		e := j.Open(runStart("one", ""))
 		e.HeadSent(200, streamHead)
 		e.BytesSent(time.Millisecond, []byte("data: 1\n\n"))
@@ -320,7 +320,7 @@ func TestFeed(t *testing.T) {
 		j.Reset("one")
 		var got []string
 		for range 6 {
-			line, _ := json.Marshal(<-notes)
+			line, _ := json.Marshal(<-events)
 			got = append(got, string(line))
 		}
 		want := []string{
@@ -333,29 +333,29 @@ func TestFeed(t *testing.T) {
 		}
 		for i := range want {
 			if got[i] != want[i] {
-				t.Errorf("note %d is\n%s\nnot\n%s", i, got[i], want[i])
+				t.Errorf("event %d is\n%s\nnot\n%s", i, got[i], want[i])
 			}
 		}
-		// Notes beyond the queue are lost and counted.
-		for range maxQueuedNotes + 5 {
+		// Events beyond the queue are lost and counted.
+		for range maxQueuedEvents + 5 {
 			j.Reset("two")
 		}
-		<-notes
-		<-notes
+		<-events
+		<-events
 		j.Reset("two")
-		var last Note
-		for range maxQueuedNotes {
-			last = <-notes
-			if last.Kind == NoteDropped {
+		var last Event
+		for range maxQueuedEvents {
+			last = <-events
+			if last.Kind == EventDropped {
 				break
 			}
 		}
-		if last.Kind != NoteDropped || last.N != 5 {
+		if last.Kind != EventDropped || last.N != 5 {
 			t.Errorf("the slow subscriber received %+v", last)
 		}
 		stop()
 		synctest.Wait()
-		for range notes { // it is closed
+		for range events { // it is closed
 		}
 		if j.feed.subscriberCount.Load() != 0 {
 			t.Error("a subscriber is left")

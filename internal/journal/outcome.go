@@ -25,7 +25,7 @@ type Outcome struct {
 
 // Conclude judges the exchanges in j. The outcome contains the findings about them, a check for
 // each expected call, the verdict and the exit code.
-func (x Expect) Conclude(j *Journal) Outcome {
+func (x Expectations) Conclude(j *Journal) Outcome {
 	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
 	dropped, kept := j.evaluations()
@@ -114,7 +114,7 @@ func newCheck(id, title string, level spec.Level) reports.Check {
 
 // callChecks returns one check result for each expected call. The verdict is failed if failures
 // contains an entry for the call, and passed otherwise.
-func (x Expect) callChecks(failures []Failure) (all []reports.Check) {
+func (x Expectations) callChecks(failures []Failure) (all []reports.Check) {
 	for i, call := range x.Calls {
 		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)
 		c.Verdict, c.Judged = spec.Passed, 1

@@ -26,7 +26,7 @@ type Record struct {
 	Run       string          `json:"run,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"` // cursor from which the stream was to be resumed
 	Rule      string          `json:"rule"`             // name of the rule that matched; "": none
-	Misses    []Miss          `json:"misses"`           // why other rules did not match; at most 64
+	Misses    []Mismatch      `json:"misses"`           // why other rules did not match; at most 64
 	Missed    int             `json:"missed"`           // number of rules that did not match
 	Status    int             `json:"status"`           // 0: the head was not sent yet
 	Header    []HeaderField   `json:"header"`
@@ -108,7 +108,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // toRecord returns a record of the exchange s without its findings. The caller must hold the lock
 // of s.
-func (s *entryBuffer) toRecord() Record {
+func (s *recordedExchange) toRecord() Record {
 	r := Record{
 		ID: s.id, Test: s.test, Seed: s.seed, Dialect: s.dialect, Op: s.op, Operation: s.operation, Time: s.mockTime,
 		Request: RecordedRequest{
@@ -116,7 +116,7 @@ func (s *entryBuffer) toRecord() Record {
 			Body: append(BodyBytes{}, s.body...), Bytes: s.bodySize,
 		},
 		Thread: s.thread, Run: s.run, Cursor: s.cursor,
-		Rule: s.rule, Misses: append([]Miss{}, s.misses...), Missed: s.missCount,
+		Rule: s.rule, Misses: append([]Mismatch{}, s.misses...), Missed: s.missCount,
 		Status: s.status, Header: toFields(s.header), Bytes: s.sentSize, Dropped: s.droppedPieces,
 		Faults: []AppliedFault{}, Findings: []Finding{},
 	}
@@ -143,7 +143,7 @@ func (s *entryBuffer) toRecord() Record {
 // splitEvents sets r.Events to the frames of the response body or, if the body is not an event
 // stream, to its writes. The element begun[i] is the number of frames or writes that began before
 // write i; the last element of begun is their total number.
-func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
+func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))

@@ -24,14 +24,14 @@ func TestNoSecretIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := made(Config{Secrets: []string{"x-ours"}, Body: 4000})
-			notes := j.Subscribe(t.Context())
+			events := j.Subscribe(t.Context())
 			o := runStart("", `{"text":`+string(inJSON)+`}`)
 			o.Request.Target = "/runs?access_token=canary%2F%22%3C42%3E%26secret&again=canary%2F%22%3C42%3E%26secret"
 			o.Request.Header = append(o.Request.Header, field, spec.Field{Name: "Referer", Value: "http://x/" + canary})
 			e := j.Open(o)
 			e.Parsed("POST /runs", &spec.Event{Thread: "t-" + canary, Violations: []spec.Violation{{Location: "body /text", Message: canary + " is wrong"}},
 				Parts: []spec.Event{{Kind: spec.InputToolResult, Call: canary}}})
-			e.Matched("", []Miss{{"a", "the text is " + canary}})
+			e.Matched("", []Mismatch{{"a", "the text is " + canary}})
 			e.HeadSent(200, http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"id=other-canary; Path=/"}, "X-Echo": {canary}})
 			e.BytesSent(0, []byte("data: "+plain[:9]))
 			e.BytesSent(0, []byte(plain[9:]+" "+canary+"\n\n"))
@@ -40,10 +40,10 @@ func TestNoSecretIsKept(t *testing.T) {
 				t.Helper()
 				var b bytes.Buffer
 				_ = j.Export(&b, Filter{})
-				_ = Expect{}.Conclude(j).WriteJSON(&b)
-				b.WriteString(Expect{}.Conclude(j).Text())
-				for len(notes) > 0 {
-					line, _ := json.Marshal(<-notes)
+				_ = Expectations{}.Conclude(j).WriteJSON(&b)
+				b.WriteString(Expectations{}.Conclude(j).Text())
+				for len(events) > 0 {
+					line, _ := json.Marshal(<-events)
 					b.Write(append(line, '\n'))
 				}
 				for _, part := range []string{"canary", "42", "secret"} {

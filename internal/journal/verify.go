@@ -9,7 +9,7 @@ import (
 // A Failure is an expected call that was not received, or was received too often or in the
 // wrong order.
 type Failure struct {
-	Call    int    `json:"call"` // index in Expect.Calls
+	Call    int    `json:"call"` // index in Expectations.Calls
 	Name    string `json:"name"`
 	Wanted  string `json:"wanted"`
 	Seen    int    `json:"seen"`
@@ -20,7 +20,7 @@ type Failure struct {
 // for each call that was received too rarely, too often or in the wrong order. If exchanges were
 // dropped from the journal, each call with a maximum fails too, because the dropped exchanges may
 // match. The result is never nil.
-func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
+func (j *Journal) Verify(f Filter, x Expectations) (failures []Failure) {
 	failures = []Failure{}
 	f.Offset, f.Limit = 0, 0
 	entries := j.selectEntries(f)
@@ -80,7 +80,7 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 
 // describeResponse returns the status and the end of the response of s as text, such as "200,
 // whole". The caller must hold the lock of s.
-func describeResponse(s *entryBuffer) string {
+func describeResponse(s *recordedExchange) string {
 	switch {
 	case s.status == 0:
 		return "no response yet"

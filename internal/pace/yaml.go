@@ -25,6 +25,56 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
+// MarshalJSON implements json.Marshaler. The result is an object that [Parse] reads, with the fields
+// that are set.
+func (p Pace) MarshalJSON() ([]byte, error) {
+	object := map[string]any{}
+	for _, f := range []struct {
+		name  string
+		isSet bool
+		value any
+	}{
+		{"first", p.First != 0 || p.set&setFirst != 0, p.First.String()},
+		{"rate", p.Rate != 0 || p.set&setRate != 0, p.Rate},
+		{"jitter", p.Jitter != Jitter{} || p.set&setJitter != 0, p.Jitter},
+		{"burst", p.Burst != 0 || p.set&setBurst != 0, p.Burst},
+		{"chunk", p.Chunk != 0 || p.set&setChunk != 0, p.Chunk},
+		{"speed", p.Speed != 0 || p.set&setSpeed != 0, p.Speed},
+	} {
+		if f.isSet {
+			object[f.name] = f.value
+		}
+	}
+	return json.Marshal(object)
+}
+
+// IsZero reports whether no field of p is set.
+func (p Pace) IsZero() bool { return p == Pace{} }
+
+// MarshalJSON implements json.Marshaler. The result is an object with the field that is set.
+func (j Jitter) MarshalJSON() ([]byte, error) {
+	object := map[string]any{}
+	if j.Fixed != 0 {
+		object["fixed"] = j.Fixed.String()
+	}
+	if j.Uniform != 0 {
+		object["uniform"] = j.Uniform
+	}
+	if j.Lognormal != 0 {
+		object["lognormal"] = j.Lognormal
+	}
+	return json.Marshal(object)
+}
+
+// MarshalJSON implements json.Marshaler. The result is a number of characters above 1, or one of
+// the names that String returns.
+func (c Chunk) MarshalJSON() ([]byte, error) {
+	if c > 1 {
+		return json.Marshal(int(c))
+	}
+	return json.Marshal(c.String())
+}
+
 // Parse returns the pace given by a decoded YAML or JSON value such as {first: 300ms, rate:
 // 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. It returns an error for
 // unknown fields, wrong types and values out of range.

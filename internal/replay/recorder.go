@@ -62,7 +62,7 @@ type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
 	upstream      string // the server's URL without credentials and query
-	conversations openConversations
+	conversations conversationCache
 }
 
 // NewRecorder returns a recorder with the given configuration. It returns an error if the

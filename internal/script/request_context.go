@@ -30,7 +30,7 @@ func (f *RequestContext) analyze(st *State) {
 	if f.Parsed == nil {
 		f.Parsed = &spec.Event{}
 	}
-	var info userTurn
+	var info userMessages
 	answered := false
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {

@@ -154,7 +154,7 @@ func (s *State) nextCount(name string) int {
 // may return to an earlier turn. A request that names the run of the latest turn is a repetition
 // and is not counted again. undo restores the previous state of the thread, unless another request
 // has changed that state since.
-func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func()) {
+func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
@@ -181,8 +181,8 @@ func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func(
 	}
 }
 
-// A userTurn describes the user messages of a request, which determine the number of its turn.
-type userTurn struct {
+// A userMessages describes the user messages of a request, which determine the number of its turn.
+type userMessages struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message stands between them
 	endsWithUser bool // the last input is a user message

@@ -39,18 +39,18 @@ const (
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// An openConversations holds the conversations to which a recorder may still add exchanges. At a
+// An conversationCache holds the conversations to which a recorder may still add exchanges. At a
 // limit, the least recently used conversation is dropped; further exchanges of its thread begin a
 // new conversation.
-type openConversations struct {
+type conversationCache struct {
 	mu            sync.Mutex
-	conversations []*openConversation // the most recently used is the last
+	conversations []*cachedConversation // the most recently used is the last
 	lastNumber    int
 	totalBytes    int // size of all bodies
 }
 
-// An openConversation is a recorded conversation with the total size of its bodies.
-type openConversation struct {
+// An cachedConversation is a recorded conversation with the total size of its bodies.
+type cachedConversation struct {
 	RecordedConversation
 	bytes int
 }
@@ -58,7 +58,7 @@ type openConversation struct {
 // addExchange adds exchange o, which began at the given time, to the conversation of its thread.
 // The exchanges of a conversation are in order of their start times. It then calls the function
 // Save of recorder r, which must not be nil, and returns the error of that function.
-func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
+func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.conversationOf(r, o.Thread, began)
@@ -96,11 +96,11 @@ func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began t
 // conversationOf returns the conversation of a thread and makes it the most recently used one. If
 // there is none, it creates a conversation that starts at the given time. The caller must hold
 // l.mu.
-func (l *openConversations) conversationOf(r *Recorder, thread string, began time.Time) *openConversation {
-	i := slices.IndexFunc(l.conversations, func(t *openConversation) bool { return t.Thread == thread })
+func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
+	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
 	if i < 0 {
 		l.lastNumber++
-		l.conversations = append(l.conversations, &openConversation{RecordedConversation: RecordedConversation{
+		l.conversations = append(l.conversations, &cachedConversation{RecordedConversation: RecordedConversation{
 			Number: l.lastNumber, Thread: thread, Dialect: r.cfg.Dialect.Name, Target: r.upstream, StartedAt: began,
 		}})
 		return l.conversations[len(l.conversations)-1]
@@ -111,7 +111,7 @@ func (l *openConversations) conversationOf(r *Recorder, thread string, began tim
 }
 
 // evict drops the conversation at index i of the list. The caller must hold l.mu.
-func (l *openConversations) evict(i int) {
+func (l *conversationCache) evict(i int) {
 	l.totalBytes -= l.conversations[i].bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }

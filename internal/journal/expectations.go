@@ -11,47 +11,38 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Expect holds what is expected of clients, as read from a file (`mock --expect FILE`). The zero
+// Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The zero
 // value expects no particular calls, only that clients do not cause findings.
-type Expect struct {
+type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
 	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must occur in the listed order
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation describes exchanges and how often they are expected: at least once if no
-// count is set.
+// An Expectation describes exchanges and how often they are expected: at least once if no count is
+// set. If Ended is "whole" and Status is empty, only responses with a status of 2XX count.
 type Expectation struct {
-	Name     string `yaml:"name"` // name in failures; optional
-	Dialect  string `yaml:"dialect"`
-	Op       string `yaml:"op"`
-	Method   string `yaml:"method"`
-	Path     string `yaml:"path"`
-	Status   string `yaml:"status"`
-	Thread   string `yaml:"thread"`
-	Run      string `yaml:"run"`
-	Rule     string `yaml:"rule"`
-	Ended    string `yaml:"ended"` // an EndReason or "open"; "whole" without a status implies 2XX
-	Contains string `yaml:"contains"`
-	Exactly  *int   `yaml:"exactly"`
-	AtLeast  *int   `yaml:"at-least"`
-	AtMost   *int   `yaml:"at-most"`
+	Name    string `yaml:"name"` // name in failures; optional
+	Filter  `yaml:",inline"`
+	Exactly *int `yaml:"exactly"`
+	AtLeast *int `yaml:"at-least"`
+	AtMost  *int `yaml:"at-most"`
 }
 
-// maxExpectBytes is the maximum size of an expectation file in bytes.
-const maxExpectBytes = 1 << 20
+// maxExpectationBytes is the maximum size of an expectation file in bytes.
+const maxExpectationBytes = 1 << 20
 
-// LoadExpect reads expectations in YAML or JSON from r. Unknown fields and invalid values are
+// LoadExpectations reads expectations in YAML or JSON from r. Unknown fields and invalid values are
 // errors. An error begins with name, which is the name of the file, and with the line if that is
 // known.
-func LoadExpect(name string, r io.Reader) (x Expect, err error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxExpectBytes+1))
+func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(data) > maxExpectBytes {
-		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectBytes)
+	if len(data) > maxExpectationBytes {
+		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectationBytes)
 	}
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
@@ -112,15 +103,13 @@ func (x Expectation) check() error {
 	case x.AtLeast != nil && x.AtMost != nil && *x.AtLeast > *x.AtMost:
 		return fmt.Errorf("at-least %d is greater than at-most %d", *x.AtLeast, *x.AtMost)
 	}
-	return x.filter().Check()
+	return x.Filter.Check()
 }
 
 // filter returns the filter that selects the exchanges to which the expectation applies.
 func (x Expectation) filter() Filter {
-	return Filter{
-		Dialect: x.Dialect, Op: x.Op, Method: x.Method, Path: x.Path, Status: x.Status, Thread: x.Thread, Run: x.Run,
-		Rule: x.Rule, Ended: x.Ended, Contains: x.Contains, onlySuccess: EndReason(x.Ended) == Complete && x.Status == "",
-	}
+	x.onlySuccess = EndReason(x.Ended) == Complete && x.Status == ""
+	return x.Filter
 }
 
 // countRange returns the minimum and the maximum of the expected number of exchanges. A maximum of
@@ -158,7 +147,7 @@ func (x Expectation) countText() string {
 func (x Expectation) String() string {
 	var parts []string
 	for _, p := range [][2]string{
-		{"dialect", x.Dialect}, {"op", x.Op}, {"method", x.Method}, {"path", x.Path}, {"status", x.Status}, {"thread", x.Thread},
+		{"dialect", x.Dialect}, {"op", x.Op}, {"method", x.Method}, {"path", x.Path}, {"status", string(x.Status)}, {"thread", x.Thread},
 		{"run", x.Run}, {"rule", x.Rule}, {"ended", x.Ended}, {"contains", x.Contains},
 	} {
 		if p[1] != "" {

@@ -22,9 +22,9 @@ const (
 	maxText       = 1024 // bytes of a message or reason
 )
 
-// An entryBuffer holds the data of one exchange. After the exchange is dropped, the buffer is
+// An recordedExchange holds the data of one exchange. After the exchange is dropped, the buffer is
 // reused for another exchange, which has another id.
-type entryBuffer struct {
+type recordedExchange struct {
 	mu           sync.Mutex
 	id           uint64 // 0: the buffer is not in use
 	countedBytes int64  // the memorySize that is included in Journal.heldBytes
@@ -49,7 +49,7 @@ type entryBuffer struct {
 
 	matched   bool
 	rule      string
-	misses    []Miss
+	misses    []Mismatch
 	missCount int // number of misses, including those that are not kept
 
 	status        int
@@ -102,7 +102,7 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	if last := len(j.freeBuffers) - 1; last >= 0 {
 		e.buffer, j.freeBuffers = j.freeBuffers[last], j.freeBuffers[:last]
 	} else {
-		e.buffer = &entryBuffer{}
+		e.buffer = &recordedExchange{}
 	}
 	s := e.buffer
 	s.mu.Lock()
@@ -110,23 +110,23 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	s.startTime = now
 	s.begin(&j.secrets, o, j.cfg.Body)
 	s.countedBytes = s.memorySize()
-	note := Note{Kind: NoteOpened, ID: e.id, Test: s.test}
+	event := Event{Kind: EventOpened, ID: e.id, Test: s.test}
 	if j.feed.subscriberCount.Load() > 0 {
-		note.Dialect, note.Op, note.Text = s.dialect, s.op, s.method+" "+s.target
+		event.Dialect, event.Op, event.Text = s.dialect, s.op, s.method+" "+s.target
 	}
 	s.mu.Unlock()
 	j.entries = append(j.entries, s)
 	j.heldBytes.Add(s.countedBytes)
 	j.enforceLimits()
 	j.mu.Unlock()
-	j.publish(note)
+	j.publish(event)
 	j.waiters.wake()
 	return e
 }
 
 // begin stores the request that starts the exchange, with secrets redacted and at most maxBody
 // bytes of the body. The parameter names determines which headers and query parameters are secret.
-func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
+func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
@@ -148,7 +148,7 @@ func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 
 // reset clears the buffer for reuse. It keeps some slices, so that their memory can be reused, but
 // not those for the response that have grown to more than maxIdleBytes.
-func (s *entryBuffer) reset() {
+func (s *recordedExchange) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
 	clear(secrets[:cap(secrets)])
@@ -172,12 +172,12 @@ func (s *entryBuffer) reset() {
 	s.sentBytes, s.pieces, s.header, s.secrets = buf, pieces, head, secrets
 }
 
-// bufferOverhead is the approximate size in bytes of an entryBuffer and its Entry, without the data
+// bufferOverhead is the approximate size in bytes of an recordedExchange and its Entry, without the data
 // to which they point.
 const bufferOverhead = 768
 
 // memorySize returns the approximate memory of the buffer in bytes.
-func (s *entryBuffer) memorySize() int64 {
+func (s *recordedExchange) memorySize() int64 {
 	return bufferOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
@@ -191,7 +191,7 @@ func headerSize(h spec.Header) (n int64) {
 
 // setParsed copies what the journal needs of event, the decoded request of the operation op. It
 // does not retain event, which may hold much more memory. A nil event is ignored.
-func (s *entryBuffer) setParsed(op string, event *spec.Event) {
+func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
 		return
@@ -219,7 +219,7 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 
 // setMatch records the name of the rule that matched, or "" if no rule did, and the reasons why
 // others did not match. It keeps at most maxMisses reasons.
-func (s *entryBuffer) setMatch(rule string, misses []Miss) {
+func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
 	for i, m := range s.misses {
@@ -230,7 +230,7 @@ func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 
 // setHead records the status and the header of the response, with secrets redacted. The parameter
 // names determines which header fields are secret; now is the time when the head was sent.
-func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header, now time.Time) {
+func (s *recordedExchange) setHead(names *secretNames, status int, header http.Header, now time.Time) {
 	s.status, s.headTime = status, now
 	s.header = s.header[:0]
 	for name, values := range header {
@@ -253,7 +253,7 @@ func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header
 
 // addPiece records a write of data, a part of the response body, at the given time since the head
 // was sent. The exchange keeps at most maxBody bytes of the body in total.
-func (s *entryBuffer) addPiece(at time.Duration, data []byte, maxBody int) {
+func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {
 		s.droppedPieces++
@@ -266,7 +266,7 @@ func (s *entryBuffer) addPiece(at time.Duration, data []byte, maxBody int) {
 }
 
 // close records why and when the exchange ended, and redacts the response body.
-func (s *entryBuffer) close(reason EndReason, now time.Time) {
+func (s *recordedExchange) close(reason EndReason, now time.Time) {
 	s.endReason, s.endedAfter = reason, s.elapsed(now)
 	s.redactor.Mask(s.sentBytes) // only now, because a secret may be spread over several writes
 	clear(s.secrets)
@@ -275,7 +275,7 @@ func (s *entryBuffer) close(reason EndReason, now time.Time) {
 
 // elapsed returns the time from the sending of the head until now. If the head has not been sent,
 // it returns the time from the receipt of the request until now.
-func (s *entryBuffer) elapsed(now time.Time) time.Duration {
+func (s *recordedExchange) elapsed(now time.Time) time.Duration {
 	if !s.headTime.IsZero() {
 		return now.Sub(s.headTime)
 	}
@@ -283,7 +283,7 @@ func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 }
 
 // redact returns text with the secrets of the exchange replaced by a placeholder.
-func (s *entryBuffer) redact(text string) string { return s.redactor.Shortened(text) }
+func (s *recordedExchange) redact(text string) string { return s.redactor.Shortened(text) }
 
 // truncate returns text unchanged if it has at most maxText bytes. Otherwise it returns the first
 // maxText bytes, followed by an ellipsis.
