@@ -40,13 +40,14 @@ func (p *faultPlan) appliedFaults() []string {
 // that no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// begin returns the effects of those faults that affect the nth stream of the run, counted from 1.
-// Random choices are drawn from r. An effect calls applied with the name of its fault the first
-// time that it changes something.
-func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all []fault.Effect) {
+// streamEffects returns the effects of those faults of the plan p that affect the nth stream of the
+// run, counted from 1. An effect records its fault in the journal the first time that it changes
+// something.
+func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
+	r := x.newRand(randStream)
 	for _, use := range p.faults {
 		if limit := use.MaxStreams(); limit == 0 || n <= limit {
-			all = append(all, newEffect(use, r, applied))
+			all = append(all, x.newEffect(use, r, x.entry.FaultApplied))
 		}
 	}
 	return all
@@ -54,9 +55,12 @@ func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all 
 
 // newEffect returns an effect of the fault that use specifies. The effect calls applied with the
 // text of use the first time that it changes something. Random choices are drawn from r.
-func newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
+func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
 	var once sync.Once
-	return use.NewEffect(r, func() { once.Do(func() { applied(use.String()) }) })
+	return use.NewEffect(fault.ResponseArgs{
+		Rand: r, TypeMembers: x.dialect.TypeMembers(),
+		Applied: func() { once.Do(func() { applied(use.String()) }) },
+	})
 }
 
 // A runKey identifies a run.

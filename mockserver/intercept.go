@@ -169,7 +169,7 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 		applied = x.ownPlan.addApplied // the entry of this exchange is closed before the run is streamed
 	}
 	for _, use := range x.ownPlan.faults {
-		effect := newEffect(use, r, applied)
+		effect := x.newEffect(use, r, applied)
 		if effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
 			effects = append(effects, effect)
 		}
@@ -186,7 +186,7 @@ func (x *exchange) configureResume(override *reference.Override) {
 	if p == nil {
 		return
 	}
-	for _, effect := range p.begin(int(p.resumeCount.Add(1)), x.newRand(randStream), x.entry.FaultApplied) {
+	for _, effect := range x.streamEffects(p, int(p.resumeCount.Add(1))) {
 		apply := effect.OnResume
 		if apply == nil {
 			continue
@@ -210,7 +210,7 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 		return
 	}
 	for _, use := range p.faults {
-		if refusal := newEffect(use, x.newRand(randRun), x.entry.FaultApplied).Refusal; refusal.Status != 0 {
+		if refusal := x.newEffect(use, x.newRand(randRun), x.entry.FaultApplied).Refusal; refusal.Status != 0 {
 			x.entry.FaultApplied(use.String())
 			refuse(w, refusal, override)
 			return

@@ -127,9 +127,7 @@ func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 		return nil, true
 	}
 	n := int(p.streamCount.Add(1))
-	if len(p.faults) > 0 {
-		w.effects = p.begin(n, x.newRand(randStream), x.entry.FaultApplied)
-	}
+	w.effects = x.streamEffects(p, n)
 	if p.firstHeld != noFrame && n == 1 {
 		w.gate.holdFrom(p.firstHeld)
 	}

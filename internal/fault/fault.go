@@ -66,8 +66,14 @@ type Args struct {
 	Ints      map[string]int
 	Durations map[string]time.Duration
 	Strings   map[string]string
-	Rand      *rand.Rand // source of all random choices
-	Applied   func()     // to be called, any number of times, when the fault changes the response; never nil
+	ResponseArgs
+}
+
+// ResponseArgs holds what a fault needs to know about the response that it affects.
+type ResponseArgs struct {
+	Rand        *rand.Rand // source of all random choices
+	TypeMembers []string   // members of the data of events by which the protocol tells types apart; nil: unknown
+	Applied     func()     // to be called, any number of times, when the fault changes the response; never nil
 }
 
 // An Effect describes what a fault does to one response: it refuses the request or calls functions

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -103,15 +104,12 @@ var memberParam = Param{Name: "member", Doc: "name of the member; by default an 
 
 // editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
 // a certain member. The name of the member is that in the parameter "member" or, if that is not
-// set, the result of choose(m). The function change edits in place the members m of the data; name
-// is the name of the member.
-func editMember(choose func(m members) string, change func(m members, name string)) func(Args) Effect {
+// set, the result of choose(m, types), in which types is [ResponseArgs.TypeMembers]. The function
+// change edits the members m of the data in place; name is the name of the member.
+func editMember(choose func(m members, types []string) string, change func(m members, name string)) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
-		name := a.Strings["member"]
-		if name == "" {
-			name = choose(m)
-		}
+		name := cmp.Or(a.Strings["member"], choose(m, a.TypeMembers))
 		if _, ok := m[name]; !ok {
 			return nil, false
 		}
@@ -121,26 +119,30 @@ func editMember(choose func(m members) string, change func(m members, name strin
 }
 
 // chooseID returns the first name in m, in alphabetical order, that ends in "id", or else the first
-// name of any kind, or "" if there is none. It never returns type, object or status, because the
-// type of an event depends on these members.
-func chooseID(m members) string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(name string) bool {
-		return slices.Contains([]string{"type", "object", "status"}, name)
-	})
-	if len(names) == 0 {
-		return ""
+// name of any kind, or "" if there is none. It never returns one of the names in types, so that the
+// event keeps its type.
+func chooseID(m members, types []string) string {
+	first := ""
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if slices.Contains(types, name) {
+			continue
+		}
+		if strings.HasSuffix(strings.ToLower(name), "id") {
+			return name
+		}
+		first = cmp.Or(first, name)
 	}
-	isID := func(name string) bool { return strings.HasSuffix(strings.ToLower(name), "id") }
-	return names[max(slices.IndexFunc(names, isID), 0)]
+	return first
 }
 
-// chooseType returns the name of the member of m on which the type of the event depends: "object"
-// if m has that member, and "type" otherwise.
-func chooseType(m members) string {
-	if _, ok := m["object"]; ok {
-		return "object"
+// chooseType returns the first name in types that m has, or "" if m has none of them.
+func chooseType(m members, types []string) string {
+	for _, name := range types {
+		if m[name] != nil {
+			return name
+		}
 	}
-	return "type"
+	return ""
 }
 
 // setMember returns the argument change of editMember that sets the member to the given JSON value.
@@ -149,13 +151,22 @@ func setMember(value string) func(m members, name string) {
 }
 
 // insertEvent is a value for [Fault.NewEffect]. The effect inserts an event with the data of the
-// parameter "data" at the trigger or, if no trigger is set, before the second event.
+// parameter "data" at the trigger or, if no trigger is set, before the second event. If the
+// parameter is not set, the type of the event is "x-unknown".
 func insertEvent(a Args) Effect {
+	data := []byte(a.Strings["data"])
+	if len(data) == 0 {
+		m := members{}
+		for _, name := range a.TypeMembers {
+			m[name] = json.RawMessage(`"x-unknown"`)
+		}
+		data = encodeMembers(m)
+	}
 	n := -1
 	return Effect{OnFrame: func(frame []byte, emit func([]byte)) {
 		if n++; n == startIndex(a.Trigger) {
 			a.Applied()
-			extra, _ := sse.Append(nil, sse.Frame{Data: []byte(a.Strings["data"])}) // data never fails
+			extra, _ := sse.Append(nil, sse.Frame{Data: data}) // data never fails
 			emit(extra)
 		}
 		emit(frame)

@@ -56,7 +56,7 @@ func TestFrames(t *testing.T) {
 
 func TestUnknownEvent(t *testing.T) {
 	for use, at := range map[string]int{"unknown-event": 1, "unknown-event; event=0": 0} {
-		want := slices.Insert(frames(), at, `data: {"object":"x-unknown","type":"x-unknown"}`+"\n\n")
+		want := slices.Insert(frames(), at, `data: {"type":"x-unknown"}`+"\n\n")
 		if got := applyToFrames(t, use); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", use, got, want)
 		}

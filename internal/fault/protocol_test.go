@@ -210,7 +210,9 @@ func newReportingEffect(t *testing.T, text string) (effect fault.Effect, hasAppl
 		t.Fatalf("%s: %v", text, err)
 	}
 	applied := false
-	effect = uses[0].NewEffect(rand.New(rand.NewPCG(1, 2)), func() { applied = true })
+	effect = uses[0].NewEffect(fault.ResponseArgs{
+		Rand: rand.New(rand.NewPCG(1, 2)), TypeMembers: []string{"type"}, Applied: func() { applied = true },
+	})
 	return effect, func() bool { return applied }
 }
 

@@ -79,22 +79,3 @@ func replaceIDLine(frame, line []byte) []byte {
 	}
 	return slices.Concat(frame[:id.Start], line, frame[id.Next:])
 }
-
-// differentOnReplay adds a member to the data of one event, or of every event if no trigger is set.
-// By default it affects only the first stream of a run, so that a resumed stream replays the event
-// with other data than the client received before.
-var differentOnReplay = &Fault{
-	Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed",
-	RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"resume.tells-the-same"},
-	NewEffect: editStream(func(a Args) func(int, []byte) []byte {
-		return func(n int, frame []byte) []byte {
-			data, _ := sse.FindField(frame, "data")
-			m := decodeMembers(data.Value)
-			if m == nil || a.Trigger.Event >= 0 && n != a.Trigger.Event {
-				return frame
-			}
-			m["toldBefore"] = []byte("true")
-			return replaceData(frame, data, encodeMembers(m))
-		}
-	}),
-}

@@ -3,7 +3,6 @@ package fault
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,16 +197,16 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect returns the effect of the fault on one response. All random choices are drawn from r.
-// The effect calls applied each time it changes something, from any goroutine; many faults never
-// do, because the run ends before their trigger. The effect is empty if the parameter "chance"
-// exempts this response.
-func (u Spec) NewEffect(r *rand.Rand, applied func()) Effect {
-	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= int(chance.number) {
+// NewEffect returns the effect of the fault on the response that r describes. The effect calls
+// r.Applied each time it changes something, from any goroutine; many faults never do, because the
+// run ends before their trigger. The effect is empty if the parameter "chance" exempts this
+// response.
+func (u Spec) NewEffect(r ResponseArgs) Effect {
+	if chance, isSet := u.params["chance"]; isSet && r.Rand.IntN(100) >= int(chance.number) {
 		return Effect{}
 	}
 	a := Args{
-		Trigger: u.Trigger, Rand: r, Applied: applied,
+		Trigger: u.Trigger, ResponseArgs: r,
 		Ints: map[string]int{}, Durations: map[string]time.Duration{}, Strings: map[string]string{},
 	}
 	for _, p := range u.Fault.Params {

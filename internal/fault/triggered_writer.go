@@ -1,8 +1,6 @@
 package fault
 
 import (
-	"bytes"
-	"math/rand/v2"
 	"sync/atomic"
 )
 
@@ -36,17 +34,9 @@ func newTriggeredWriter(
 		StreamWriter: w, args: a, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
 	}
 	if !a.Trigger.IsSet() {
-		c.beforeFrame, c.atEnd = 1+randomBelow(a.Rand, 3), true
+		c.beforeFrame, c.atEnd = 1+a.Rand.IntN(3), true
 	}
 	return c
-}
-
-// randomBelow returns a random number in [0, n), or 0 if r is nil.
-func randomBelow(r *rand.Rand, n int) int {
-	if r == nil {
-		return 0
-	}
-	return r.IntN(n)
 }
 
 // WriteFrame writes frame. If the frame reaches the position of the fault, it writes only the bytes
@@ -106,74 +96,4 @@ func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect
 		}
 		return c
 	}}
-}
-
-// frameFuncs is a FrameWriter made of two functions.
-type frameFuncs struct {
-	frame func(n int, frame []byte) error
-	close func() error // may be nil
-}
-
-// WriteFrame calls b.frame and returns its error.
-func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
-
-// Close calls b.close and returns its error. If b.close is nil, it returns nil.
-func (b frameFuncs) Close() error {
-	if b.close == nil {
-		return nil
-	}
-	return b.close()
-}
-
-// writeFrames returns a function that writes frames to w unchanged.
-func writeFrames(w StreamWriter) func(n int, frame []byte) error {
-	return func(_ int, frame []byte) error {
-		_, err := w.Write(frame)
-		return err
-	}
-}
-
-// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns a function
-// that is called with each frame and, with n = -1, each comment. Its result is sent in place of the
-// frame or comment. If the result is empty, nothing is sent.
-func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
-	return func(a Args) Effect {
-		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
-			edit := begin(a)
-			return frameFuncs{frame: func(n int, frame []byte) error {
-				out := edit(n, frame)
-				if !bytes.Equal(out, frame) {
-					a.Applied()
-				}
-				if len(out) == 0 {
-					return nil
-				}
-				_, err := w.Write(out)
-				return err
-			}}
-		}}
-	}
-}
-
-// hasReached returns a function that reports whether a stream has reached the event number of the
-// trigger. The function must be called with the index of each frame, in order, or with -1 for a
-// comment. If the trigger has no event number, the function always returns true.
-func hasReached(at Trigger) func(n int) bool {
-	reached := at.Event <= 0
-	return func(n int) bool {
-		reached = reached || n >= at.Event
-		return reached
-	}
-}
-
-// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
-// empty, it does nothing. It returns the first error from w.
-func writeSegment(w StreamWriter, p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	if _, err := w.Write(p); err != nil {
-		return err
-	}
-	return w.Flush()
 }

@@ -36,6 +36,18 @@ func (o *Operation) initWireNames() {
 	}
 }
 
+// TypeMembers returns the members of the data of events by which the document tells types apart, the
+// most frequent first. It returns nil if the dialect has no event stream. The caller must not modify
+// the slice.
+func (d *Dialect) TypeMembers() []string {
+	for _, o := range d.operations {
+		if o.IsStream {
+			return o.nameMembers
+		}
+	}
+	return nil
+}
+
 // wireName returns the name of a frame on the wire, such as "response completed": the values of the
 // discriminators of its variant w, and its status. v is the decoded frame. If v is nil, the name
 // consists only of what the variant fixes.

@@ -6,12 +6,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The faults that no function of run_editor.go describes: arguments of editRun and their helpers.
+// The faults that no function of event_editor.go describes: arguments of editEvents and their helpers.
 
-// startLate returns an edit for editRun. The edit sends the first event of the run's content, such
+// startLate returns an edit for editEvents. The edit sends the first event of the run's content, such
 // as the start of a message, before the events that start the run. It does not change a run without
 // content.
-func startLate(r *runEditor) func(*spec.Event) {
+func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
 	return func(e *spec.Event) {
@@ -44,9 +44,9 @@ func startLate(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editRun. After the last event of the stream, the edit repeats the
+// repeatAtEnd returns an edit for editEvents. After the last event of the stream, the edit repeats the
 // last delta or, if the run has none, the last event before the end.
-func repeatAtEnd(r *runEditor) func(*spec.Event) {
+func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
 	r.atEnd = func() {
@@ -62,18 +62,17 @@ func repeatAtEnd(r *runEditor) func(*spec.Event) {
 			seq = e.Seq
 		}
 		if !isFinal(e) {
-			kept := *e
-			if last = &kept; isDelta(e) {
-				delta = &kept
+			if last = new(*e); isDelta(e) {
+				delta = last
 			}
 		}
 		r.pass(e)
 	}
 }
 
-// failAndEnd returns an edit for editRun that makes a run both fail and end successfully. The edit
+// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully. The edit
 // sends an error event before the end event, or an end event after the error event.
-func failAndEnd(r *runEditor) func(*spec.Event) {
+func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
 			r.insert(newFailure(e), addToNumber(e.Seq, -1))
@@ -107,7 +106,7 @@ const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 // parameter "text". If no trigger is set, the run fails at its second event of content, or at its
 // terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		n, contentEvents, failed, created := -1, 0, false, ""
 		return func(e *spec.Event) {
 			n++
@@ -136,15 +135,14 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage returns an edit for editRun. After the end of the first message that ends at or
+// repeatMessage returns an edit for editEvents. After the end of the first message that ends at or
 // after the trigger, the edit sends the start and the end of another message with the same id.
-func repeatMessage(r *runEditor) func(*spec.Event) {
+func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
 	return func(e *spec.Event) {
 		if isMessageStart(e) {
-			kept := *e
-			start = &kept
+			start = new(*e)
 		}
 		r.pass(e)
 		if !isAffected(e) {
@@ -157,10 +155,10 @@ func repeatMessage(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments returns an edit for editRun. The edit appends a brace to the arguments of the
+// breakArguments returns an edit for editEvents. The edit appends a brace to the arguments of the
 // first tool call that ends at or after the trigger, and to those of all tool calls that events
 // list, so that they are not valid JSON.
-func breakArguments(r *runEditor) func(*spec.Event) {
+func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	return func(e *spec.Event) {
 		if isAffected(e) {
@@ -179,8 +177,8 @@ func breakArguments(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editRun that omits all results of the tools that the server runs.
-func dropResults(r *runEditor) func(*spec.Event) {
+// dropResults returns an edit for editEvents that omits all results of the tools that the server runs.
+func dropResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
 			r.drop(e)
@@ -196,9 +194,9 @@ func dropResults(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// renameResults returns an edit for editRun that changes the call id of all tool results to one
+// renameResults returns an edit for editEvents that changes the call id of all tool results to one
 // that no tool call has.
-func renameResults(r *runEditor) func(*spec.Event) {
+func renameResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
 			if p.Kind == spec.ToolResult {
@@ -214,7 +212,7 @@ func renameResults(r *runEditor) func(*spec.Event) {
 // from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
 // numbers would become negative, none is changed.
 func shiftNumbers(by int64) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
 		return func(e *spec.Event) {
 			if isAffected(e) && addToNumber(e.Seq, by) != "-1" {
@@ -226,9 +224,9 @@ func shiftNumbers(by int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit for editRun that sends an event twice, both times with the same
+// sendTwice returns an edit for editEvents that sends an event twice, both times with the same
 // sequence number. isTarget determines the event.
-func sendTwice(r *runEditor) func(*spec.Event) {
+func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
 		r.emit(e)
@@ -238,9 +236,9 @@ func sendTwice(r *runEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editRun that omits an event, which isTarget determines. The other events
+// lose returns an edit for editEvents that omits an event, which isTarget determines. The other events
 // keep their sequence numbers, so that there is a gap.
-func lose(r *runEditor) func(*spec.Event) {
+func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
 		if isAffected(e) {

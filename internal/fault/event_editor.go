@@ -7,22 +7,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runEditor changes the events of one run. It keeps the sequence numbers of the run consecutive
+// A eventEditor changes the events of one run. It keeps the sequence numbers of the run consecutive
 // while it drops and inserts events. Otherwise the checks of sequence numbers would detect every
 // such fault, whatever its own defect is. For each change it calls Args.Applied.
-type runEditor struct {
+type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
 	shift int64             // what is added to the sequence numbers of later events
 	atEnd func()            // called after the last event; may be nil
 }
 
-// editRun returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a function
+// editEvents returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a function
 // that is called with each event of the run, in order. The edit calls the methods of r to emit the
 // events that replace its argument. It must not modify the argument or keep it beyond the call.
-func editRun(begin func(r *runEditor) func(e *spec.Event)) func(Args) Effect {
+func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
-		r := &runEditor{Args: a}
+		r := &eventEditor{Args: a}
 		edit := begin(r)
 		return Effect{
 			OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -40,7 +40,7 @@ func editRun(begin func(r *runEditor) func(e *spec.Event)) func(Args) Effect {
 
 // pass emits e with its sequence number adjusted for the events that were dropped or inserted
 // before.
-func (r *runEditor) pass(e *spec.Event) {
+func (r *eventEditor) pass(e *spec.Event) {
 	if r.shift == 0 || e.Seq == "" {
 		r.emit(e)
 		return
@@ -51,7 +51,7 @@ func (r *runEditor) pass(e *spec.Event) {
 }
 
 // replace emits e, a changed copy of an event, in place of that event.
-func (r *runEditor) replace(e *spec.Event) {
+func (r *eventEditor) replace(e *spec.Event) {
 	r.Applied()
 	r.pass(e)
 }
@@ -59,7 +59,7 @@ func (r *runEditor) replace(e *spec.Event) {
 // insert emits a copy of e as an additional event. The parameter after is the original sequence
 // number of the preceding event. The copy gets the next number, and the numbers of later events
 // increase by one. If e has no sequence number, no number changes.
-func (r *runEditor) insert(e *spec.Event, after string) {
+func (r *eventEditor) insert(e *spec.Event, after string) {
 	r.Applied()
 	extra := *e
 	if e.Seq != "" {
@@ -71,7 +71,7 @@ func (r *runEditor) insert(e *spec.Event, after string) {
 
 // drop records that e is not sent, so that the sequence numbers of later events decrease by one. If
 // e has no sequence number, none changes.
-func (r *runEditor) drop(e *spec.Event) {
+func (r *eventEditor) drop(e *spec.Event) {
 	r.Applied()
 	if e.Seq != "" {
 		r.shift--
@@ -80,7 +80,7 @@ func (r *runEditor) drop(e *spec.Event) {
 
 // first returns a function that reports whether an event is the first one for which fits returns
 // true, starting at the trigger. The function must be called with each event of the run, in order.
-func (r *runEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
+func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
 		n++
@@ -95,25 +95,25 @@ func (r *runEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 // isTarget reports whether a fault that does not choose its event by kind may affect e. If the
 // trigger is an event number, such a fault may affect any event. Otherwise it may affect only
 // deltas with text, because clients display that text.
-func (r *runEditor) isTarget(e *spec.Event) bool {
+func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
 
 // missing returns a value for [Fault.NewEffect]. The effect drops the first event, starting at the
 // trigger, for which fits returns true.
 func missing(fits func(*spec.Event) bool) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
+	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
 }
 
 // allMissing returns a value for [Fault.NewEffect]. The effect drops each event for which fits
 // returns true.
 func allMissing(fits func(*spec.Event) bool) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) { return r.dropEach(fits) })
+	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(fits) })
 }
 
-// dropEach returns an edit for editRun that drops each event for which isAffected returns true and
+// dropEach returns an edit for editEvents that drops each event for which isAffected returns true and
 // emits all other events.
-func (r *runEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
+func (r *eventEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if isAffected(e) {
 			r.drop(e)
@@ -132,7 +132,7 @@ func twice(fits func(*spec.Event) bool) func(Args) Effect {
 // followed returns a value for [Fault.NewEffect]. After the first event e, starting at the trigger,
 // for which fits returns true, the effect sends the additional event other(e).
 func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
 		return func(e *spec.Event) {
 			r.pass(e)
@@ -147,13 +147,12 @@ func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event
 // which isSource returned true. It does so after the first event e, starting at the trigger, for
 // which fits(e, source) returns true.
 func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var source *spec.Event
 		isAffected := r.first(func(e *spec.Event) bool { return source != nil && fits(e, source) })
 		return func(e *spec.Event) {
 			if isSource(e) {
-				kept := *e
-				source = &kept
+				source = new(*e)
 			}
 			r.pass(e)
 			if isAffected(e) {
@@ -167,7 +166,7 @@ func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) 
 // the trigger, for which fits returns true: it applies change to a copy of the event and sends the
 // copy instead.
 func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
 		return func(e *spec.Event) {
 			if !isAffected(e) {
@@ -186,7 +185,7 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 // the run if no event follows. If fits is nil, isTarget applies. The events keep their sequence
 // numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
-	return editRun(func(r *runEditor) func(*spec.Event) {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event
 		isAffected := r.first(r.isTarget)
 		if fits != nil {
@@ -199,8 +198,7 @@ func moved(fits func(*spec.Event) bool) func(Args) Effect {
 		}
 		return func(e *spec.Event) {
 			if isAffected(e) {
-				kept := *e
-				held = &kept
+				held = new(*e)
 				return
 			}
 			if r.emit(e); held != nil {

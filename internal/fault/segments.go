@@ -1,0 +1,179 @@
+package fault
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// drip is an argument of wrapBody. The writer sends what follows the trigger in segments of the
+// size given by the parameter "bytes", with a pause before each, until as many bytes were sent in
+// this way as the parameter "for" allows.
+func drip(a Args, w StreamWriter) FrameWriter {
+	size, limit := a.Ints["bytes"], a.Ints["for"]
+	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
+	return frameFuncs{frame: func(n int, frame []byte) error {
+		reached := hasReached(n)
+		for len(frame) > 0 {
+			piece := frame
+			switch early := max(a.Trigger.Byte-sent, 0); {
+			case !reached || limit > 0 && slow >= limit:
+			case early > 0:
+				piece = frame[:min(int64(len(frame)), early)]
+			default:
+				piece = frame[:min(len(frame), size)]
+				slow += len(piece)
+				a.Applied()
+				if err := w.Sleep(a.Durations["every"]); err != nil {
+					return err
+				}
+			}
+			if err := writeSegment(w, piece); err != nil {
+				return err
+			}
+			sent += int64(len(piece))
+			frame = frame[len(piece):]
+		}
+		return nil
+	}}
+}
+
+// splitFrames is an argument of wrapBody. From the trigger on, the writer sends each frame in the
+// segments that segmentEnds determines, with a pause between them.
+func splitFrames(a Args, w StreamWriter) FrameWriter {
+	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
+	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
+	return frameFuncs{frame: func(n int, frame []byte) error {
+		if !hasReached(n) {
+			return pass(n, frame)
+		}
+		begin := 0
+		for _, end := range segmentEnds(len(frame), offsets, a.Ints["bytes"]) {
+			if begin > 0 {
+				a.Applied()
+				if err := w.Sleep(a.Durations["every"]); err != nil {
+					return err
+				}
+			}
+			if err := writeSegment(w, frame[begin:end]); err != nil {
+				return err
+			}
+			begin = end
+		}
+		return nil
+	}}
+}
+
+// maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault split.
+const maxOffsets = 256
+
+// parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an error if
+// one is 0 or not an integer, or if there are more than maxOffsets.
+func parseOffsets(text string) (all []int, err error) {
+	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(field)
+		if err != nil || n == 0 || len(all) == maxOffsets {
+			return nil, errors.New("invalid offsets (want at most 256 integers other than 0, e.g. 1 5 -2)")
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// segmentEnds returns the offsets at which the segments of a frame end, in ascending order; the
+// last one is length, the size of the frame in bytes. The frame is cut at the given offsets:
+// negative ones count from its end, and those outside of the frame are ignored. If there are no
+// offsets, the frame is cut every size bytes instead.
+func segmentEnds(length int, offsets []int, size int) (ends []int) {
+	for _, n := range offsets {
+		if n < 0 {
+			n += length
+		}
+		if n > 0 && n < length {
+			ends = append(ends, n)
+		}
+	}
+	if len(offsets) == 0 {
+		for n := size; n < length; n += size {
+			ends = append(ends, n)
+		}
+	}
+	slices.Sort(ends)
+	return append(slices.Compact(ends), length)
+}
+
+// maxBatchSize is the number of bytes of frames that batchFrames may hold back. If it holds more,
+// it sends them although the batch is incomplete, so that the memory that a stream uses is bounded.
+const maxBatchSize = 16 << 20
+
+// batchFrames returns a writer that sends frames in batches. Before the trigger, frames pass
+// unchanged. From the trigger on, frames are held back. They are sent in one segment when their
+// number reaches batch, their size exceeds maxBatchSize bytes, or the stream ends.
+func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
+	var held []byte
+	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)
+	send := func() error {
+		p := held
+		held, count = nil, 0
+		return writeSegment(w, p)
+	}
+	return frameFuncs{close: send, frame: func(n int, frame []byte) error {
+		if !hasReached(n) {
+			return pass(n, frame)
+		}
+		a.Applied()
+		held = append(held, frame...)
+		if n >= 0 {
+			count++
+		}
+		if count >= batch || len(held) > maxBatchSize {
+			return send()
+		}
+		return nil
+	}}
+}
+
+// dropLastBlankLine is an argument of wrapBody. The writer leaves out the line end that completes
+// the last event, so that clients ignore that event.
+func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
+	var held []byte // the last line end of the preceding frame
+	return frameFuncs{frame: func(n int, frame []byte) error {
+		out := append(held, frame...)
+		held = nil
+		if n >= 0 {
+			// Hold back only the last line end, so that the client has the rest of the frame in time but
+			// cannot dispatch the event yet.
+			ends := frame[len(bytes.TrimRight(frame, "\r\n")):]
+			held = bytes.Clone(ends[len(ends)/2:])
+			out = out[:len(out)-len(held)]
+			a.Applied()
+		}
+		_, err := w.Write(out)
+		return err
+	}}
+}
+
+// eventReached returns a function that reports whether a stream has reached the event number of the
+// trigger. The function must be called with the index of each frame, in order, or with -1 for a
+// comment. If the trigger has no event number, the function always returns true.
+func eventReached(at Trigger) func(n int) bool {
+	reached := at.Event <= 0
+	return func(n int) bool {
+		reached = reached || n >= at.Event
+		return reached
+	}
+}
+
+// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
+// empty, it does nothing. It returns the first error from w.
+func writeSegment(w StreamWriter, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if _, err := w.Write(p); err != nil {
+		return err
+	}
+	return w.Flush()
+}

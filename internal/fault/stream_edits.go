@@ -1,0 +1,150 @@
+package fault
+
+import (
+	"bytes"
+	"compress/gzip"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// wrapBody returns a value for [Fault.NewEffect] whose effect has only [Effect.WrapBody]: it calls
+// wrap with the arguments of the fault.
+func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
+	return func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter { return wrap(a, w) }}
+	}
+}
+
+// frameFuncs is a FrameWriter made of two functions.
+type frameFuncs struct {
+	frame func(n int, frame []byte) error
+	close func() error // may be nil
+}
+
+// WriteFrame calls b.frame and returns its error.
+func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
+
+// Close calls b.close and returns its error. If b.close is nil, it returns nil.
+func (b frameFuncs) Close() error {
+	if b.close == nil {
+		return nil
+	}
+	return b.close()
+}
+
+// writeFrames returns a function that writes frames to w unchanged.
+func writeFrames(w StreamWriter) func(n int, frame []byte) error {
+	return func(_ int, frame []byte) error {
+		_, err := w.Write(frame)
+		return err
+	}
+}
+
+// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns a function
+// that is called with each frame and, with n = -1, each comment. Its result is sent in place of the
+// frame or comment. If the result is empty, nothing is sent.
+func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
+	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+		edit := begin(a)
+		return frameFuncs{frame: func(n int, frame []byte) error {
+			out := edit(n, frame)
+			if !bytes.Equal(out, frame) {
+				a.Applied()
+			}
+			if len(out) == 0 {
+				return nil
+			}
+			_, err := w.Write(out)
+			return err
+		}}
+	})
+}
+
+// replaceComments returns a value for [Fault.NewEffect]. The effect replaces each comment of the
+// stream with the given one. If comment is empty, it omits the comments.
+func replaceComments(comment string) func(Args) Effect {
+	return editStream(func(Args) func(int, []byte) []byte {
+		return func(n int, frame []byte) []byte {
+			if n < 0 {
+				return []byte(comment)
+			}
+			return frame
+		}
+	})
+}
+
+// addMember is an argument of editStream. It adds a member to the data of the event at the trigger
+// or, if no trigger is set, of every event.
+func addMember(a Args) func(n int, frame []byte) []byte {
+	return func(n int, frame []byte) []byte {
+		data, _ := sse.FindField(frame, "data")
+		m := decodeMembers(data.Value)
+		if m == nil || a.Trigger.Event >= 0 && n != a.Trigger.Event {
+			return frame
+		}
+		m["toldBefore"] = []byte("true")
+		return replaceData(frame, data, encodeMembers(m))
+	}
+}
+
+// insertGarbage is a value for [Fault.NewEffect]. The effect inserts a frame at the trigger whose
+// data consists of random bytes.
+func insertGarbage(a Args) Effect {
+	noise := make([]byte, a.Ints["bytes"])
+	for i := range noise {
+		// Continuation bytes: neither a line end nor the start of a UTF-8 character.
+		noise[i] = byte(0x80 + a.Rand.IntN(0x40))
+	}
+	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
+		frame, _ := sse.Append(nil, sse.Frame{Data: noise}) // data never fails
+		if err := c.writeBytes(frame); err != nil {
+			return err
+		}
+		return c.writeBytes(rest)
+	})
+}
+
+// padEvent is a value for [Fault.NewEffect]. The effect pads the event at the trigger to the number
+// of bytes in the parameter "bytes", which may exceed what a client accepts. The event stays valid.
+func padEvent(a Args) Effect {
+	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
+		data, ok := sse.FindField(rest, "data")
+		if !ok {
+			return c.writeBytes(rest)
+		}
+		if err := c.writeBytes(rest[:data.ValueStart]); err != nil {
+			return err
+		}
+		pad := bytes.Repeat([]byte(" "), 64<<10)
+		for left := a.Ints["bytes"] - len(rest); left > 0; left -= len(pad) {
+			if err := c.writeBytes(pad[:min(left, len(pad))]); err != nil {
+				return err
+			}
+		}
+		return c.writeBytes(rest[data.ValueStart:])
+	})
+}
+
+// compress is a value for [Fault.NewEffect]. The effect compresses the stream with gzip and flushes
+// the compressor after each frame, so that the client can decode each event at once.
+func compress(a Args) Effect {
+	return Effect{
+		OnHead: func(h *ResponseHead) {
+			if strings.HasPrefix(h.Header.Get("Content-Type"), spec.EventStream) {
+				a.Applied()
+				h.Header.Set("Content-Encoding", "gzip")
+			}
+		},
+		WrapBody: func(w StreamWriter) FrameWriter {
+			z := gzip.NewWriter(w)
+			return frameFuncs{close: z.Close, frame: func(_ int, frame []byte) error {
+				if _, err := z.Write(frame); err != nil {
+					return err
+				}
+				return z.Flush()
+			}}
+		},
+	}
+}

@@ -1,0 +1,86 @@
+package fault
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/sse"
+)
+
+// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the given way at
+// the trigger.
+func endStreamAt(how StreamEnd) func(Args) Effect {
+	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+		if a.Trigger.Time >= 0 {
+			w.After(a.Trigger.Time, func() {
+				a.Applied()
+				_ = w.Finish(how)
+			})
+		}
+		return newTriggeredWriter(w, a, func(*triggeredWriter, []byte) error { return w.Finish(how) })
+	})
+}
+
+// atStreamEnd returns a value for [Fault.NewEffect]. The effect sends the frames of the stream
+// unchanged and calls f after the last one.
+func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
+	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+		return frameFuncs{frame: writeFrames(w), close: func() error { return f(a, w) }}
+	})
+}
+
+// truncateFrame returns a value for [Fault.NewEffect]. At the trigger, the effect sends only the
+// beginning of a frame, part(frame), and closes the connection. If the trigger is a number of
+// bytes, the connection is closed after exactly that number instead.
+func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
+	return func(a Args) Effect {
+		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
+			if frame != nil && a.Trigger.Byte < 0 {
+				if err := c.writeBytes(part(frame)); err != nil {
+					return err
+				}
+			}
+			return c.Finish(Torn)
+		})
+	}
+}
+
+// cutInsideData returns the beginning of frame up to the middle of what follows the start of its
+// data line.
+func cutInsideData(frame []byte) []byte {
+	data, _ := sse.FindField(frame, "data")
+	return frame[:data.Start+(len(frame)-data.Start)/2]
+}
+
+// cutInsideCharacter returns the beginning of frame up to and including the first byte of its first
+// multibyte character. If the frame has no such character, it returns the bytes before the last
+// quotation mark, followed by the first two bytes of a three-byte character.
+func cutInsideCharacter(frame []byte) []byte {
+	for i := 0; i < len(frame); {
+		_, size := utf8.DecodeRune(frame[i:])
+		if size > 1 {
+			return frame[:i+1]
+		}
+		i += size
+	}
+	text := max(bytes.LastIndexByte(frame, '"'), 0)
+	return append(bytes.Clone(frame[:text]), "\u20ac"[:2]...)
+}
+
+// stall is a value for [Fault.NewEffect]. The effect pauses the stream at the trigger, for the time
+// in the parameter "for" or, if that is 0, until the client leaves.
+func stall(a Args) Effect {
+	pause := a.Durations["for"]
+	if pause == 0 {
+		return endStreamAt(Stall)(a)
+	}
+	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		if err := c.Sleep(pause); err != nil {
+			return err
+		}
+		return c.writeBytes(rest)
+	})
+}
