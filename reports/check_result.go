@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -114,13 +115,23 @@ func cutTruncationNote(s string) (shown, note string) {
 }
 
 // RequirementResults returns one result for each requirement of the catalogue, in the order of the
-// catalogue. Its verdict is the worst that results contain for the requirement. The verdict is
-// silent if results contain none, or if the requirement is excluded because no check can judge it.
+// catalogue, and then one for each further requirement that the checks in results serve, as the
+// checks that users add do. Its verdict is the worst that results contain for the requirement. The
+// verdict is silent if results contain none, or if the requirement is excluded because no check can
+// judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
-	worst := map[string]spec.Verdict{}
+	known, worst := map[string]bool{}, map[string]spec.Verdict{}
+	for _, c := range catalogue {
+		known[c.ID] = true
+	}
+	catalogue = slices.Clone(catalogue)
 	for _, r := range results {
 		for _, requirement := range r.Obligation.Requirements {
 			worst[requirement.ID] = max(worst[requirement.ID], r.VerdictOn(requirement))
+			if !known[requirement.ID] {
+				known[requirement.ID] = true
+				catalogue = append(catalogue, requirement)
+			}
 		}
 	}
 	all := make([]RequirementResult, 0, len(catalogue))

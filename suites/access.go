@@ -39,18 +39,18 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
 	t.sendAsEach(others, "prompt", t.PromptEvent("text", "two"))
-	if t.Run = run; t.hasTemplate("listen") {
+	if t.Run = run; t.HasTemplate("listen") {
 		t.sendAsEach(others, "listen", spec.Event{})
 		if len(cursors) > 0 {
 			t.sendAsEach(others, "listen", spec.Event{Cursor: cursors[0]})
 		}
 	}
 	t.requestStoredAsOthers(others)
-	if t.hasTemplate("cancel") && t.hasTemplate("listen") && !t.target.lacksCapability("cancel") &&
+	if t.HasTemplate("cancel") && t.HasTemplate("listen") && !t.target.lacksCapability("cancel") &&
 		t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() {
 			t.sendAsEach(others, "cancel", spec.Event{})
-			t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{})
+			t.SendTemplate("cancel", spec.Event{})
 		})
 	}
 }
@@ -61,19 +61,13 @@ var templateCapabilities = map[string]string{
 	"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe",
 }
 
-// hasTemplate reports whether the dialect has the template with the given name.
-func (t *Conversation) hasTemplate(template string) bool {
-	_, ok := t.dialect.TemplateOperation(template)
-	return ok
-}
-
 // sendAsEach sends the request of the template, filled from e, once as each principal in others. If
 // the request starts a run, it gets a new run id each time, which is then also that of the
 // conversation.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
-			t.Run = t.newID()
+			t.Run = t.NewID()
 		}
 		t.sendAs(who, t.BuildRequest(template, e))
 	}
@@ -97,16 +91,16 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
 		e := spec.Event{Name: stored.Name, ID: stored.ID}
-		if !t.hasTemplate(template) || t.target.lacksCapability(templateCapabilities[template]) || !t.isValid(template, e) {
+		if !t.HasTemplate(template) || t.target.lacksCapability(templateCapabilities[template]) || !t.isValid(template, e) {
 			continue
 		}
-		t.send(t.BuildRequest(template, e), wire.StopWhen{})
+		t.SendTemplate(template, e)
 		if e := t.LastEvent(spec.AttachmentStored); e.ID != "" {
 			stored = e
 		}
 		t.sendAsEach(others, template, e)
 	}
-	if t.hasTemplate("history") && !t.target.lacksCapability("history") && slices.Contains(others, spec.OtherUser) {
+	if t.HasTemplate("history") && !t.target.lacksCapability("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
 		t.Thread = "" // the latest thread of the other user
 		t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
@@ -133,13 +127,13 @@ func runStreamLimit(t *Conversation) {
 	h := openStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{})}
 	for held := 0; held < t.target.StreamLimit && h.retryWhileFull(h.open); held++ {
 	}
-	h.sleep(settleDelay)
+	h.conversation.Sleep(settleDelay)
 	h.tryOpen()
 	h.closeAt.Store(time.Now().Add(settleDelay).UnixNano())
 	h.group.Wait()
 	h.retryWhileFull(h.tryOpen)
-	if t.hasTemplate("cancel") && !t.target.lacksCapability("cancel") {
-		t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{})
+	if t.HasTemplate("cancel") && !t.target.lacksCapability("cancel") {
+		t.SendTemplate("cancel", spec.Event{})
 	}
 }
 
@@ -199,19 +193,8 @@ func (h *openStreams) retryWhileFull(open func() int) bool {
 		if status != http.StatusTooManyRequests || time.Since(began) > disconnectTimeout {
 			return status == http.StatusOK
 		}
-		if !h.sleep(disconnectTimeout / 12) {
+		if !h.conversation.Sleep(disconnectTimeout / 12) {
 			return false
 		}
-	}
-}
-
-// sleep waits for d and returns true. If the context of the conversation ends first, it returns
-// false at once.
-func (h *openStreams) sleep(d time.Duration) bool {
-	select {
-	case <-h.conversation.ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }

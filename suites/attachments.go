@@ -30,12 +30,12 @@ func runAttachments(t *Conversation) {
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
 	t.completeHistory()
-	if t.send(t.BuildRequest("sign", spec.Event{Name: stored.Name, ID: stored.ID}), wire.StopWhen{}) {
+	if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
 		image.ID = t.LastEvent(spec.AttachmentSigned).Text
 		t.fetch(image.ID)
 		t.SendAndRead("uploaded", image)
 	}
-	t.send(t.BuildRequest("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix}), wire.StopWhen{})
+	t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix})
 	image.ID = foreignURL
 	t.StartRun("uploaded", image)
 }

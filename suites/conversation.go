@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/internal/wire"
@@ -19,10 +20,11 @@ import (
 
 // A Conversation sends the requests of one scenario and records the exchanges. After an error,
 // after a response that exceeded a limit, or after the end of the context, its methods send nothing
-// more.
+// more. Only [Conversation.Send], [Conversation.Sleep] and [Conversation.NewID] may be called
+// concurrently with other methods.
 type Conversation struct {
-	Thread string // id of the thread that requests belong to
-	Run    string // id of the run that was started last
+	Thread string // id of the thread that requests belong to; a new one at the start of a scenario
+	Run    string // id of the run that was started last; "" before the first
 
 	ctx     context.Context
 	target  *Target
@@ -49,8 +51,36 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 // StartRun gives the conversation a new run id, sends the request of the template, filled from e,
 // and reads the response to its end. It reports whether the response is a success (2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
-	t.Run = t.newID()
-	return t.send(t.BuildRequest(template, e), wire.StopWhen{})
+	t.Run = t.NewID()
+	return t.SendTemplate(template, e)
+}
+
+// SendTemplate builds the request of the template, filled from e, and sends it like
+// [Conversation.Send]. The current thread and run stay the same.
+func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
+	return t.Send(t.BuildRequest(template, e))
+}
+
+// Send sends a request with the credentials of r.Principal, reads the response to its end and
+// records the exchange. It reports whether the status is a success (2xx). It returns false, and
+// sends nothing, if the conversation has failed or was stopped.
+func (t *Conversation) Send(r spec.Request) bool { return t.send(r, wire.StopWhen{}) }
+
+// HasTemplate reports whether the dialect has the template with the given name.
+func (t *Conversation) HasTemplate(template string) bool {
+	_, ok := t.dialect.TemplateOperation(template)
+	return ok
+}
+
+// Sleep waits for d and returns true. If the context of the conversation ends first, it returns
+// false at once.
+func (t *Conversation) Sleep(d time.Duration) bool {
+	select {
+	case <-t.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // ReadStream requests the stream of the last run from the given cursor, or from the beginning if
@@ -103,7 +133,7 @@ func (t *Conversation) fail(err error) {
 // LastEvent returns the last event, or part of an event, of kind k in the response of the last
 // exchange. It returns the zero event if there is none.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
-	for e := range t.lastExchangeEvents() {
+	for e := range t.Events(1) {
 		for _, part := range append(slices.Clone(e.Parts), e) {
 			if part.Kind == k && e.Kind != spec.HTTPRequest {
 				last = part
@@ -115,7 +145,7 @@ func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 
 // Cursors returns the cursors in the response of the last exchange, in order.
 func (t *Conversation) Cursors() (all []string) {
-	for e := range t.lastExchangeEvents() {
+	for e := range t.Events(1) {
 		if e.IsFrame() && e.Cursor != "" {
 			all = append(all, e.Cursor)
 		}
@@ -123,13 +153,11 @@ func (t *Conversation) Cursors() (all []string) {
 	return all
 }
 
-// lastExchangeEvents returns the events of the last exchange.
-func (t *Conversation) lastExchangeEvents() iter.Seq[spec.Event] { return t.recentEvents(1) }
-
-// recentEvents returns the events of the last n exchanges, or of all exchanges if there are fewer.
-// After a response that exceeded a limit, it returns no events, because no more requests are sent
-// that could depend on them.
-func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
+// Events returns an iterator over the events of the last n exchanges, in the order in which their
+// requests were sent, or over those of all exchanges if there are fewer. After a response that
+// exceeded a limit, there are no events, because no more requests are sent that could depend on
+// them.
+func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.limitReached { // no more requests depend on them, and decoding would be expensive
@@ -139,9 +167,7 @@ func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send sends request r as its principal, reads the response until it ends or until limit makes the
-// client leave, and records the exchange. It reports whether the response is a success (2xx). It
-// sends nothing and returns false if the conversation has failed or was stopped.
+// send is like [Conversation.Send], but reads the response only until limit makes the client leave.
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }
@@ -371,16 +397,16 @@ func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 		if old == "" {
 			continue
 		}
-		id := t.newID()
+		id := t.NewID()
 		r.Body = bytes.ReplaceAll(r.Body, []byte(old), []byte(id))
 		r.Target = strings.ReplaceAll(r.Target, old, id)
 	}
 	return r
 }
 
-// newID returns a random UUID (version 4) that depends on the seed of the conversation. It may be
-// called concurrently.
-func (t *Conversation) newID() string {
+// NewID returns a random UUID (version 4), for a new thread or run. The seed of the conversation
+// determines the sequence of ids.
+func (t *Conversation) NewID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a, b := t.rng.Uint64(), t.rng.Uint64()

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -33,7 +32,7 @@ func Declare(t Target, base func() *url.URL) {
 				parts[p.Scenario.Name] = p
 			}
 		})
-		for _, s := range slices.Concat(Scenarios, t.sequenceScenarios()) {
+		for _, s := range append(t.scenarios(), t.sequenceScenarios()...) {
 			if !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s) {
 				continue
 			}

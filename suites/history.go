@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -31,7 +30,7 @@ var historyScenarios = []Scenario{
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
-	t.Thread = t.newID()
+	t.Thread = t.NewID()
 	t.fetchHistory(spec.Event{}) // there is none yet
 	if !t.StartRun("prompt", t.PromptEvent("slow", "6 58")) {
 		return
@@ -53,7 +52,7 @@ func runHistory(t *Conversation) {
 // history without a thread id. That must be the history of the thread used last.
 func runLatest(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-	t.Thread = t.newID()
+	t.Thread = t.NewID()
 	if !t.StartRun("prompt", t.PromptEvent("text", "two")) {
 		return
 	}
@@ -69,7 +68,7 @@ func runLatest(t *Conversation) {
 // fetchHistory sends one history request, filled from e, and returns the history in the response.
 // It returns the zero event if the response contains no history.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
-	t.send(t.BuildRequest("history", e), wire.StopWhen{})
+	t.SendTemplate("history", e)
 	return t.LastEvent(spec.History)
 }
 
@@ -86,7 +85,7 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page
 		}
-		if page.Kind != "" && isComplete(page) || late || !t.sleep(historyTimeout/20) {
+		if page.Kind != "" && isComplete(page) || late || !t.Sleep(historyTimeout/20) {
 			return page
 		}
 	}
@@ -97,7 +96,7 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 // first, it returns the incomplete history. If the dialect or the target has no histories, it sends
 // nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
-	if !t.hasTemplate("history") || t.target.lacksCapability("history") {
+	if !t.HasTemplate("history") || t.target.lacksCapability("history") {
 		return spec.Event{}
 	}
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
@@ -118,7 +117,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	}
 	var request spec.Event
 	var answer strings.Builder
-	for e := range t.recentEvents(math.MaxInt) {
+	for e := range t.Events(math.MaxInt) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
 			request = e
@@ -143,14 +142,3 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 
 // withoutSpaces returns s with all whitespace removed.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
-
-// sleep waits for d and returns true. If the context of the conversation ends first, it returns
-// false at once.
-func (t *Conversation) sleep(d time.Duration) bool {
-	select {
-	case <-t.ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}

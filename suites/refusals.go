@@ -3,7 +3,6 @@ package suites
 import (
 	"slices"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -22,14 +21,14 @@ func runRefusals(t *Conversation) {
 			case !t.isProbeable(o, template):
 				continue
 			}
-			t.Thread = t.newID()
+			t.Thread = t.NewID()
 			e := t.PromptEvent("text", "one")
 			e.Name = "paint"
 			if !o.StartsRun && !t.StartRun("prompt", e) {
 				return
 			}
 			if o.StartsRun {
-				t.Run = t.newID()
+				t.Run = t.NewID()
 			}
 			t.probeRefusals(o, t.BuildRequest(template, e), known)
 		}
@@ -47,7 +46,7 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	case "listen":
 		return true
 	case "cancel":
-		if !t.hasTemplate("listen") { // there may be no run left to cancel
+		if !t.HasTemplate("listen") { // there may be no run left to cancel
 			return o.StartsRun
 		}
 		fallthrough
@@ -86,22 +85,22 @@ var replyTemplateCapabilities = map[string]string{
 // or store a new file.
 func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
-		t.Thread = t.newID()
+		t.Thread = t.NewID()
 		e, ok := t.elicit(template)
-		t.Run = t.newID()
+		t.Run = t.NewID()
 		return t.BuildRequest(template, e), ok
 	}
 	if t.target.lacksCapability(replyTemplateCapabilities[template]) {
 		return
 	}
 	valid, ok := newReply()
-	if !ok || !t.send(valid, wire.StopWhen{}) {
+	if !ok || !t.Send(valid) {
 		return
 	}
 	for _, m := range t.dialect.UnseenInvalidRequests(valid, known) {
 		if r, ok := newReply(); ok {
 			if again, ok := t.dialect.InvalidRequestByName(r, m.Name); ok {
-				t.send(again.Request, wire.StopWhen{})
+				t.Send(again.Request)
 			}
 		}
 	}
@@ -113,5 +112,5 @@ func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted
 	if o.StartsRun {
 		r = t.withNewIDs(r)
 	}
-	return t.send(r, wire.StopWhen{})
+	return t.Send(r)
 }

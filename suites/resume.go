@@ -148,7 +148,7 @@ func runResumeAlone(t *Conversation) {
 	}
 	t.ReadStream("", 2)
 	cursors := t.Cursors()
-	t.sleep(disconnectDuration)
+	t.Sleep(disconnectDuration)
 	if len(cursors) > 0 {
 		t.ReadStream(cursors[len(cursors)-1], 0)
 	}
@@ -170,7 +170,7 @@ func runTwoReaders(t *Conversation) {
 	rest := t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})
 	var wait sync.WaitGroup
 	for _, r := range []spec.Request{all, rest} {
-		wait.Go(func() { t.send(r, wire.StopWhen{}) })
+		wait.Go(func() { t.Send(r) })
 	}
 	wait.Wait()
 }
@@ -186,7 +186,7 @@ func runForeignCursors(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	before := t.Cursors()
 	thread := t.Thread
-	t.Thread = t.newID()
+	t.Thread = t.NewID()
 	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
 	elsewhere := t.Cursors()
 	t.Thread = thread

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -98,9 +97,11 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	return s
 }
 
-// Scenarios are all scenarios, in the order of the results of [Run]. Generated sequences are not
-// among them.
-var Scenarios = slices.Concat(singleUserScenarios, resumeScenarios, historyScenarios, accessScenarios)
+// Scenarios returns all scenarios that come with this package, in the order of the results of
+// [Run]. Generated sequences are not among them.
+func Scenarios() []Scenario {
+	return slices.Concat(singleUserScenarios, resumeScenarios, historyScenarios, accessScenarios)
+}
 
 // singleUserScenarios are the scenarios that need no cursors, no history and no second user.
 var singleUserScenarios = []Scenario{
@@ -134,7 +135,7 @@ var singleUserScenarios = []Scenario{
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
-			t.Thread = t.newID()
+			t.Thread = t.NewID()
 			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 		},
 	},
@@ -177,7 +178,7 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"reply.as-promised", "cancel.run-ends"},
 		Run: func(t *Conversation) {
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-				t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{}) })
+				t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.SendTemplate("cancel", spec.Event{}) })
 			}
 		},
 	}, {
@@ -185,7 +186,7 @@ var singleUserScenarios = []Scenario{
 		Capability: "cancel", Templates: []string{"prompt", "cancel"}, UnlessTemplate: "listen",
 		Run: func(t *Conversation) { // the documents leave open how the stream of a cancelled run ends
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-			t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{})
+			t.SendTemplate("cancel", spec.Event{})
 		},
 	}, {
 		Name: "attachments", Doc: "an image that is uploaded, gets a new signed URL, and is sent", Required: true, Templates: []string{"prompt", "attach", "sign", "uploaded"},
@@ -198,7 +199,7 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			o, _ := t.dialect.TemplateOperation("transcribe")
 			for _, template := range o.Templates() {
-				t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
+				t.SendTemplate(template, spec.Event{})
 			}
 		},
 	}, {
@@ -212,7 +213,7 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"health.answers"},
 		Run: func(t *Conversation) {
 			for _, template := range t.dialect.InfoTemplates() {
-				t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
+				t.SendTemplate(template, spec.Event{})
 			}
 		},
 	},
@@ -242,7 +243,7 @@ func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
 		interrupt := t.LastEvent(spec.Interrupt)
 		return spec.Event{ID: interrupt.ID, Text: "approved"}, interrupt.Kind != ""
 	case "sign", "uploaded":
-		if t.target.lacksCapability("attachments") || !t.send(t.BuildRequest("attach", spec.Event{}), wire.StopWhen{}) {
+		if t.target.lacksCapability("attachments") || !t.SendTemplate("attach", spec.Event{}) {
 			return spec.Event{}, false
 		}
 		stored := t.LastEvent(spec.AttachmentStored)
@@ -266,7 +267,7 @@ func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
 		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
-			t.send(t.BuildRequest("listen", spec.Event{PollLimit: limit}), wire.StopWhen{})
+			t.SendTemplate("listen", spec.Event{PollLimit: limit})
 		}
 	}
 }
@@ -284,7 +285,7 @@ func runAccepts(t *Conversation) {
 		if slices.Contains(replyTemplates, template) {
 			continue
 		}
-		t.Thread = t.newID()
+		t.Thread = t.NewID()
 		e := t.PromptEvent("text", "accepted")
 		e.Name = "paint"
 		t.SendAndRead(template, e)
@@ -295,14 +296,14 @@ func runAccepts(t *Conversation) {
 			continue
 		}
 		for _, optional := range o.OptionalHeaders {
-			t.Thread, t.Run = t.newID(), t.newID()
+			t.Thread, t.Run = t.NewID(), t.NewID()
 			e := t.PromptEvent("text", "accepted")
 			if template == "listen" && !t.StartRun("prompt", e) {
 				continue
 			}
 			r := t.BuildRequest(template, e)
 			r.Header = r.Header.Without(optional.Name)
-			t.send(r, wire.StopWhen{})
+			t.Send(r)
 		}
 	}
 }
@@ -317,7 +318,7 @@ func runTogether(t *Conversation) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
 		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-			t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{}) })
+			t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.SendTemplate("cancel", spec.Event{}) })
 		}
 	})
 }

@@ -3,7 +3,6 @@ package suites
 import (
 	"slices"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -137,7 +136,7 @@ var streamActions = []actionType{
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
 				listen := a.BuildRequest("listen", spec.Event{})
-				a.DuringStream(listen, 1, func() { a.send(listen, wire.StopWhen{}) })
+				a.DuringStream(listen, 1, func() { a.Send(listen) })
 				a.seenCursors[s.subject] = append(a.seenCursors[s.subject], a.resumableCursors(2)...)
 			}
 		},
@@ -146,7 +145,7 @@ var streamActions = []actionType{
 		isSupported: hasTemplates("prompt", "cancel").unlessLacking("cancel"), subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
-				a.sendTemplate("cancel")
+				a.SendTemplate("cancel", spec.Event{})
 			}
 		},
 	}, {
@@ -154,7 +153,7 @@ var streamActions = []actionType{
 		isSupported: hasTemplates("listen", "cancel").unlessLacking("cancel"), subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
-				a.DuringStream(a.BuildRequest("listen", spec.Event{}), 1, func() { a.sendTemplate("cancel") })
+				a.DuringStream(a.BuildRequest("listen", spec.Event{}), 1, func() { a.SendTemplate("cancel", spec.Event{}) })
 				a.seenCursors[s.subject] = append(a.seenCursors[s.subject], a.resumableCursors(2)...)
 			}
 		},

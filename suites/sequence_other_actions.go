@@ -3,7 +3,6 @@ package suites
 import (
 	"slices"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -25,7 +24,7 @@ var storageActions = []actionType{
 		isSupported: hasTemplates("attach").unlessLacking("attachments"), subjects: inConversation, recordEffect: addUpload,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread = a.threads[s.subject]
-			if a.sendTemplate("attach") {
+			if a.SendTemplate("attach", spec.Event{}) {
 				a.uploads[s.number] = uploadedFile{a.Thread, a.LastEvent(spec.AttachmentStored)}
 			}
 		},
@@ -35,7 +34,7 @@ var storageActions = []actionType{
 		perform: func(a *sequencePlayer, s action) {
 			if kept := a.uploads[s.subject]; kept.ID != "" {
 				a.Thread = kept.thread
-				a.send(a.BuildRequest("sign", spec.Event{Name: kept.Name, ID: kept.ID}), wire.StopWhen{})
+				a.SendTemplate("sign", spec.Event{Name: kept.Name, ID: kept.ID})
 				if link := a.LastEvent(spec.AttachmentSigned).Text; link != "" {
 					kept.Text = link
 					a.uploads[s.subject] = kept
@@ -57,7 +56,7 @@ var storageActions = []actionType{
 		},
 	}, {
 		name: "health", doc: "request the health of the server", weight: 1,
-		isSupported: hasTemplates("health").unlessLacking("health"), subjects: withoutSubject, perform: func(a *sequencePlayer, _ action) { a.sendTemplate("health") },
+		isSupported: hasTemplates("health").unlessLacking("health"), subjects: withoutSubject, perform: func(a *sequencePlayer, _ action) { a.SendTemplate("health", spec.Event{}) },
 	},
 }
 
@@ -68,7 +67,7 @@ var hostileActions = []actionType{
 		name: "break", doc: "send an invalid request on thread %", weight: 4,
 		isSupported: hasTemplates("prompt").unlessLacking("refusals"), subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
-			a.Thread, a.Run = a.threads[s.subject], a.newID()
+			a.Thread, a.Run = a.threads[s.subject], a.NewID()
 			a.sendInvalid("prompt", a.PromptEvent("text", "refused"), s.choice)
 		},
 	}, {
@@ -111,7 +110,7 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 	}
 	e.Name = "paint"
 	m, ok := a.dialect.InvalidRequestByName(a.BuildRequest(template, e), faults[choice%uint64(len(faults))])
-	if ok && a.send(m.Request, wire.StopWhen{}) && template == "prompt" {
+	if ok && a.Send(m.Request) && template == "prompt" {
 		a.dropPendingReplies(a.Thread)
 	}
 }
@@ -126,9 +125,9 @@ const maxInvalidBody = 1 << 16
 // timing checks.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
-	conv.Run = conv.newID()
+	conv.Run = conv.NewID()
 	for _, template := range []string{"prompt", "listen", "cancel", "history"} {
-		if !conv.hasTemplate(template) {
+		if !conv.HasTemplate(template) {
 			continue
 		}
 		e := conv.PromptEvent("text", "refused")
@@ -154,7 +153,7 @@ func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spe
 		e := spec.Event{}
 		if template == "prompt" {
 			e = a.PromptEvent("text", "from somebody else")
-			a.Run = a.newID()
+			a.Run = a.NewID()
 		}
 		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Facts().Denials[why]) > 0 {
 			kept = append(kept, r)

@@ -101,7 +101,7 @@ func newSequencePlayer(t *Conversation) *sequencePlayer {
 		pendingReplies: map[int]owedReply{}, uploads: map[int]uploadedFile{},
 	}
 	for i := range threadCount {
-		a.threads[i+1] = t.newID()
+		a.threads[i+1] = t.NewID()
 	}
 	a.Thread = a.threads[1]
 	return a
@@ -124,12 +124,6 @@ func (a *sequencePlayer) selectRun(n int) bool {
 		a.Thread, a.Run = r.thread, r.id
 	}
 	return ok
-}
-
-// sendTemplate sends the request of a template that needs no values other than the current thread
-// and run. It reports whether the response is a success (2xx).
-func (a *sequencePlayer) sendTemplate(template string) bool {
-	return a.send(a.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 }
 
 // startRun starts a run on the thread of action s, with the request of a template filled from e,
@@ -177,7 +171,7 @@ func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event
 // resumableCursors returns the cursors in the last n exchanges, without those of terminal events,
 // after which nothing follows.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
-	for e := range a.recentEvents(n) {
+	for e := range a.Events(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
 			all = append(all, e.Cursor)
 		}
@@ -237,7 +231,7 @@ func (a *sequencePlayer) sendPrompt(s action) {
 // disconnect starts a run with a request whose response is the stream, and closes the connection
 // after one to five events.
 func (a *sequencePlayer) disconnect(s action) {
-	a.Thread, a.Run = a.threads[s.subject], a.newID()
+	a.Thread, a.Run = a.threads[s.subject], a.NewID()
 	a.dropPendingReplies(a.Thread)
 	r := a.BuildRequest("prompt", a.PromptEvent("slow", slowPromptArgs))
 	if a.send(r, wire.StopWhen{Frames: 1 + int(s.choice%5)}) {
@@ -268,7 +262,7 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	begin := func(i int, e spec.Event) (stream spec.Request, ok bool) {
 		a.dropPendingReplies(a.threads[i])
 		if a.Thread = a.threads[i]; template == "prompt" {
-			a.Run = a.newID()
+			a.Run = a.NewID()
 			return a.BuildRequest(template, e), true
 		}
 		ok = a.StartRun("prompt", e)
@@ -280,7 +274,7 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 	a.runs[s.number] = runRef{a.Thread, a.Run}
 	if second, ok := begin(2, text); ok {
-		a.DuringStream(first, 1, func() { a.send(second, wire.StopWhen{}) })
+		a.DuringStream(first, 1, func() { a.Send(second) })
 	}
 }
 

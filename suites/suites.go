@@ -1,7 +1,7 @@
 // Package suites tests a server: it plays the scenarios and generated sequences of a dialect,
-// records the conversations and evaluates them with the checks of package rules. The entry point is
-// [Run], or [Test] in a Go test and [Declare] in a Ginkgo suite. Package reports writes the
-// reports.
+// records the conversations and evaluates them with the checks of the dialect. The entry point is
+// [Run], or [Test] in a Go test and [Declare] in a Ginkgo suite. A [Target] may add scenarios and
+// checks. Package reports writes the reports.
 package suites
 
 import (
@@ -48,6 +48,16 @@ type Target struct {
 	Only                []string          // globs of the check, requirement or scenario ids to test; none: all
 	Skip                []string          // likewise, not to test
 
+	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
+	// scenario must have a name that no other scenario has, and a function Run.
+	Scenarios []Scenario
+
+	// Checks are applied to all conversations, in addition to the checks of the dialect. Each must
+	// have an id that no other check has. Its requirements state its levels and the texts for
+	// reports; without requirements, it has one of level MUST with the id and the title of the
+	// check.
+	Checks []spec.Obligation
+
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
 	Sequences     int           // how many generated sequences are played besides the scenarios
 	Timeout       time.Duration // of one exchange in all; 0: [DefaultTimeout]
@@ -91,8 +101,9 @@ type ScenarioResult struct {
 type ProgressFunc func(scenario string, played, of int)
 
 // Run plays the selected scenarios of the target's dialect, and the generated sequences, and
-// returns their evaluated results in the order of [Scenarios], sequences last. It calls progress,
-// which may be nil, after each scenario and sequence. An error means that the target is invalid;
+// returns their evaluated results: those of [Scenarios] in the same order, then those of
+// t.Scenarios, then those of the sequences. It calls progress, which may be nil, after each
+// scenario and sequence. An error means that the target is invalid;
 // failures of the server or the network are in the results. If ctx ends, the remaining scenarios
 // are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
@@ -107,7 +118,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	var stop func()
 	t.budget.judgeCtx, stop = newJudgeContext(ctx)
 	defer stop()
-	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool {
+	list := slices.DeleteFunc(t.scenarios(), func(s Scenario) bool {
 		return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s)
 	})
 	t.isScripted = t.detectScripted(ctx)
@@ -183,6 +194,12 @@ func (t *Target) Check() error {
 	if t.Salt == 0 {
 		t.Salt = NewSalt()
 	}
+	if err := t.checkOwnScenarios(); err != nil {
+		return &FieldError{"Scenarios", err}
+	}
+	if err := t.checkOwnChecks(); err != nil {
+		return &FieldError{"Checks", err}
+	}
 	if err := t.checkCapabilities(); err != nil {
 		return err
 	}
@@ -221,10 +238,11 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // checkCapabilities returns a [FieldError] if the target claims or lacks a capability that does not
 // exist or cannot be lacked, or both claims and lacks the same one.
 func (t *Target) checkCapabilities() error {
-	known := append(Capabilities(), "all")
+	capabilities := capabilityNames(t.scenarios())
+	known := append(capabilities, "all")
 	for _, name := range t.ClaimedCapabilities {
 		if !slices.Contains(known, name) {
-			err := fmt.Errorf("unknown capability %q (want all or one of %s)", name, strings.Join(Capabilities(), ", "))
+			err := fmt.Errorf("unknown capability %q (want all or one of %s)", name, strings.Join(capabilities, ", "))
 			return &FieldError{"ClaimedCapabilities", err}
 		}
 	}
@@ -232,7 +250,7 @@ func (t *Target) checkCapabilities() error {
 		var err error
 		switch {
 		case !slices.Contains(known, name):
-			lackable := slices.DeleteFunc(Capabilities(), func(s string) bool { return s == "text" })
+			lackable := slices.DeleteFunc(slices.Clone(capabilities), func(s string) bool { return s == "text" })
 			err = fmt.Errorf("unknown capability %q (want one of %s)", name, strings.Join(lackable, ", "))
 		case name == "text":
 			err = errors.New(`"text" cannot be lacking: every target must support it`)
@@ -251,29 +269,35 @@ func (t *Target) checkCapabilities() error {
 // checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a
 // scenario that does not exist.
 func (t *Target) checkPrompts() error {
+	known := scenarioNames(t.scenarios())
 	for name, words := range t.PromptOverrides {
 		if strings.TrimSpace(words) == "" {
 			return fmt.Errorf("the prompt for scenario %q is empty", name)
 		}
-		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
-			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(ScenarioNames(), ", "))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-// ScenarioNames returns the names of all [Scenarios], in the same order.
-func ScenarioNames() (all []string) {
-	for _, s := range Scenarios {
+// scenarioNames returns the names of the scenarios, in the same order.
+func scenarioNames(list []Scenario) (all []string) {
+	for _, s := range list {
 		all = append(all, s.Name)
 	}
 	return all
 }
 
-// Capabilities returns the names of all capabilities that a target can claim or lack, sorted.
-func Capabilities() []string {
+// Capabilities returns the names of all capabilities that a target can claim or lack, sorted. Those
+// of [Target.Scenarios] are not among them.
+func Capabilities() []string { return capabilityNames(Scenarios()) }
+
+// capabilityNames returns the names of the capabilities that a target can claim or lack if the
+// scenarios in list are played: sorted, each name once.
+func capabilityNames(list []Scenario) []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
-	for _, s := range Scenarios {
+	for _, s := range list {
 		all = append(all, s.capabilityName())
 	}
 	slices.Sort(all)
@@ -309,10 +333,11 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the plan for scenario s: the obligations of the dialect that t.Only and t.Skip
-// select.
+// plan returns the plan for scenario s: those obligations of the dialect, and of t.Checks, that
+// t.Only and t.Skip select.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
+	all.Obligations = append(all.Obligations, t.ownObligations()...)
 	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
 		return t.isSkipped(d) || len(t.Only) > 0 && !matchesAny(t.Only, s.Name) && !t.isSelected(d)
 	})
@@ -360,7 +385,7 @@ func (t *Target) idSeed() uint64 {
 // invalid.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
-	conv.Thread = conv.newID()
+	conv.Thread = conv.NewID()
 	var err error
 	conv.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
 	return conv, err
@@ -412,7 +437,7 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 // HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
 // scenario, or a generated sequence.
 func (t *Target) HasObligations() bool {
-	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
+	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0
 	})
 }

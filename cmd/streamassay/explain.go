@@ -65,7 +65,7 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 			}
 		}
 	}
-	for _, s := range suites.Scenarios {
+	for _, s := range suites.Scenarios() {
 		if s.Name == id {
 			found = true
 			fmt.Fprintf(w, "%s (scenario)\n  %s\n  requests: %s\n", s.Name, s.Doc, strings.Join(s.Templates, ", "))

@@ -158,7 +158,7 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		Dialects []string `json:"dialects"`
 	}
 	list := []entry{}
-	for _, s := range suites.Scenarios {
+	for _, s := range suites.Scenarios() {
 		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.ExpectedChecks, Dialects: namesWhere(dialects, s.AppliesTo)}
 		if len(e.Dialects) > 0 {
 			list = append(list, e)

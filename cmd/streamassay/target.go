@@ -127,7 +127,10 @@ func (t targetOptions) secretValues() (all []string) {
 // checkGlobs returns a usage error if a glob of --only or --skip is malformed, or matches no check,
 // requirement, scenario or sequence of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
-	known := suites.ScenarioNames()
+	var known []string
+	for _, s := range suites.Scenarios() {
+		known = append(known, s.Name)
+	}
 	for n := range t.suite.Sequences {
 		known = append(known, suites.SequenceName(n+1))
 	}

@@ -1,0 +1,80 @@
+package suites
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/rules"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// scenarios returns all scenarios for the target: [Scenarios], then those in t.Scenarios.
+func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
+
+// ownObligations returns the obligations in t.Checks, completed as described there. It leaves out
+// those whose check needs a kind of event that the dialect does not have.
+func (t *Target) ownObligations() (all []spec.Obligation) {
+	kinds := t.Dialect.Kinds()
+	for _, o := range t.Checks {
+		if slices.ContainsFunc(o.Check.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
+			continue
+		}
+		o.Requirements = slices.Clone(o.Requirements)
+		if len(o.Requirements) == 0 {
+			o.Requirements = []spec.Requirement{
+				{ID: o.Check.ID, Level: spec.Must, Quote: o.Check.Title(), Source: "derived: own check"},
+			}
+		}
+		for i := range o.Requirements {
+			if r := &o.Requirements[i]; !slices.Contains(r.Checks, o.Check.ID) {
+				r.Checks = append(slices.Clone(r.Checks), o.Check.ID)
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// checkOwnScenarios returns an error if a scenario in t.Scenarios has no function, or has no name of
+// its own.
+func (t *Target) checkOwnScenarios() error {
+	known := scenarioNames(Scenarios())
+	for _, s := range t.Scenarios {
+		switch {
+		case s.Name == "" || s.Run == nil:
+			return fmt.Errorf("scenario %q needs a name and a function Run", s.Name)
+		case slices.Contains(known, s.Name) || strings.HasPrefix(s.Name, "sequence-"):
+			return fmt.Errorf("the name of scenario %q is taken", s.Name)
+		}
+		known = append(known, s.Name)
+	}
+	return nil
+}
+
+// checkOwnChecks returns an error if a check in t.Checks is incomplete, is about clients, or has the
+// id of another check, or if one of its requirements has no id or level.
+func (t *Target) checkOwnChecks() error {
+	known := map[string]bool{}
+	for _, c := range rules.All {
+		known[c.ID] = true
+	}
+	for _, o := range t.Checks {
+		switch {
+		case o.Check == nil || o.Check.ID == "" || o.Check.Doc == "" || o.Check.Watch == nil:
+			return errors.New("a check needs an ID, a Doc and a function Watch")
+		case o.Check.Of != spec.Server:
+			return fmt.Errorf("check %s is about clients; a run judges servers", o.Check.ID)
+		case known[o.Check.ID]:
+			return fmt.Errorf("the id of check %s is taken", o.Check.ID)
+		}
+		known[o.Check.ID] = true
+		for _, r := range o.Requirements {
+			if r.ID == "" || !slices.Contains([]spec.Level{spec.Must, spec.Should, spec.May}, r.Level) {
+				return fmt.Errorf("a requirement of check %s needs an ID and a Level (MUST, SHOULD or MAY)", o.Check.ID)
+			}
+		}
+	}
+	return nil
+}
