@@ -11,7 +11,6 @@ import (
 
 	"github.com/streamassay/streamassay/internal/diff"
 	"github.com/streamassay/streamassay/internal/redact"
-	"github.com/streamassay/streamassay/spec"
 )
 
 // referenceName is the argument of the commands run and diff that stands for the embedded reference
@@ -88,12 +87,12 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 type diffSide struct {
 	dialects      []string                       // names, in the order of appearance
 	conversations map[string][]diff.Conversation // by the name of the dialect
+	timedOut      bool                           // whether --max-time ended the run
 }
 
-// addTake adds events, the events of one take, to the conversation with the given dialect and name,
-// which is created if it does not exist. If events is nil, which means that the conversation could
-// not be played, no take is added.
-func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
+// conversation returns the conversation with the given dialect and name, which it adds if there is
+// none. The pointer is valid until the next call.
+func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
 	}
@@ -104,11 +103,9 @@ func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	i := slices.IndexFunc(list, func(t diff.Conversation) bool { return t.Name == name })
 	if i < 0 {
 		i, list = len(list), append(list, diff.Conversation{Name: name})
+		h.conversations[dialect] = list
 	}
-	if events != nil {
-		list[i].Takes = append(list[i].Takes, events)
-	}
-	h.conversations[dialect] = list
+	return &list[i]
 }
 
 // run compares the targets or recordings that the arguments a and b name, and prints the report. It
@@ -138,6 +135,9 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	})
 	if report.Dialects, report.Only = compared.dialects, compared.only; late != nil {
 		report.Dialects = []diff.DialectDiff{}
+	}
+	if left.timedOut || right.timedOut {
+		report.Incomplete = fmt.Sprintf("stopped after %s (--max-time)", formatDuration(d.suite.Limits.RunTimeout))
 	}
 	report.Conclude()
 	if signal, interrupted := interruptedBy(ctx); interrupted {

@@ -66,7 +66,8 @@ func originalArgument(j targetRun) string {
 
 // collectTakes plays all scenarios against a target [takesPerTarget] times and returns the
 // conversations. Each take has its own ids, because a server would continue a thread whose id it
-// knows. If a signal ends the run, conversations without all takes are left out.
+// knows. A conversation that a signal or --max-time cut short in one of its takes is marked as
+// incomplete.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -82,20 +83,15 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 			return h, err
 		}
 		for _, p := range parts {
-			i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
-			base := j.suiteTargets[i].Base
-			if p.Err != nil || p.IncompleteReason != nil || len(p.Trace.Exchanges) == 0 {
-				h.addTake(p.Dialect.Name, p.Scenario.Name, nil)
-				continue
+			c := h.conversation(p.Dialect.Name, p.Scenario.Name)
+			switch {
+			case p.IncompleteReason != nil: // one take does not show what is volatile
+				c.Incomplete = true
+				h.timedOut = h.timedOut || suites.IsRunTimeout(p.IncompleteReason)
+			case p.Err == nil && len(p.Trace.Exchanges) > 0:
+				i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
+				c.Takes = append(c.Takes, relativeEvents(p.Dialect, p.Trace, j.suiteTargets[i].Base.String()))
 			}
-			h.addTake(p.Dialect.Name, p.Scenario.Name, relativeEvents(p.Dialect, p.Trace, base.String()))
-		}
-	}
-	if _, interrupted := interruptedBy(ctx); interrupted { // one take does not show what is volatile
-		for name, list := range h.conversations {
-			h.conversations[name] = slices.DeleteFunc(list, func(c diff.Conversation) bool {
-				return len(c.Takes) < takesPerTarget
-			})
 		}
 	}
 	return h, nil
@@ -170,7 +166,8 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given [
 	}
 	of.CompleteRequests(&t.Trace)
 	t.StripBasePath(of.Base)
-	h.addTake(of.Name, name, relativeEvents(of, t.Trace, t.Target))
+	c := h.conversation(of.Name, name)
+	c.Takes = append(c.Takes, relativeEvents(of, t.Trace, t.Target))
 	return nil
 }
 

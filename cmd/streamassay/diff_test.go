@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/diff"
@@ -100,6 +102,32 @@ func TestDiffNothing(t *testing.T) {
 	code, out, _ := streamassay(t, t.TempDir(), "diff", "reference", gone, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
 	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestDiffMaxTime checks that a conversation that --max-time cut short in its second take is not
+// compared, although its first take is complete, and that the exit code is then 3. The server never
+// responds from the fourth request on, which is that of the second take: each take is preceded by a
+// request that asks for a random word.
+func TestDiffMaxTime(t *testing.T) {
+	right := rightServer(t, "agkit")
+	var requests atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) >= 4 {
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the end of the connection is not noticed
+			<-r.Context().Done()
+			return
+		}
+		right.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	code, out, said := streamassay(t, t.TempDir(), "diff", "reference", srv.URL, "--dialect", "agkit", "--only", "text", "--max-time", "3s")
+	if n := requests.Load(); n != 4 {
+		t.Fatalf("the server got %d requests, want 4", n)
+	}
+	if code != exitInconclusive || !strings.Contains(out, "incomplete: stopped after 3s (--max-time)\n") ||
+		!strings.Contains(out, "not compared: text (B was not played to the end)\n") || !strings.HasSuffix(out, "INCOMPLETE  (exit 3)\n") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 // A Conversation holds the recordings of one conversation with a target. Fields that differ between
 // the recordings are volatile and not compared.
 type Conversation struct {
-	Name  string
-	Takes [][]spec.Event // the events of each recording, in order
+	Name       string
+	Takes      [][]spec.Event // the events of each recording, in order
+	Incomplete bool           // cut short, or without all of its recordings: not to be compared
 }
 
 // A ConversationDiff is the result of comparing two conversations: how much was compared, and the
@@ -61,8 +62,8 @@ const MaxDifferences = 100
 
 // Compare compares the first recording of a with the first recording of b. Fields that differ
 // between the recordings of a, or between those of b, are volatile and ignored. If nothing can be
-// compared, because a response or a common request is missing, the field Compared of the result is
-// false and Reason is set.
+// compared, because a conversation is incomplete or a response or a common request is missing, the
+// field Compared of the result is false and Reason is set.
 func Compare(a, b Conversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
@@ -70,6 +71,8 @@ func Compare(a, b Conversation) ConversationDiff {
 		conversation Conversation
 	}{{"A", a}, {"B", b}} {
 		switch {
+		case side.conversation.Incomplete:
+			c.Reason = side.name + " was not played to the end"
 		case len(side.conversation.Takes) == 0:
 			c.Reason = side.name + " was sent no requests"
 		case !hasResponse(side.conversation.Takes[0]):

@@ -21,7 +21,7 @@ type Report struct {
 	Salt    uint64 `json:"salt,omitempty"`
 	Exit    int    `json:"exit"`
 
-	Incomplete string `json:"incomplete,omitempty"` // why the comparison was interrupted
+	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early
 
 	Dialects []DialectDiff `json:"dialects"`
 	Only     []string      `json:"only,omitempty"` // conversations that only one side has
@@ -33,9 +33,9 @@ type DialectDiff struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences, to
-// [exitcode.Passed] if something was compared and nothing differs, and to [exitcode.Inconclusive]
-// if nothing was compared.
+// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences. Otherwise it sets
+// r.Exit to [exitcode.Passed] if something was compared and r.Incomplete is empty, and to
+// [exitcode.Inconclusive] if not.
 func (r *Report) Conclude() {
 	r.Exit = exitcode.Inconclusive
 	for _, d := range r.Dialects {
@@ -44,7 +44,7 @@ func (r *Report) Conclude() {
 			case len(c.Differences) > 0:
 				r.Exit = exitcode.Failed
 				return
-			case c.Compared:
+			case c.Compared && r.Incomplete == "":
 				r.Exit = exitcode.Passed
 			}
 		}
@@ -91,8 +91,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	word := map[int]string{
 		exitcode.Passed: "ALIKE", exitcode.Failed: "DIFFERENT", exitcode.Inconclusive: "NOTHING COMPARED",
 	}[r.Exit]
-	if r.Incomplete != "" {
+	switch {
+	case r.Exit >= exitcode.SignalBase:
 		word = "INTERRUPTED"
+	case r.Exit == exitcode.Inconclusive && r.Incomplete != "":
+		word = "INCOMPLETE"
 	}
 	fmt.Fprintf(b, "%s  (exit %d)\n", word, r.Exit)
 	_, err := io.WriteString(w, b.String())
