@@ -44,7 +44,7 @@ func checkBase(name, text string) error {
 // that the caller can put the URL before them.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
-		return nil, errors.New("has no scheme: it must begin with http:// or https://")
+		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -87,6 +87,8 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 		switch {
 		case !ok || name == "":
 			return nil, usageError("%s: must be 'Name: value', with a colon", which)
+		case strings.ContainsAny(name, " \t"):
+			return nil, usageError("%s: the header name before the colon contains a space", which)
 		case !isToken(name):
 			return nil, usageError("%s: the text before the colon is not a valid header name", which)
 		case slices.Contains(connectionHeaders, strings.ToLower(name)):

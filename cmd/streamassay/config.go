@@ -54,9 +54,6 @@ func (s configSource) locate(err error) error {
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage || strings.HasPrefix(exit.message, located) {
 		return err
 	}
-	if strings.HasPrefix(exit.message, "--config "+s.file+":") { // reports have their position already
-		return err
-	}
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
@@ -175,7 +172,8 @@ func configItems(data []byte) ([]configItem, error) {
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		return fmt.Errorf(":%d: %s", at.GetToken().Position.Line, at.GetMessage())
+		message := strings.Replace(at.GetMessage(), "sequence end token ']' not found", "missing ]", 1)
+		return fmt.Errorf(":%d: %s", at.GetToken().Position.Line, message)
 	}
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
@@ -246,7 +244,10 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 		key := fmt.Sprint(field.Key)
 		i := slices.Index(names, key)
 		if i < 0 {
-			return usageError("%s: unknown field%s (see docs/targets.yaml)", key, near.Suggest(key, names))
+			if similar := near.Suggest(key, names); !strings.HasPrefix(similar, " (") {
+				return usageError("%s: unknown field%s", key, similar)
+			}
+			return usageError("%s: unknown field (a target has %s; see docs/targets.yaml)", key, strings.Join(names, ", "))
 		}
 		if err := targetFlags[i].setField(set, t, key, field.Value); err != nil {
 			return err

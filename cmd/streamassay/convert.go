@@ -26,10 +26,11 @@ func convertCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert FILE...",
 		Short: "Convert recordings and fixtures of other tools for the mock",
-		Long: `Convert recordings of browsers (.har) and curl (.http, .sse) to transcripts (.txtar), one
-per file or, with --dialect, one per conversation; and fixture files (.json) of aimock, a
-mock server of LLM APIs, to scripts (.yaml). Whatever cannot be converted, or only
-approximately, is listed on standard error.
+		Long: `Convert recordings and fixtures of other tools for the mock:
+  .har, .http, .sse   recordings of browsers and curl → transcripts (.txtar), one per file
+                      or, with --dialect, one per conversation
+  .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)
+Whatever cannot be converted, or only approximately, is listed on standard error.
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/streamassay/streamassay/internal/diff"
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/suites"
 )
 
 // referenceName is the argument of the commands run and diff that stands for the embedded reference
@@ -33,6 +34,7 @@ type diffOptions struct {
 // two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: newTargetOptions()}
+	scenarioCapabilities := slices.DeleteFunc(suites.Capabilities(), func(name string) bool { return name == "scripted" })
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
@@ -44,14 +46,16 @@ reported as differences.
 Both servers get the same requests, each twice. What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
 times, consistent renamings of ids, and differences in how the same text is split into
-deltas. Whether a response is correct is not judged; streamassay run does that. A response
-that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event)
-is compared as far as it came.
+deltas. Whether a response is correct is not judged; streamassay run does that. If a response
+exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event), what
+arrived before the limit is compared.
+` + totalLimits + `
 
-` + capabilitiesText() + `
+` + capabilitiesText("--lacks", scenarioCapabilities) + `
 
-Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing could
-be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
+Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing was
+compared, or the comparison is incomplete (--max-time was reached) and found no difference,
+5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
   streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'
   streamassay diff before after --json`,

@@ -128,7 +128,9 @@ func durationValue(to *time.Duration, max time.Duration) pflag.Value {
 	}
 	return &flagValue[time.Duration]{to, "DURATION", func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 || max > 0 && d > max {
+		if _, notNumber := strconv.Atoi(text); notNumber == nil && text != "0" {
+			err = fmt.Errorf("has no unit (want e.g. %ss)", text)
+		} else if err != nil || d <= 0 || max > 0 && d > max {
 			err = errors.New(syntax)
 		}
 		return d, err

@@ -37,6 +37,9 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	if len(names) == 0 {
 		return usageError("%s has no subcommand %q", parent.CommandPath(), word)
 	}
+	if slices.Contains([]string{"check", "script", "scripts"}, word) {
+		return usageError("unknown command %q; to check a script: streamassay mock --check FILE", word)
+	}
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
@@ -79,6 +82,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
+		if strings.HasPrefix(name, "script") {
+			return usageError("unknown flag: --%s; scripts are arguments: streamassay mock FILE", name)
+		}
 		if miss, ok := strings.CutPrefix(near.Suggest(name, names), "; did you mean "); ok {
 			return usageError("unknown flag: --%s; did you mean --%s", name, miss)
 		}

@@ -42,8 +42,11 @@ A FILE is one of:
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
-recognized by the content. All recordings of a dialect are treated as those of one target:
-nothing passes unless at least one of them has a complete exchange.
+recognized by the content. A conversation is one or more exchanges, in order.
+
+Recordings of the same dialect are judged together, as one target. If none of them contains
+a complete exchange (a request and a whole run as its response), no requirement is reported
+as holding, and the exit code is 3 unless a violation is found.
 
 Exit codes: 0 something was judged and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
@@ -66,8 +69,8 @@ is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configurat
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "",
-		"`DIALECT` dialect of all files: "+dialectUsage+"; required unless the files name theirs (.txtar), which it "+
-			"overrides")
+		"`DIALECT` dialect of all files: "+dialectUsage+"; required for files other than .txtar; overrides the dialect "+
+			"that a .txtar names")
 	f.Var((*nameList)(&l.claims), "claim",
 		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
 			"judged too")

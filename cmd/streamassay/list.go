@@ -40,7 +40,7 @@ func listCommand(sh stdio) *cobra.Command {
 		Long: `List one kind of thing that streamassay knows:
   dialects       versions of protocols, each with its OpenAPI document
   requirements   clauses of a protocol, with level and source, and the checks that judge them
-  checks         rules implemented in streamassay, each of them once for all dialects
+  checks         the rules that streamassay tests; one check can serve several dialects
   scenarios      sequences of requests that streamassay run sends to exercise checks
   faults         defects that the mock server can inject into responses
   mutants        servers with one defect each, which test the checks themselves`,

@@ -58,13 +58,18 @@ Changed files are reloaded without interrupting open streams.
 
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
-finds the base URLs in MOCK_URLS (JSON, by dialect), that of the only dialect in MOCK_URL,
-and the control address in MOCK_CONTROL.
+gets these environment variables:
+  MOCK_URLS      JSON object from dialect to base URL
+  MOCK_URL       the base URL, if exactly one dialect is served
+  MOCK_CONTROL   the URL of the control address
 
-Exit codes: 0 success, 1 COMMAND failed, a client violated the protocol or the expectations
-(judged only with --expect or --expect-report), or --check found errors, 2 usage or
-configuration error, 3 no request arrived (with --expect or --expect-report), 5 internal
-error, 130 or 143 COMMAND interrupted by a signal.`,
+With --expect or --expect-report, the requests of the clients are judged when COMMAND has
+ended or, without COMMAND, when a signal ends the mock.
+
+Exit codes: 0 success (without COMMAND: ended by SIGINT or SIGTERM), 1 COMMAND failed, a
+client violated the protocol or the expectations, or --check found errors, 2 usage or
+configuration error, 3 clients are to be judged and no request arrived, 5 internal error,
+130 COMMAND interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
@@ -98,7 +103,7 @@ error, 130 or 143 COMMAND interrupted by a signal.`,
 			addDialectFlag(cmd, &names, "dialect to serve")
 			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving: with 1 if they have errors")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
-			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false keeps them")
+			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false: read them only at the start")
 			f.Var(durationValue(&m.poll, 0), "poll", "time after which a long poll without new events returns")
 			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
 		}},

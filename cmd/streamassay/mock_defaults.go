@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -37,7 +38,8 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 		"`SEED` vary the encoding of responses as far as the protocol allows (line ends, comments, JSON, headers, TCP "+
 			"segments), with random choices from SEED")
 	f.BoolVar(&m.strict, "strict", false,
-		"refuse requests that start a run and match no rule or recording, with 501 (default: reply as without FILE)")
+		"reply 501 to requests that start a run but match no rule of a script and no recording (default: reply as "+
+			"without FILE)")
 	m.flush = "coalesce"
 	f.Var(wordValue(&m.flush, "coalesce", "each"), "flush",
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
@@ -62,7 +64,8 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	for _, text := range m.faults {
 		uses, err := fault.Parse(text)
 		if err != nil {
-			return cfg, usageError("--fault %.200s: %v (see streamassay list faults)", text, err)
+			return cfg, usageError("--fault %.200q: %s; see streamassay list faults",
+				text, strings.TrimPrefix(err.Error(), "fault "))
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}

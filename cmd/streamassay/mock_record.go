@@ -13,8 +13,11 @@ import (
 // recording that a mock can replay. It returns when the client command, if there is one, has ended
 // or ctx ends.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
+	if err := checkBase("--record", m.upstream); err != nil {
+		return err
+	}
 	if len(m.dialects) != 1 {
-		return usageError("--record %s: needs --dialect with the one dialect of the server", withoutSecrets(m.upstream))
+		return usageError("--record needs exactly one --dialect: that of the server at %s", withoutSecrets(m.upstream))
 	}
 	if len(m.sources.paths) > 0 || m.expect != "" || m.expectReport != "" {
 		return usageError("--record %s: forwards all requests, so neither FILE nor --expect can be given",

@@ -35,9 +35,10 @@ server is tested in every dialect, or in those given with --dialect.
 
 An exchange is a request and its response; a conversation is the exchanges of a scenario. A
 response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
---max-event) is a finding, and is judged as far as it came.
+--max-event) is reported as a finding; what arrived before the limit is still judged.
+` + totalLimits + `
 
-` + capabilitiesText() + `
+` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
 These headers count as credentials: Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token,
 X-Access-Token, X-Amz-Security-Token, X-Goog-Api-Key, and every header whose name is given
@@ -52,9 +53,10 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing could be tested (e.g. the target is unreachable), or not everything (an error, or
---max-time), 5 internal error, 130 or 143 interrupted by a signal. The exit code is that of
-the worst target, and with --repeat of the worst round.`,
+3 nothing was tested (e.g. the target is unreachable), or the test is incomplete (an error,
+or --max-time was reached) and found no violation, 5 internal error, 130 interrupted by
+SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit code is the worst
+one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --only client-tool
@@ -62,7 +64,7 @@ the worst target, and with --repeat of the worst round.`,
   streamassay run --config targets.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("run takes one TARGET, got %q too", args[1])
+				return usageError("run takes at most one TARGET, got %q too", args[1])
 			}
 			return nil
 		},
@@ -94,11 +96,22 @@ the worst target, and with --repeat of the worst round.`,
 	return cmd
 }
 
-// capabilitiesText returns the paragraph of the help that names the capabilities.
-func capabilitiesText() string {
-	scenarios := slices.DeleteFunc(suites.Capabilities(), func(name string) bool { return name == "scripted" })
-	return wrapHelp("A CAPABILITY is \"scripted\" (the agent follows docs/prompts.md), or what one of these scenarios " +
-		"tests (streamassay list scenarios describes them): " + strings.Join(scenarios, ", ") + ".")
+// totalLimits is the part of the help of run and diff that explains what limits all responses
+// together.
+const totalLimits = `All event streams of a run together may have four times --max-bytes (at least 256MiB) and
+twice --max-events (at least 400000); all other responses together, four times --max-bytes
+too. After more than that, no more requests of that kind are sent.`
+
+// capabilitiesText returns the paragraph of the help that explains the values of the flags with the
+// placeholder CAPABILITY. The parameter names holds these values.
+func capabilitiesText(flags string, names []string) string {
+	text := "CAPABILITY, in " + flags + ", is "
+	if i := slices.Index(names, "scripted"); i >= 0 {
+		names = slices.Delete(slices.Clone(names), i, i+1)
+		text += "\"scripted\" (the agent follows docs/prompts.md), or "
+	}
+	return wrapHelp(text + "what one of these scenarios tests (streamassay list scenarios describes them): " +
+		strings.Join(names, ", ") + ".")
 }
 
 // A targetRun is a run of one target, with its options checked.

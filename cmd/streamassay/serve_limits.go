@@ -36,8 +36,8 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 // the numbers of runs.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
-		"maximum number of finished runs to keep; the oldest are dropped first, threads with their last run (default: "+
-			defaults+")")
+		"maximum number of finished runs to keep; the oldest are dropped first, and a thread together with its last run "+
+			"(default: "+defaults+")")
 	flags.Var(sizeValue(&c.MaxBytes), "max-bytes",
 		"maximum total size of the events of finished runs to keep; the oldest runs are dropped first (default: 256MiB in "+
 			"memory, no limit elsewhere)")

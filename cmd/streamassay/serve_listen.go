@@ -23,7 +23,7 @@ type listenFlags struct {
 
 // addFlags adds --addr, --ready-file and the TLS flags to flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one")
+	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one, which is in the URLs printed at the start")
 	flags.StringVar(&l.readyFile, "ready-file", "",
 		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
 	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain, to serve HTTPS; needs --tls-key")

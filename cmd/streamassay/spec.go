@@ -13,7 +13,7 @@ func specCommand(sh stdio) *cobra.Command {
 	return &cobra.Command{
 		Use:               "spec DIALECT",
 		Short:             "Print a dialect's OpenAPI document as YAML",
-		Long:              "Print a dialect's OpenAPI document as YAML. DIALECT is\n" + dialectUsage + ".",
+		Long:              wrapHelp("Print a dialect's OpenAPI document as YAML. DIALECT is " + dialectUsage + "."),
 		Example:           "  streamassay spec agkit > agkit.yaml",
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {

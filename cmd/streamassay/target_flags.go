@@ -42,7 +42,8 @@ var targetFlags = []targetFlag{
 		diff: "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable); required for a base URL, and for " +
 			"recordings that do not name theirs", complete: dialect.Names},
 	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
-		usage: "`NAME=VALUE` value of a setting of the dialect's document, such as the name of a model (repeatable)"},
+		usage: "`NAME=VALUE` value of a setting, e.g. model=small (repeatable); x-settings in the dialect's document lists " +
+			"the settings (docs/own-dialect.md)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
 		usage: "`'Name: value'` header to send with every request (repeatable); a credential is left out or replaced where " +
 			"a scenario tests that; secret values are never shown",
@@ -54,18 +55,20 @@ var targetFlags = []targetFlag{
 			"too (repeatable); secret values are never shown"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target has, or all (repeatable); a check of that capability that is not " +
-			"exercised fails instead of being silent"},
+		usage: "`CAPABILITY` capability that the target has, or all (repeatable); if a check of that capability finds nothing " +
+			"to judge, it fails (without --claim it is reported as not tested)"},
 	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
 		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,
 		usage: "`CAPABILITY` capability that the target does not have (any but text; repeatable); its checks are skipped",
 		diff:  "`CAPABILITY` capability that A or B does not have (any but text; repeatable); its scenarios are left out"},
-	{name: "prompts", rerun: true, diff: asInRun,
+	{name: "prompts", rerun: true,
 		value: func(t *targetOptions) any {
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
 		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
-			"for any agent; exact content is then not judged"},
+			"for any agent; exact content is then not judged",
+		diff: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
+			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
 		suiteField: "PromptOverrides", rerun: true,
 		usage: "`SCENARIO=TEXT` prompt to send in a scenario instead of its own (repeatable)"},
@@ -76,8 +79,9 @@ var targetFlags = []targetFlag{
 		},
 		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
-		usage: "`GLOB` run only scenarios whose id matches, or run all and judge only checks that match by their id or by one " +
-			"of their requirements (repeatable)",
+		usage: "`GLOB` if it matches ids of scenarios, only those are run; if it matches ids of checks or requirements, all " +
+			"scenarios are run and only those checks are judged; if both match, all scenarios are run, and those that match " +
+			"are judged by all checks (repeatable)",
 		diff: "`GLOB` compare only scenarios whose id matches (repeatable)"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
 		usage: "`GLOB` leave out scenarios whose id matches, and checks that match by their id or by all of their " +
@@ -96,16 +100,14 @@ var targetFlags = []targetFlag{
 		usage: "`DURATION` maximum duration of the test of a target; then no more requests are sent, the report is marked " +
 			"incomplete, and exit code 0 becomes 3 (default: no limit)",
 		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, and scenarios that were not " +
-			"played are not compared (default: no limit)"},
+			"played to the end are not compared, and exit code 0 becomes 3 (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
 		// A smaller limit would cut the responses of every server, and the report would blame the server for it.
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.Limits.MaxBytes, 1<<10, maxLimit) },
-		usage: "maximum size of one response body, at least 1KiB; the total of all event streams, and separately of all " +
-			"other responses, is limited to four times this or 256MiB, whichever is larger"},
+		usage: "maximum size of one response body, at least 1KiB"},
 	{name: "max-events", diff: asInRun,
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Limits.MaxEvents, 1, maxLimit) },
-		usage: "`N` maximum number of events and comments in one stream; the total of all streams is limited to " +
-			"twice this or 400000, whichever is larger"},
+		usage: "`N` maximum number of events and comments in one stream"},
 	{name: "max-event", diff: asInRun, usage: "maximum size of one event",
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.MaxEventBytes, 1, maxLimit) }},
 	{name: "parallel", diff: asInRun, usage: "`N` maximum number of scenarios that run concurrently",

@@ -140,7 +140,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == key })
 		if i < 0 {
-			return Spec{}, fmt.Errorf("fault %s: unknown parameter %q%s", name, key, f.unknownKeyHint(key))
+			return Spec{}, fmt.Errorf("%s has no parameter %q%s", name, key, f.unknownKeyHint(key))
 		}
 		v, err := params[i].parse(settings[key])
 		if err != nil {
