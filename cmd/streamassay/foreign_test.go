@@ -216,8 +216,8 @@ func readVerdicts(t *testing.T, dir, out string) (r verdicts) {
 // flag with that value.
 func (f foreigner) start(t *testing.T, python, flag, value string) (address string) {
 	t.Helper()
-	port := filepath.Join(t.TempDir(), "port")
-	cmd := exec.CommandContext(t.Context(), python, "-B", filepath.Join("testdata", "foreign", f.file), "--port-file", port)
+	urlFile := filepath.Join(t.TempDir(), "url")
+	cmd := exec.CommandContext(t.Context(), python, "-B", filepath.Join("testdata", "foreign", f.file), "--url-file", urlFile)
 	if value != "" {
 		cmd.Args = append(cmd.Args, flag, value)
 	}
@@ -238,7 +238,7 @@ func (f foreigner) start(t *testing.T, python, flag, value string) (address stri
 		}
 	})
 	gomega.NewWithT(t).Eventually(func() error {
-		data, err := os.ReadFile(port)
+		data, err := os.ReadFile(urlFile)
 		address = string(data)
 		return err
 	}).WithTimeout(20 * time.Second).Should(gomega.Succeed())

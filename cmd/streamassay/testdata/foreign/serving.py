@@ -1,6 +1,6 @@
 """What the four servers share: HTTP, and nothing of any protocol.
 
---port-file PATH  where to write the address, once requests are served
+--url-file PATH   where to write the base URL, once requests are served
 --break NAME      break the protocol in this one way; without it the server is meant to be correct
 --variant NAME    be correct in this other way
 """
@@ -135,13 +135,13 @@ class Server(http.server.ThreadingHTTPServer):
 def main(handler, breakages, variants=()):
     """Serves until it is killed."""
     flags = argparse.ArgumentParser()
-    flags.add_argument("--port-file", required=True)
+    flags.add_argument("--url-file", required=True)
     flags.add_argument("--break", dest="broken", default="", choices=breakages)
     flags.add_argument("--variant", default="", choices=variants)
     given = flags.parse_args()
     handler.broken, handler.variant = given.broken, given.variant
     server = Server(("127.0.0.1", 0), handler)
-    with open(given.port_file + ".new", "w") as file:
+    with open(given.url_file + ".new", "w") as file:
         file.write("http://127.0.0.1:%d" % server.server_port)
-    os.rename(given.port_file + ".new", given.port_file)
+    os.rename(given.url_file + ".new", given.url_file)
     server.serve_forever()
