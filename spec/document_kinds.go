@@ -9,7 +9,7 @@ var DocumentKinds = []Kind{
 	MessageStart, MessageProgress, MessageDelta, MessageEnd,
 	ReasoningStart, ReasoningDelta, ReasoningEnd, ContentPart, ContentEnd,
 	ToolStart, ToolDelta, ToolEnd, ToolCall, ToolResult,
-	Interrupt,
+	Interrupt, Usage,
 	Problem, CancelAccepted, Health, History,
 	AttachmentStored, AttachmentSigned, AttachmentContent, Transcription, Reply,
 	HistoryUser, HistoryAssistant, HistoryTool, HistoryImage,

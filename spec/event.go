@@ -72,6 +72,7 @@ const (
 	ToolResult Kind = "tool.result" // Text is the result
 
 	Interrupt Kind = "interrupt" // Text is the payload as compact JSON
+	Usage     Kind = "usage"     // the numbers of tokens of the run; may follow its terminal event
 	Done      Kind = "done"      // an in-band terminator such as [DONE]
 
 	Problem        Kind = "problem"         // a reply: why a request was refused

@@ -100,6 +100,10 @@ func TestChatCompletions(t *testing.T) {
 			"- reply: one two three four five six\n  faults: [abort: {event: 3}]\n",
 		"unfinished.sse": `data: {"id":"a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"x"},"finish_reason":null}]}` +
 			"\n\ndata: [DONE]\n\n",
+		"usage.sse": `data: {"id":"a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"x"},"finish_reason":null}]}` +
+			"\n\n" + `data: {"id":"a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` +
+			"\n\n" + `data: {"id":"a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}` +
+			"\n\ndata: [DONE]\n\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -109,11 +113,12 @@ func TestChatCompletions(t *testing.T) {
 	ok := func(args string, wanted ...string) string {
 		return expectRun(t, dir, exitOK, strings.Fields(args), wanted...)
 	}
-	ok("run "+d+" --strict", "PASSED  chat-completions@1: 43 requirements hold, 1 not tested")
+	ok("run "+d+" --strict", "PASSED  chat-completions@1: 51 requirements hold, 2 not tested")
 	server := startServer(t, dir, "serve", "--dialect", "./chat-completions.yaml")
 	ok("run "+server.base()+" "+d+" --claim all --set model=small --transcripts recorded --header Authorization:ann",
-		"43 requirements hold, 1 not tested", "test prompts: 9 followed")
+		"51 requirements hold, 2 not tested", "test prompts: 9 followed")
 	ok("lint recorded "+d+" --claim scripted", "PASSED  chat-completions@1")
+	ok("lint usage.sse "+d, "PASSED  chat-completions@1")
 	ok("list faults "+d, "abort")
 	ok("explain chat.error.messages "+d, "provoked by the scenario refusals", "body /messages is missing")
 	expectRun(t, dir, exitFailed, strings.Fields("lint unfinished.sse "+d), "FAILED  run.ends ", "chat.finish.sent")

@@ -153,14 +153,14 @@ var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
 	Doc: `the terminal event of a run is the last event of its stream
 
-Clients stop reading there. Comments and the in-band terminator may follow.`,
+Clients stop reading there. Comments, the usage and the in-band terminator may follow.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last spec.Event
 		ended := false
 		return func(e spec.Event) {
 			switch {
-			case e.IsFrame() && e.Kind != spec.Done:
+			case e.IsFrame() && e.Kind != spec.Done && e.Kind != spec.Usage:
 				last, ended = e, ended || isTerminal(e)
 			case e.Kind == spec.BodyEnd && ended:
 				p.Judge(last, isTerminal(last),
