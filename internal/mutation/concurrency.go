@@ -68,7 +68,7 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 // holds the open streams and is locked during the call; canceled reports whether a cancel of the
 // run was requested before.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			thread, run := v.parsed().Thread, v.parsed().Run
@@ -94,41 +94,27 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 				delete(n.cancelByRun[thread], run)
 				n.mu.Unlock()
 			}()
-			next.ServeHTTP(&runEndDetector{ResponseWriter: w, names: v.parsed().Facts().WireNames, onEnd: func() {
-				n.mu.Lock()
-				defer n.mu.Unlock()
-				ended(n, thread, run, n.canceled[run])
-			}}, v.httpRequest.WithContext(ctx))
+			names := v.parsed().Facts().WireNames
+			isEnd := func(frame []byte, k spec.Kind) bool { return names[k] != "" && bytes.Contains(frame, []byte(names[k])) }
+			notify := streamEdit{sent: func(frame []byte) {
+				if isEnd(frame, spec.RunEnd) || isEnd(frame, spec.RunError) {
+					n.mu.Lock()
+					defer n.mu.Unlock()
+					ended(n, thread, run, n.canceled[run])
+				}
+			}}
+			if a := serveEdited(w, v.httpRequest.WithContext(ctx), next, notify); a != nil {
+				a.send(w)
+			}
 		})(next)
 	}
 }
-
-// A runEndDetector is a response writer that calls onEnd after it has written the terminal event of
-// a run.
-type runEndDetector struct {
-	http.ResponseWriter
-	names map[spec.Kind]string // of events on the wire
-	onEnd func()
-}
-
-func (o *runEndDetector) Write(data []byte) (int, error) {
-	n, err := o.ResponseWriter.Write(data)
-	isEnd := func(name string) bool { return name != "" && bytes.Contains(data, []byte(name)) }
-	if isEnd(o.names[spec.RunEnd]) || isEnd(o.names[spec.RunError]) {
-		_ = http.NewResponseController(o.ResponseWriter).Flush() // the client must receive the end before its consequences
-		o.onEnd()
-	}
-	return n, err
-}
-
-// Unwrap returns the wrapped writer, so that streams can be flushed.
-func (o *runEndDetector) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
 // redirectCancel returns a middleware that changes which runs a cancel request cancels: the runs
 // which(runs, named) instead of the named one. The argument runs contains all runs that were
 // started in the thread, oldest first, and named is the run that the request names.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		opened := map[string][]string{} // thread → runs
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -143,16 +129,18 @@ func redirectCancel(which func(runs []string, named string) []string) middleware
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
-			var last plainResponse
+			var last *plainResponse
 			for _, victim := range which(runs, run) {
 				other := v.raw
 				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))
-				h := &bufferedResponse{w: w, header: http.Header{}}
-				next.ServeHTTP(h, v.withRequest(other))
-				body := bytes.ReplaceAll(h.body.Bytes(), []byte(victim), []byte(run))
-				last = plainResponse{status: h.status, header: h.header, body: body}
+				if a := serveEdited(w, v.withRequest(other), next, streamEdit{}); a != nil {
+					a.body = bytes.ReplaceAll(a.body, []byte(victim), []byte(run))
+					last = a
+				}
 			}
-			last.send(w)
+			if last != nil {
+				last.send(w)
+			}
 		})(next)
 	}
 }

@@ -17,13 +17,13 @@ import (
 // the given requirement. Instead of such a request it serves the last valid request of the same
 // user for the same operation. If there was none, the request is refused.
 func acceptInvalid(occurred func(), requirement string) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		lastValid := lastValidRequests{}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			r := v.httpRequest
 			if len(v.parsed().Violations) == 0 {
 				lastValid.remember(v)
-			} else if len(v.expectedRefusals(requirement)) > 0 {
+			} else if len(v.expectedRefusals(requirement, 0)) > 0 {
 				if twin, ok := lastValid.find(v); ok {
 					occurred()
 					r = v.withRequest(twin)
@@ -42,7 +42,7 @@ type lastValidRequests struct {
 }
 
 func lastValidKeys(v parsedRequest) []string {
-	who := v.parsed().Operation + "\x00" + v.httpRequest.Header.Get("Authorization") + "\x00"
+	who := v.parsed().Operation + "\x00" + v.user() + "\x00"
 	return []string{who + v.parsed().Thread, who}
 }
 
@@ -71,16 +71,40 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
+// acceptDenied returns a middleware that accepts valid requests that the server should deny because
+// of the given requirement: it repeats such a request in the name of the primary user.
+func acceptDenied(occurred func(), requirement string) middleware {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		switch a := serveEdited(w, v.httpRequest, next, streamEdit{}); {
+		case a == nil:
+		case len(v.expectedRefusals(requirement, a.status)) > 0:
+			occurred()
+			next.ServeHTTP(w, v.asUser(primaryUser))
+		default:
+			a.send(w)
+		}
+	})
+}
+
+// editRefusals returns a middleware that calls edit to change each response a that refuses a
+// request because of the given requirement. refusals are the entries of the document with which the
+// requirement prescribes that; there is at least one.
+func editRefusals(
+	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
+) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		if refusals := v.expectedRefusals(requirement, a.status); a.status >= 400 && len(refusals) > 0 {
+			occurred()
+			edit(a, refusals)
+		}
+	})
+}
+
 // refuseWithOtherStatus returns a middleware that replaces the status of the refusals that the given
 // requirement prescribes by one that it does not allow.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		for _, r := range v.expectedRefusals(requirement) {
-			if a.status >= 400 {
-				occurred()
-				a.status = statusOtherThan(r.Status)
-			}
-		}
+	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
+		a.status = statusOtherThan(refusals[0].Status)
 	})
 }
 
@@ -99,24 +123,26 @@ func statusOtherThan(allowed []string) int {
 // hideRefusalText returns a middleware that replaces codes and texts in refusals by meaningless
 // ones. It affects only codes and texts that the given requirement prescribes.
 func hideRefusalText(occurred func(), requirement string) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if refusals := v.expectedRefusals(requirement); a.status >= 400 && len(refusals) > 0 {
-			occurred()
-			a.hideTexts(refusals)
+	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
+		for _, r := range refusals {
+			for _, code := range r.Code {
+				a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
+			}
+			if r.Text != "" {
+				a.body = bytes.ReplaceAll(a.body, []byte(r.Text), []byte("something is wrong"))
+			}
 		}
 	})
 }
 
-// hideTexts replaces the codes and texts that the document demands of a refusal by meaningless ones.
-func (a *plainResponse) hideTexts(refusals []spec.RefusalRequirement) {
-	for _, r := range refusals {
-		for _, code := range r.Code {
-			a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
-		}
-		if r.Text != "" {
-			a.body = bytes.ReplaceAll(a.body, []byte(r.Text), []byte("something is wrong"))
-		}
-	}
+// refuseWithStream returns a middleware that turns the refusals that the given requirement
+// prescribes into event streams. The only event of the stream has the body of the refusal as its
+// data.
+func refuseWithStream(occurred func(), requirement string) middleware {
+	return editRefusals(occurred, requirement, func(a *plainResponse, _ []spec.RefusalRequirement) {
+		a.header.Set("Content-Type", spec.EventStream)
+		a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
+	})
 }
 
 // refuseValid returns a middleware that makes the server refuse valid requests that exercise the
@@ -216,5 +242,5 @@ func injectDefect(occurred func(), x dialect.ResponseDefect) middleware {
 			return [][]byte{frame}
 		}}
 	})
-	return func(next http.Handler) http.Handler { return replies(frames(next)) }
+	return func(next dialectHandler) dialectHandler { return replies(frames(next)) }
 }

@@ -2,7 +2,6 @@ package mutation
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -109,35 +108,10 @@ func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Ef
 	}
 }
 
-// changeComments returns a middleware that replaces each comment of a stream by the result of
-// change. If the result is nil, the comment is omitted. r is the request for the stream.
-func changeComments(change func(r *http.Request, comment []byte) []byte) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(&commentEditor{ResponseWriter: w, request: r, change: change}, r)
-		})
-	}
-}
-
-// A commentEditor is a response writer that replaces each comment by the result of change, or omits
-// it if the result is nil. It recognizes comments because the servers of this project write each of
-// them with one call.
-type commentEditor struct {
-	http.ResponseWriter
-	request *http.Request
-	change  func(r *http.Request, comment []byte) []byte
-}
-
-func (c *commentEditor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-func (c *commentEditor) Write(p []byte) (int, error) {
-	if !bytes.HasPrefix(p, []byte(":")) {
-		return c.ResponseWriter.Write(p)
-	}
-	if other := c.change(c.request, bytes.Clone(p)); other != nil {
-		if _, err := c.ResponseWriter.Write(other); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
+// changeComments returns a middleware that replaces each comment of a stream with the result of
+// change. If the result is nil, the comment is omitted.
+func changeComments(change func(comment []byte) []byte) middleware {
+	return editStreams(func(parsedRequest) streamEdit {
+		return streamEdit{comment: func(comment []byte) [][]byte { return [][]byte{change(comment)} }}
+	})
 }

@@ -10,14 +10,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The checks that compare a server with what its document says, and so find the mutants that are
-// generated from the document.
+// The checks that compare a server with its document. They find the mutants that are generated from
+// the document.
 const (
 	refusesAsDocumented = "refuse.as-documented"
 	acceptsAsDocumented = "accept.as-documented"
 	repliesAsPromised   = "reply.as-promised"
 	healthResponds      = "health.answers"
 	matchesSchema       = "wire.matches-schema"
+	opensStream         = "wire.opens-stream"
+	needsCredentials    = "auth.needs-credentials"
+	allowsOwnerOnly     = "auth.owner-only"
+	refusesStreams      = "limit.refuses-streams"
 )
 
 // A generator collects the mutants that follow from documents.
@@ -27,8 +31,9 @@ type generator struct {
 }
 
 // generatedMutants returns the mutants that follow from the documents of the dialects, in the order
-// of their names. For each requirement on a refusal (x-error) there is a server that accepts the
-// invalid request, one that refuses it with another status, and others with another code and text.
+// of their names. For each requirement on a refusal (x-error and x-denied) there is a server that
+// accepts the request, and there are some that refuse it with another status, code or text, or with
+// an event stream.
 // For each requirement on requests (x-requirement) there is one that refuses them. For each
 // requirement on replies and frames there are servers that reply with another status and media
 // type, and whose replies and frames lack a member or have a member of another type or value.
@@ -75,29 +80,69 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 	}
 }
 
-// addRefusals adds the servers that accept invalid requests, or refuse them in another way than the
-// document says.
+// A refusalKind is a kind of requests that a server must refuse.
+type refusalKind struct {
+	requests string // what they are called
+	check    string // judges whether they are refused as documented
+	accept   func(occurred func(), requirement string) middleware
+	// What also fails if they are accepted, or are refused with another status.
+	acceptAlso, statusAlso []string
+}
+
+// invalidRequests are the requests that violate the document (x-error). An accepted one gets the
+// response to another request. A refusal with a successful status does not have the documented body.
+var invalidRequests = refusalKind{
+	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
+}
+
+// deniedRequests are the valid requests that are denied to their sender (x-denied), by reason. How
+// many streams are accepted is a setting of the server, and not a generated defect.
+var deniedRequests = map[spec.DenialReason]refusalKind{
+	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
+	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
+	spec.DeniedOtherUser:   {"requests without permission", allowsOwnerOnly, acceptDenied, nil, nil},
+	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
+}
+
+// addRefusals adds the servers that accept requests that they must refuse, or refuse them in another
+// way than the document says.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
-		add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
-			g.add(r.Requirement, defect, Mutant{
-				Doc:       "invalid requests whose refusal " + r.Requirement + " is about are " + doc,
-				KilledBy:  map[string]string{refusesAsDocumented: string(spec.HTTPRequest)},
-				AlsoFails: also,
-				defect:    func(occurred func()) middleware { return defective(occurred, r.Requirement) },
-			})
+		g.addRefusal(invalidRequests, r)
+	}
+	denials := g.dialect.Denials()
+	for _, why := range slices.Sorted(maps.Keys(denials)) {
+		for _, r := range denials[why] {
+			g.addRefusal(deniedRequests[why], r)
 		}
-		add("accepted", "accepted", acceptInvalid, contentChecks...) // the response is that to another request
-		if len(r.Status) > 0 || len(r.Code) == 0 && r.Text == "" {
-			// With a successful status, the body is not the documented one.
-			add("status", "refused with another status", refuseWithOtherStatus, matchesSchema)
-		}
-		if len(r.Code) > 0 {
-			add("code", "refused with another code", hideRefusalText)
-		}
-		if r.Text != "" {
-			add("text", "refused with another text", hideRefusalText)
-		}
+	}
+}
+
+// addRefusal adds the servers that violate r, a requirement on the refusal of requests of the given
+// kind.
+func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
+	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
+		g.add(r.Requirement, defect, Mutant{
+			Doc:       kind.requests + " whose refusal " + r.Requirement + " is about are " + doc,
+			KilledBy:  map[string]string{kind.check: string(spec.HTTPRequest)},
+			AlsoFails: also,
+			defect:    func(occurred func()) middleware { return defective(occurred, r.Requirement) },
+		})
+	}
+	if kind.accept != nil {
+		add("accepted", "accepted", kind.accept, kind.acceptAlso...)
+	}
+	if len(r.Status) > 0 || len(r.Code) == 0 && r.Text == "" && !r.Plain {
+		add("status", "refused with another status", refuseWithOtherStatus, kind.statusAlso...)
+	}
+	if len(r.Code) > 0 {
+		add("code", "refused with another code", hideRefusalText)
+	}
+	if r.Text != "" {
+		add("text", "refused with another text", hideRefusalText)
+	}
+	if r.Plain {
+		add("stream", "refused with an event stream", refuseWithStream)
 	}
 }
 

@@ -1,7 +1,6 @@
 package mutation
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
@@ -24,7 +23,7 @@ func TestGeneratedOutcome(t *testing.T) {
 		"killed":                    ends.defect,
 		"killed for another reason": results.defect,
 		"equivalent": func(func()) middleware {
-			return func(next http.Handler) http.Handler { return next }
+			return func(next dialectHandler) dialectHandler { return next }
 		},
 	} {
 		m := *ends

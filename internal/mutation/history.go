@@ -128,7 +128,7 @@ var historyThreadMutants = []*Mutant{
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
 			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				if first := m.firstThread(v.httpRequest.Header.Get("Authorization")); first != "" && asked.Thread != "" {
+				if first := m.firstThread(v.user()); first != "" && asked.Thread != "" {
 					asked.Thread = first
 				}
 			})
@@ -174,7 +174,7 @@ var historyThreadMutants = []*Mutant{
 			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				if all := m.threadsOf[v.httpRequest.Header.Get("Authorization")]; asked.Thread == "" && len(all) > 1 {
+				if all := m.threadsOf[v.user()]; asked.Thread == "" && len(all) > 1 {
 					asked.Thread = all[len(all)-2]
 				}
 			})
@@ -203,7 +203,7 @@ var historyThreadMutants = []*Mutant{
 func mixThreads(into func(told []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
-			who := v.httpRequest.Header.Get("Authorization")
+			who := v.user()
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if v.parsed().Day != "" { // requests for one day are not affected

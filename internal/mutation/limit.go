@@ -5,16 +5,10 @@ import (
 	"sync"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/spec"
 )
 
-// editTooManyStreams returns a middleware that calls edit to change the refusals of streams to
-// users who have too many open streams. a is the refusal and v the refused request.
-func editTooManyStreams(edit func(v parsedRequest, a *plainResponse)) middleware {
-	return editDenials(http.StatusTooManyRequests, edit)
-}
-
-// limitMutants are servers that do not limit the streams of a user as the protocol requires.
+// limitMutants are servers that do not limit the streams of a user as the protocol requires. Those
+// that refuse a stream in another way are generated.
 var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
@@ -25,67 +19,43 @@ var limitMutants = []*Mutant{
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
 		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser++ },
 	}, {
-		Name: "crowd-400", Doc: "one stream too many is refused with 400",
-		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
-		AlsoFails:  []string{"wire.opens-stream"}, // the request itself is valid and must open a stream
-		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.status = http.StatusBadRequest }),
-	}, {
-		Name: "crowd-streamed", Doc: "one stream too many is refused by a stream",
-		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
-		Middleware: editTooManyStreams(asStream),
-	}, {
-		Name: "crowd-without-code", Doc: "one stream too many is refused with an unknown code",
-		KilledBy: map[string]string{"limit.refuses-streams": "http.request"},
-		Middleware: editTooManyStreams(func(v parsedRequest, a *plainResponse) {
-			a.hideTexts(v.parsed().Facts().Denials[spec.DeniedStreamLimit])
-		}),
-	}, {
 		Name: "crowd-for-ever", Doc: "a user who once exceeded the stream limit gets no more streams",
-		KilledBy: map[string]string{"limit.frees-streams": "http.request"},
-		Middleware: func(next http.Handler) http.Handler {
-			var mu sync.Mutex
-			refused := map[string]plainResponse{}
-			inner := editTooManyStreams(func(v parsedRequest, a *plainResponse) {
-				mu.Lock()
-				defer mu.Unlock()
-				refused[v.httpRequest.Header.Get("Authorization")] = *a
-			})(next)
-			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
-				mu.Lock()
-				a, ok := refused[v.httpRequest.Header.Get("Authorization")]
-				mu.Unlock()
-				if ok && v.isOperation("listen") {
-					a.send(w)
-					return
-				}
-				inner.ServeHTTP(w, v.httpRequest)
-			})(next)
-		},
+		KilledBy:   map[string]string{"limit.frees-streams": "http.request"},
+		Middleware: repeatTooManyStreams(parsedRequest.user),
 	}, {
 		Name: "streams-never-freed", Doc: "streams of a run count until the run is over, not until they are",
-		KilledBy: map[string]string{"limit.frees-streams": "http.request"},
-		Middleware: func(next http.Handler) http.Handler {
-			var mu sync.Mutex
-			opened, refused := map[string]int{}, map[string]plainResponse{}
-			inner := editTooManyStreams(func(v parsedRequest, a *plainResponse) {
-				mu.Lock()
-				defer mu.Unlock()
-				refused[v.parsed().Run] = *a
-			})(next)
-			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
-				mu.Lock()
-				a, ok := refused[v.parsed().Run]
-				if v.isOperation("listen") {
-					opened[v.parsed().Run]++
-				}
-				late := opened[v.parsed().Run] > streamLimit
-				mu.Unlock()
-				if ok && late && v.isOperation("listen") {
-					a.send(w)
-					return
-				}
-				inner.ServeHTTP(w, v.httpRequest)
-			})(next)
-		},
+		KilledBy:   map[string]string{"limit.frees-streams": "http.request"},
+		Middleware: repeatTooManyStreams(func(v parsedRequest) string { return v.parsed().Run }),
 	},
+}
+
+// repeatTooManyStreams returns a middleware for requests for a stream. Once the server has refused
+// such a request v with status 429, all later ones with the same key(v) get the same refusal.
+func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		refused := map[string]plainResponse{}
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			if !v.isOperation("listen") {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			mu.Lock()
+			again, ok := refused[key(v)]
+			mu.Unlock()
+			a := &again
+			if !ok {
+				a = serveEdited(w, v.httpRequest, next, streamEdit{})
+			}
+			if a == nil {
+				return
+			}
+			if a.status == http.StatusTooManyRequests {
+				mu.Lock()
+				refused[key(v)] = *a
+				mu.Unlock()
+			}
+			a.send(w)
+		})(next)
+	}
 }

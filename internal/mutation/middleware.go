@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -13,8 +12,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A middleware wraps the handler of a server in another handler.
-type middleware = func(next http.Handler) http.Handler
+// A dialectHandler is a server, or a handler in front of one, with the dialect that it serves.
+type dialectHandler struct {
+	http.Handler
+	dialect *dialect.Dialect
+}
+
+// A middleware returns a handler in front of the server next, for the same dialect.
+type middleware = func(next dialectHandler) dialectHandler
 
 // A parsedRequest is an HTTP request together with its interpretation in the dialect of the server.
 type parsedRequest struct {
@@ -33,34 +38,18 @@ const maxEagerBody = 1 << 20
 // more.
 const maxRequestBody = 32 << 20
 
-// A dialectNamer is a handler that can name the dialects it serves, such as a mock.
-type dialectNamer interface{ Dialects() []*dialect.Dialect }
-
-// An interceptor is a handler in front of a server, which serves the same dialects. It can itself be
-// wrapped.
-type interceptor struct {
-	dialectNamer
-	http.HandlerFunc
-}
-
-// interceptRequests returns a middleware that parses each request and calls serve with it; next is
-// the wrapped handler. A handler that does not serve exactly one dialect is not wrapped but
-// returned unchanged, so that the mutant survives.
+// interceptRequests returns a middleware that parses each request and calls serve with it and with
+// the server, next.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
-	return func(next http.Handler) http.Handler {
-		server, ok := next.(dialectNamer)
-		if !ok || len(server.Dialects()) != 1 {
-			return next
-		}
-		d := server.Dialects()[0]
-		return interceptor{server, func(w http.ResponseWriter, r *http.Request) {
+	return func(next dialectHandler) dialectHandler {
+		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 			if err != nil {
 				return // the client aborted the request
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			serve(w, parseRequest(d, r, body), next)
-		}}
+			serve(w, parseRequest(next.dialect, r, body), next)
+		}), next.dialect}
 	}
 }
 
@@ -101,14 +90,39 @@ func (v parsedRequest) startsRun() bool {
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns the refusals that the given requirement prescribes for the request. It
-// returns nil unless the request has exactly one violation.
-func (v parsedRequest) expectedRefusals(requirement string) []spec.RefusalRequirement {
-	if len(v.parsed().Violations) != 1 {
-		return nil
+// expectedRefusals returns the refusals of the request that the given requirement prescribes: those
+// of an invalid request, if it has exactly one violation, or those of a valid request that the
+// server has denied with the given status. The status of other requests does not matter.
+func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
+	switch violations := v.parsed().Violations; len(violations) {
+	case 0:
+		return refusalsAbout(requirement, v.parsed().Facts().Denials[v.denialReason(status)])
+	case 1:
+		return refusalsAbout(requirement, violations[0].Refusals)
 	}
-	return refusalsOf(v.parsed().Violations[0], requirement)
+	return nil
 }
+
+// denialReason returns the reason for which the server denies a valid request with the given
+// status, or "" if that status is none with which it denies requests.
+func (v parsedRequest) denialReason(status int) spec.DenialReason {
+	switch status {
+	case http.StatusUnauthorized:
+		if v.user() == "" {
+			return spec.DeniedAnonymous
+		}
+		return spec.DeniedUnknownUser
+	case http.StatusForbidden:
+		return spec.DeniedOtherUser
+	case http.StatusTooManyRequests:
+		return spec.DeniedStreamLimit
+	}
+	return ""
+}
+
+// user returns the value of the Authorization header, which identifies the user, or "" if there is
+// none.
+func (v parsedRequest) user() string { return v.httpRequest.Header.Get("Authorization") }
 
 // withRequest returns an HTTP request with the method, target, header and body of r, to the server
 // of v and with the credentials of v. Credentials in r are ignored.
@@ -132,155 +146,42 @@ func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	return out
 }
 
-// A plainResponse is a complete response, with status, header and body, that is not a stream.
-type plainResponse struct {
-	status int
-	header http.Header
-	body   []byte
+// asUser returns the HTTP request with other credentials: the given value of the Authorization
+// header.
+func (v parsedRequest) asUser(authorization string) *http.Request {
+	r := v.withRequest(v.raw)
+	r.Header.Set("Authorization", authorization)
+	return r
 }
-
-// editResponses returns a middleware that calls edit to change each response before it is sent,
-// except streams. a is the response and v the request.
-func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		h := &bufferedResponse{w: w, header: http.Header{}}
-		next.ServeHTTP(h, v.httpRequest)
-		if h.isStream || h.status == 0 {
-			return
-		}
-		a := plainResponse{status: h.status, header: h.header, body: h.body.Bytes()}
-		edit(v, &a)
-		a.send(w)
-	})
-}
-
-// decodeReply returns the response a, which is not a stream, as an event. If it is not successful, ok
-// is false.
-func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
-	response := spec.Response{Status: a.status, Body: a.body}
-	for name, values := range a.header {
-		response.Header = append(response.Header, spec.Field{Name: name, Value: values[0]})
-	}
-	recorded := spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}
-	for e := range v.dialect.Events(recorded) {
-		switch e.Kind {
-		case spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd:
-		default:
-			reply = e
-		}
-	}
-	return reply, reply.Kind != "" && a.status/100 == 2
-}
-
-// encodeReply replaces the body of a by the encoding of e in the dialect.
-func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
-	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
-}
-
-// editReplies returns a middleware that calls edit to change each successful reply of the given kind
-// to a request v. The reply is decoded and encoded again, in the words of the dialect.
-func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
-		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
-			edit(v, &e)
-			v.encodeReply(a, e)
-		}
-	})
-}
-
-func (a *plainResponse) send(w http.ResponseWriter) {
-	clear(w.Header())
-	for name, values := range a.header {
-		w.Header()[name] = values
-	}
-	if a.status == http.StatusNoContent {
-		a.body = nil
-		w.Header().Del("Content-Length")
-	} else {
-		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // an error means that the client has left
-}
-
-// A bufferedResponse is a response writer that keeps a response in memory, so that it can be
-// edited, but passes a stream through to the client.
-type bufferedResponse struct {
-	w        http.ResponseWriter
-	header   http.Header
-	status   int
-	body     bytes.Buffer
-	isStream bool
-}
-
-func (h *bufferedResponse) Header() http.Header { return h.header }
-
-func (h *bufferedResponse) WriteHeader(status int) {
-	if h.status != 0 {
-		return
-	}
-	h.status = status
-	if h.isStream = strings.HasPrefix(h.header.Get("Content-Type"), spec.EventStream); h.isStream {
-		for name, values := range h.header {
-			h.w.Header()[name] = values
-		}
-		h.w.WriteHeader(status)
-	}
-}
-
-func (h *bufferedResponse) Write(data []byte) (int, error) {
-	if h.WriteHeader(http.StatusOK); h.isStream {
-		return h.w.Write(data)
-	}
-	return h.body.Write(data)
-}
-
-// FlushError flushes a stream. It does nothing for a buffered response, which is sent later.
-func (h *bufferedResponse) FlushError() error {
-	if !h.isStream {
-		return nil
-	}
-	return http.NewResponseController(h.w).Flush()
-}
-
-// Unwrap returns the wrapped writer, so that deadlines can be set.
-func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
 
 // A threadRegistry records which users started which threads. Users are identified by the value of
 // their Authorization header.
 type threadRegistry struct {
 	mu         sync.Mutex
-	ownerOf    map[string]string       // thread → user, as in the header
+	known      map[string]bool         // threads of all users
 	threadsOf  map[string][]string     // user → threads, oldest first
 	messagesOf map[string][]spec.Event // thread → messages that were returned
-
-	firstUser string // the user who started the first thread
 }
 
 // trackThreads returns a middleware that records each thread in a registry when the first run of
 // the thread is started. Requests are then served by the middleware with(m), where m is the
 // registry.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{
-			ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
+			known: map[string]bool{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
 		}
-		inner := with(m)(next)
-		note := interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
-			if who := v.httpRequest.Header.Get("Authorization"); v.startsRun() && v.parsed().Valid() && who != "" {
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
+			if who, thread := v.user(), v.parsed().Thread; v.startsRun() && v.parsed().Valid() && who != "" {
 				m.mu.Lock()
-				if _, ok := m.ownerOf[v.parsed().Thread]; !ok {
-					m.ownerOf[v.parsed().Thread] = who
-					m.threadsOf[who] = append(m.threadsOf[who], v.parsed().Thread)
-					if m.firstUser == "" {
-						m.firstUser = who
-					}
+				if !m.known[thread] {
+					m.known[thread] = true
+					m.threadsOf[who] = append(m.threadsOf[who], thread)
 				}
 				m.mu.Unlock()
 			}
 			inner.ServeHTTP(w, v.httpRequest)
-		})
-		return note(next)
+		})(with(m)(next))
 	}
 }
 
@@ -307,12 +208,4 @@ func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middlewa
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// setNotFound turns the response into a refusal with status 404, for an unknown thread.
-func (a *plainResponse) setNotFound(v parsedRequest) {
-	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
-	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
-	a.status, a.body = encoded.Status, encoded.Body
-	a.header.Set("Content-Type", encoded.MediaType)
 }

@@ -92,23 +92,21 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
 // concerns reports whether event e is evidence of the defect of a generated mutant: whether e is
-// about the requirement, or is a request or frame that exercises or violates it.
+// about the requirement, or is a request or frame that exercises or violates it, or is a request
+// whose refusal it prescribes.
 func (m *Mutant) concerns(e spec.Event) bool {
+	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	return e.Requirement == m.requirement || slices.Contains(e.Exercised, m.requirement) ||
 		slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
-			return v.Requirement == m.requirement || len(refusalsOf(v, m.requirement)) > 0
-		})
+			return v.Requirement == m.requirement || prescribes(v.Refusals)
+		}) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(e.Facts().Denials)), prescribes)
 }
 
-// refusalsOf returns what the given requirement demands of the refusal of a request with violation
-// v, or nil if that is nothing.
-func refusalsOf(v spec.Violation, requirement string) (all []spec.RefusalRequirement) {
-	for _, r := range v.Refusals {
-		if r.Requirement == requirement {
-			all = append(all, r)
-		}
-	}
-	return all
+// refusalsAbout returns those of the refusals that the requirement with the given id prescribes.
+func refusalsAbout(requirement string, refusals []spec.RefusalRequirement) []spec.RefusalRequirement {
+	isOther := func(r spec.RefusalRequirement) bool { return r.Requirement != requirement }
+	return slices.DeleteFunc(slices.Clone(refusals), isOther)
 }
 
 // Validate returns all errors in the definition of the mutant, such as a missing field or the name

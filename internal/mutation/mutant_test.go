@@ -43,8 +43,8 @@ func TestAll(t *testing.T) {
 }
 
 // TestGenerated checks the mutants that are generated for some constraints, which a person has read
-// in the documents: for an x-error with status, code and text, for members of requests, and for
-// members of replies and events. A constraint without a code or text has no mutant with another one.
+// in the documents: for an x-error with status, code and text, for an x-denied with status, code and
+// plain, for members of requests, and for members of replies and events. A constraint without a code or text has no mutant with another one.
 func TestGenerated(t *testing.T) {
 	dialects := allDialects(t)
 	all := mutation.All(dialects)
@@ -55,6 +55,12 @@ func TestGenerated(t *testing.T) {
 		"runs.errors.code-run-input.code":      {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
 		"runs.errors.text-thread.text":         {"runs@2026-03 runs@2026-04", "refuse.as-documented:http.request"},
 		"runs.errors.text-thread.status":       {"", ""},
+		"runs.auth.cancel-403.accepted":        {"runs@2026-03 runs@2026-04", "auth.owner-only:http.request"},
+		"runs.auth.bad-token.status":           {"runs@2026-03 runs@2026-04", "auth.needs-credentials:http.request"},
+		"runs.auth.more-401.accepted":          {"", ""},
+		"runs.stream.limit-plain.stream":       {"runs@2026-03 runs@2026-04", "limit.refuses-streams:http.request"},
+		"runs.stream.limit-429.accepted":       {"", ""},
+		"runs.errors.code-sse-limit.code":      {"runs@2026-03 runs@2026-04", "limit.refuses-streams:http.request"},
 		"agkit.error.schema.status":            {"agkit@0.0.10", "refuse.as-documented:http.request"},
 		"runs.create.system-accept.refused":    {"runs@2026-03 runs@2026-04", "accept.as-documented:http.request"},
 		"runs.create.status-202.reply-status":  {"runs@2026-03 runs@2026-04", "reply.as-promised:http.response"},

@@ -95,8 +95,9 @@ func runSuite(
 	parts, err := suites.Run(ctx, suites.Target{
 		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
 		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
-		Header: bearerHeader("token-of-ann"), OtherHeader: bearerHeader("token-of-bob"),
-		Only: only, Skip: m.skippedScenarios(),
+		Header:      spec.Header{{Name: "Authorization", Value: primaryUser}},
+		OtherHeader: spec.Header{{Name: "Authorization", Value: otherUser}},
+		Only:        only, Skip: m.skippedScenarios(),
 	}, nil)
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("suite: %w", err)
@@ -126,10 +127,6 @@ func (m *Mutant) skippedScenarios() []string {
 		}
 	}
 	return []string{refusals}
-}
-
-func bearerHeader(token string) spec.Header {
-	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
 }
 
 // newServer returns the handler of mutant m in dialect d, or of the correct server if m is nil, and
@@ -164,11 +161,11 @@ func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, 
 		return nil, nil, fmt.Errorf("mock: %w", err)
 	}
 	h = server
-	switch {
+	switch next := (dialectHandler{server, d}); {
 	case m != nil && m.Middleware != nil:
-		h = m.Middleware(server)
+		h = m.Middleware(next)
 	case m != nil && m.defect != nil:
-		h = m.defect(occurred)(server)
+		h = m.defect(occurred)(next)
 	}
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }

@@ -44,7 +44,7 @@ func changeHealthStatus(status int) middleware {
 // The argument first tells whether the run is the first of its thread, and known whether the
 // history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		had, known := map[string]bool{}, map[string]bool{}
 		return editResponses(func(v parsedRequest, a *plainResponse) {
@@ -117,7 +117,7 @@ var replyHistoryMutants = []*Mutant{
 // hideUnanswered is a middleware that delays the appearance of threads in histories. If a thread
 // was reported as not found before its first prompt, it is reported as not found until that prompt
 // has been answered.
-var hideUnanswered middleware = func(next http.Handler) http.Handler {
+var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	unknown := map[string]plainResponse{}
 	return editResponses(func(v parsedRequest, a *plainResponse) {

@@ -5,88 +5,13 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-
-	"github.com/streamassay/streamassay/internal/sse"
 )
-
-// A streamEdit edits one stream: frame(f) returns the frames to send instead of the frame f, and
-// end() returns the frames to send after the last one. If frame is nil, the stream is not edited;
-// if end is nil, nothing is added.
-type streamEdit struct {
-	frame func(frame []byte) [][]byte
-	end   func() [][]byte
-}
-
-// editStreams returns a middleware that edits the streams of the server: begin(v) returns the edit
-// of the stream that is the response to request v.
-func editStreams(begin func(v parsedRequest) streamEdit) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		told := begin(v)
-		if told.frame == nil {
-			next.ServeHTTP(w, v.httpRequest)
-			return
-		}
-		f := &frameEditingWriter{ResponseWriter: w, edit: told}
-		next.ServeHTTP(f, v.httpRequest)
-		f.finish()
-	})
-}
-
-// A frameEditingWriter is a response writer that edits a stream. It splits the body into frames and
-// sends the frames that the edit returns for each of them. Comments, and responses that are not
-// streams, pass unchanged.
-type frameEditingWriter struct {
-	http.ResponseWriter
-	edit      streamEdit
-	frames    sse.FrameSplitter
-	notStream bool
-}
-
-// WriteHeader sends the status. A response with a status other than 200 is not a stream and will
-// not be edited.
-func (f *frameEditingWriter) WriteHeader(status int) {
-	f.notStream = status != http.StatusOK
-	f.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap returns the wrapped writer, so that streams can be flushed.
-func (f *frameEditingWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
-
-func (f *frameEditingWriter) Write(data []byte) (int, error) {
-	if f.notStream {
-		return f.ResponseWriter.Write(data)
-	}
-	for frame := range f.frames.Split(data) {
-		out := [][]byte{frame}
-		if sse.HasFields(frame) { // comments are not events
-			out = f.edit.frame(bytes.Clone(frame))
-		}
-		for _, o := range out {
-			if _, err := f.ResponseWriter.Write(o); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(data), nil
-}
-
-func (f *frameEditingWriter) finish() {
-	if f.notStream {
-		return
-	}
-	_, _ = f.ResponseWriter.Write(f.frames.Rest())
-	if f.edit.end != nil {
-		for _, o := range f.edit.end() {
-			_, _ = f.ResponseWriter.Write(o)
-		}
-	}
-}
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor: begin(v, r)
 // returns the edit of the stream that is the response to request v. The argument r holds the frames
 // that were sent before, of all runs.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}
 		return editStreams(func(v parsedRequest) streamEdit {
 			switch {
@@ -266,7 +191,7 @@ var resumeThreadCursorMutants = []*Mutant{
 	{
 		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
-		Middleware: func(next http.Handler) http.Handler {
+		Middleware: func(next dialectHandler) dialectHandler {
 			r := &runFrames{frames: map[string][][]byte{}}
 			noting := editStreams(func(v parsedRequest) streamEdit {
 				return streamEdit{frame: func(frame []byte) [][]byte { return r.record(v, frame) }}
@@ -321,7 +246,7 @@ var resumeContentMutants = []*Mutant{
 // editCanceled returns a middleware that replaces the last frame f in the stream of a cancelled run
 // by the frames that last(f) returns.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		over := map[string]bool{}
 		note := editResponses(func(v parsedRequest, a *plainResponse) {

@@ -67,7 +67,7 @@ var uploadSignedMutants = []*Mutant{
 // asked is the requested path. If signedPath returns "", the response names the path of the last
 // link.
 func signUnknownFile(signedPath func(asked string) string) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		var last plainResponse
 		return editResponses(func(v parsedRequest, a *plainResponse) {
@@ -94,7 +94,7 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 // links that the server has issued. a is such a response. The argument signed tells whether the
 // link was issued by a request to sign a link, rather than by the upload itself.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		signed, handed := map[string]bool{}, map[string]bool{}
 		return editResponses(func(v parsedRequest, a *plainResponse) {
@@ -187,7 +187,7 @@ var uploadLinkMutants = []*Mutant{
 // where own is the last link to an image on this server. Before there is such a link, no request is
 // changed.
 func replaceForeignImages(take func(body []byte, link, own string) []byte) middleware {
-	return func(next http.Handler) http.Handler {
+	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		own := ""
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -2,7 +2,6 @@ package mutation
 
 import (
 	"bytes"
-	"net/http"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -114,12 +113,12 @@ var wireMutants = []*Mutant{
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
 		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
-		Middleware: changeComments(func(r *http.Request, comment []byte) []byte { return nil }),
+		Middleware: changeComments(func([]byte) []byte { return nil }),
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
-		Middleware: changeComments(func(_ *http.Request, comment []byte) []byte { return bytes.ToUpper(comment) }),
+		Middleware: changeComments(bytes.ToUpper),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},
 }

@@ -60,10 +60,18 @@ func (d *Dialect) RequiresCredentials() bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.RequiresCredentials })
 }
 
+// Denials returns, by reason, the requirements on refusals of valid requests without permission
+// (x-denied) of all operations. A requirement of several operations occurs once for each.
+func (d *Dialect) Denials() spec.DenialRequirements {
+	all := spec.DenialRequirements{}
+	for _, o := range d.operations {
+		for _, x := range o.denials {
+			all[x.reason] = append(all[x.reason], x.refusal)
+		}
+	}
+	return all
+}
+
 // HasDenial reports whether the document specifies, for at least one operation, how a request is
 // refused for the given reason.
-func (d *Dialect) HasDenial(why spec.DenialReason) bool {
-	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
-		return slices.ContainsFunc(o.denials, func(x denialRule) bool { return x.reason == why })
-	})
-}
+func (d *Dialect) HasDenial(why spec.DenialReason) bool { return len(d.Denials()[why]) > 0 }
