@@ -72,14 +72,6 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
-func (r *toolResultMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
-	var c struct{ Name, Call, Text *textMatcher }
-	decoderOf(ctx).decode(n, &c)
-	*r = toolResultMatcher{c.Name, c.Call, c.Text}
-	return nil
-}
-
 // headerMatchers are the conditions on the header fields of a request. A script has them as an
 // object from names of header fields to conditions.
 type headerMatchers []headerMatcher

@@ -1,16 +1,11 @@
 package script
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
-	"text/template/parse"
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -20,7 +15,10 @@ import (
 // script. Problems are added to those of the file.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
-		if err := w.checkNames(d.groups); err != nil {
+		if w.tmpl.Tree == nil { // it has no content
+			continue
+		}
+		if err := (templateChecker{d.groups}).check(w.tmpl.Root, false); err != nil {
 			d.errorf(w.node, "%s: invalid template: %v", nameOf(w.node), err)
 		}
 	}
@@ -188,59 +186,4 @@ func frameViolation(d *dialect.Dialect, frame []byte) string {
 		}
 	}
 	return ""
-}
-
-// templateFields returns the names of the fields that templates may use, each with a leading dot,
-// such as ".Text".
-func templateFields() (all []string) {
-	for field := range reflect.TypeFor[templateData]().Fields() {
-		if field.IsExported() {
-			all = append(all, "."+field.Name)
-		}
-	}
-	return all
-}
-
-// checkNames returns an error for the first unknown field, unknown capture group or invalid JSON
-// pointer in the template, or nil if there is none. groups holds the capture groups of the rule's
-// regular expressions. Templates that contain the text "with" are not checked, because the action
-// of that name changes the meaning of the dot.
-func (w textTemplate) checkNames(groups map[string]bool) error {
-	if w.tmpl == nil || w.tmpl.Tree == nil || strings.Contains(w.text, "with") {
-		return nil
-	}
-	known := templateFields()
-	return walkNodes(w.tmpl.Root, func(n parse.Node) error {
-		field, ok := n.(*parse.FieldNode)
-		switch {
-		case !ok:
-			return checkPointer(n)
-		case !slices.Contains(known, "."+field.Ident[0]):
-			return fmt.Errorf("unknown field .%s%s", field.Ident[0], near.Suggest("."+field.Ident[0], known))
-		case field.Ident[0] == "Match" && len(field.Ident) > 1 && !groups[field.Ident[1]]:
-			if len(groups) == 0 {
-				return fmt.Errorf("unknown group .Match.%s: no condition of the rule uses matches", field.Ident[1])
-			}
-			return fmt.Errorf("unknown group .Match.%s: no regular expression of the rule has a group of that name",
-				field.Ident[1])
-		case field.Ident[0] != "Match" && len(field.Ident) > 1:
-			return fmt.Errorf(".%s has no field %s", field.Ident[0], field.Ident[1])
-		}
-		return nil
-	})
-}
-
-// checkPointer returns an error if n is a call of the template function body with a literal
-// argument that is not a JSON pointer. It returns nil for all other nodes.
-func checkPointer(n parse.Node) error {
-	command, ok := n.(*parse.CommandNode)
-	if !ok || len(command.Args) != 2 {
-		return nil
-	}
-	name, isCall := command.Args[0].(*parse.IdentifierNode)
-	text, isLiteral := command.Args[1].(*parse.StringNode)
-	if isCall && isLiteral && name.Ident == "body" && !isJSONPointer(text.Text) {
-		return errors.New(quoteTruncated(text.Text) + " is not a JSON pointer (e.g. /messages/0/role)")
-	}
-	return nil
 }

@@ -43,7 +43,7 @@ type textMatcher struct {
 
 // A toolResultMatcher is a condition on the result of a tool that the client ran: on the name of
 // the tool, the id of the call and the text of the result. Matchers that are nil always hold.
-type toolResultMatcher struct{ name, call, text *textMatcher }
+type toolResultMatcher struct{ Name, Call, Text *textMatcher }
 
 // A headerMatcher is a condition on the value of the request header field with the given name.
 type headerMatcher struct {
@@ -129,26 +129,16 @@ func (s intRange) String() string {
 }
 
 func (c *conditions) matchText(p *matchContext) mismatchReason {
-	if c.Text != nil {
-		if no := c.Text.match(p, "text", p.request.userText, p.request.userText != ""); no != nil {
-			return no
-		}
-	}
-	if c.Resume == nil {
-		return nil
+	if no := c.Text.match(p, "text", p.request.userText, p.request.userText != ""); no != nil {
+		return no
 	}
 	answer, ok := p.request.Parsed.Last(spec.InputResume)
 	return c.Resume.match(p, "resume", answer.Text, ok)
 }
 
 func (c *conditions) matchIDs(p *matchContext) mismatchReason {
-	if c.Thread != nil {
-		if no := c.Thread.match(p, "thread", p.request.Parsed.Thread, p.request.Parsed.Thread != ""); no != nil {
-			return no
-		}
-	}
-	if c.Run == nil {
-		return nil
+	if no := c.Thread.match(p, "thread", p.request.Parsed.Thread, p.request.Parsed.Thread != ""); no != nil {
+		return no
 	}
 	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
@@ -178,21 +168,14 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 // match returns nil if part, a tool result in the request of p, meets the condition. Otherwise it
 // returns the reason why the result does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
-	if r.name != nil {
-		tool := p.toolName(part)
-		if no := r.name.match(p, "tool-result: name", tool, tool != ""); no != nil {
-			return no
-		}
+	tool := p.toolName(part)
+	if no := r.Name.match(p, "tool-result: name", tool, tool != ""); no != nil {
+		return no
 	}
-	if r.call != nil {
-		if no := r.call.match(p, "tool-result: call", part.Call, part.Call != ""); no != nil {
-			return no
-		}
+	if no := r.Call.match(p, "tool-result: call", part.Call, part.Call != ""); no != nil {
+		return no
 	}
-	if r.text == nil {
-		return nil
-	}
-	return r.text.match(p, "tool-result: text", part.Text, true)
+	return r.Text.match(p, "tool-result: text", part.Text, true)
 }
 
 // toolName returns the name of the tool that produced part, which is a tool result, or "" if the
@@ -229,10 +212,8 @@ func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
 func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	for _, want := range c.Body {
 		v, ok := lookupPointer(p.request.bodyJSON(), want.pointer)
-		if want.matcher != nil {
-			if no := want.matcher.match(p, "body "+want.pointer, jsonToText(v), ok); no != nil {
-				return no
-			}
+		if no := want.matcher.match(p, "body "+want.pointer, jsonToText(v), ok); no != nil {
+			return no
 		}
 		if want.value != nil && !(ok && reflect.DeepEqual(v, *want.value)) {
 			return func() string {
@@ -247,10 +228,13 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition, otherwise the reason why it does not. The
-// parameter what names the text in the reason; the parameter there is false if the request lacks
-// the text. If a regular expression matches, its capture groups are stored in p.
+// match returns nil if text meets the condition or t is nil, otherwise the reason why text does not
+// meet it. The parameter what names the text in the reason; the parameter there is false if the
+// request lacks the text. If a regular expression matches, match stores its capture groups in p.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
+	if t == nil {
+		return nil
+	}
 	if t.exists != nil && *t.exists != there {
 		return func() string {
 			if there {
@@ -259,7 +243,7 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 			return what + ": missing"
 		}
 	}
-	if t.equals == nil && t.contains == nil && t.matches == nil {
+	if t.hasNoTextCondition() {
 		return nil
 	}
 	if !there {

@@ -123,7 +123,7 @@ func (s *intRange) covers(other intRange) bool {
 // covers reports whether r certainly matches every tool result that other matches. If it returns
 // false, r may or may not match them.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
-	return r.name.covers(other.name) && r.call.covers(other.call) && r.text.covers(other.text)
+	return r.Name.covers(other.Name) && r.Call.covers(other.Call) && r.Text.covers(other.Text)
 }
 
 // covers reports whether t certainly matches every text that other matches. If it returns false, t

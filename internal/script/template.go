@@ -4,13 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
-	"text/template/parse"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -95,10 +93,6 @@ func (v *templateData) funcs() template.FuncMap {
 		"add":     func(a, b int) int { return a + b },
 	}
 }
-
-// builtinFuncs lists the predefined functions of text/template that scripts may call. The print
-// functions are left out, because they can produce large texts from small input.
-var builtinFuncs = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 
 // bodyValue returns the value at a JSON pointer in the request body as text, or "" if it is missing
 // or null. It returns an error if pointer is not a JSON pointer.
@@ -207,8 +201,8 @@ func defaultText(instead, text string) string {
 }
 
 // compileTemplate compiles a text as a template if it contains template actions, and returns the
-// result. It returns an error if the template is invalid or uses a feature that scripts may not
-// use.
+// result. It returns an error if the template does not parse or has too many actions. The caller
+// must check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -216,33 +210,24 @@ func compileTemplate(text string) (textTemplate, error) {
 	if n := strings.Count(text, "{{"); n > maxTemplateActions {
 		return textTemplate{}, fmt.Errorf("too many actions: %d, at most %d are allowed", n, maxTemplateActions)
 	}
-	functions := (&templateData{}).funcs()
-	known := slices.AppendSeq(slices.Clone(builtinFuncs), maps.Keys(functions))
-	t, err := template.New("").Option("missingkey=error").Funcs(functions).Parse(text)
+	t, err := template.New("").Option("missingkey=error").Funcs((&templateData{}).funcs()).Parse(text)
 	if err != nil {
-		return textTemplate{}, simplifyTemplateError(err, known)
+		return textTemplate{}, simplifyTemplateError(err)
 	}
-	for _, one := range t.Templates() {
-		if one != t {
-			return textTemplate{}, errors.New("define and block are not allowed in scripts")
-		}
-	}
-	if t.Tree != nil {
-		if err := checkNodes(t.Root, known); err != nil {
-			return textTemplate{}, err
-		}
+	if slices.ContainsFunc(t.Templates(), func(other *template.Template) bool { return other != t }) {
+		return textTemplate{}, errors.New("define and block are not allowed in scripts")
 	}
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
 // simplifyTemplateError returns err, an error from text/template, without the parts that name the
-// template. If err is about an unknown function, the new error suggests a similar name from known.
-func simplifyTemplateError(err error, known []string) error {
+// template. If err reports an unknown function, the new error suggests a function with a similar name.
+func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
 	if _, name, ok := strings.Cut(text, "function \""); ok && strings.HasSuffix(name, "\" not defined") {
 		name = strings.TrimSuffix(name, "\" not defined")
-		return fmt.Errorf("unknown function %s%s", quoteTruncated(name), near.Suggest(name, known))
+		return fmt.Errorf("unknown function %s%s", quoteTruncated(name), near.Suggest(name, allowedFuncs))
 	}
 	if _, at, ok := strings.Cut(text, "executing \"\" at "); ok {
 		text = at
@@ -252,67 +237,6 @@ func simplifyTemplateError(err error, known []string) error {
 		text = rest
 	}
 	return errors.New(text)
-}
-
-// checkNodes returns an error if the template tree at n contains an action other than if and with,
-// or a function that is not in known. Such a template, for example with the action range, could run
-// for an unbounded time or produce unbounded output.
-func checkNodes(n parse.Node, known []string) error {
-	return walkNodes(n, func(n parse.Node) error {
-		switch n := n.(type) {
-		case *parse.IdentifierNode:
-			if !slices.Contains(known, n.Ident) {
-				return fmt.Errorf("function %s is not allowed in scripts%s", n.Ident, near.Suggest(n.Ident, known))
-			}
-		case *parse.RangeNode:
-			return errors.New("range is not allowed in scripts: write the text out")
-		case *parse.ListNode, *parse.TextNode, *parse.CommentNode, *parse.ActionNode, *parse.IfNode, *parse.WithNode,
-			*parse.PipeNode, *parse.CommandNode, *parse.ChainNode, *parse.DotNode, *parse.FieldNode, *parse.VariableNode,
-			*parse.StringNode, *parse.NumberNode, *parse.BoolNode, *parse.NilNode:
-		default:
-			return fmt.Errorf("%s is not allowed in scripts", n)
-		}
-		return nil
-	})
-}
-
-// walkNodes calls f for n and for every template node below it, except those below the actions that
-// scripts cannot use. It stops at the first error from f and returns that error.
-func walkNodes(n parse.Node, f func(parse.Node) error) error {
-	if err := f(n); err != nil {
-		return err
-	}
-	var inner []parse.Node
-	branch := func(b *parse.BranchNode) {
-		inner = append(inner, b.Pipe, b.List)
-		if b.ElseList != nil {
-			inner = append(inner, b.ElseList)
-		}
-	}
-	switch n := n.(type) {
-	case *parse.ListNode:
-		inner = n.Nodes
-	case *parse.ActionNode:
-		inner = []parse.Node{n.Pipe}
-	case *parse.IfNode:
-		branch(&n.BranchNode)
-	case *parse.WithNode:
-		branch(&n.BranchNode)
-	case *parse.PipeNode:
-		for _, c := range n.Cmds {
-			inner = append(inner, c)
-		}
-	case *parse.CommandNode:
-		inner = n.Args
-	case *parse.ChainNode:
-		inner = []parse.Node{n.Node}
-	}
-	for _, one := range inner {
-		if err := walkNodes(one, f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // errTooLong is the error that a template returns if its text, or the whole reply, exceeds the
@@ -350,7 +274,7 @@ func (w textTemplate) render(v *templateData) (string, error) {
 		if errors.Is(err, errTooLong) {
 			return "", errTooLong
 		}
-		return "", simplifyTemplateError(err, nil)
+		return "", simplifyTemplateError(err)
 	}
 	v.remaining -= out.Len()
 	return out.String(), nil

@@ -91,3 +91,24 @@ func TestAReplyThatCannotBeMade(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTemplateDataIsNotText checks that a script is refused if a template would print the template
+// data or all groups, and that the dot of a with action and variables can be printed.
+func TestTemplateDataIsNotText(t *testing.T) {
+	whole := "s.yaml:4:11: reply.text: invalid template: {{.}} and {{$}} are not a text: name a field, such as {{.Text}} (want .Text, "
+	groups := "is not a text: name a group, such as {{.Match.city}}"
+	for text, want := range map[string]string{
+		"{{.}}": whole, "{{$}}": whole, "{{ . | json }}": whole, "{{if .Text}}{{.}}{{end}}": whole, "{{with .}}{{end}}": whole,
+		"{{with .Text}}{{$}}{{end}}": whole, "{{with .Text}}{{else}}{{.}}{{end}}": whole, "{{$x := .}}{{$x}}": whole,
+		"{{.Match}}": groups, "{{$.Match}}": groups, "{{with .Text}}{{$.Txt}}{{end}}": "unknown field .Txt",
+		"with {{.Txt}}": "unknown field .Txt", "{{with .Match}}{{range .}}{{end}}{{end}}": "range is not allowed",
+		"{{with .Text}}{{.}}{{end}}": "", "{{$x := .Text}}{{$x}}": "", "{{with .Text}}{{$.Turn}}{{end}}": "",
+		"{{with $x := .Match}}{{.a}}{{$x.b}}{{else with .Text}}{{.}}{{end}}": "", "{{json .Match}}": "",
+	} {
+		set, problems := Load([]Source{{"s.yaml", []byte("rules:\n- reply:\n  - text: hi\n  - text: '" + text + "'\n")}}, nil)
+		all := strings.Join(problemTexts(problems), "\n")
+		if (set == nil) != (want != "") || !strings.Contains(all, want) {
+			t.Errorf("%s: problems are %q, want %q", text, all, want)
+		}
+	}
+}

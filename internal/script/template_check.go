@@ -1,0 +1,143 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"github.com/streamassay/streamassay/internal/near"
+)
+
+// allowedFuncs lists the functions that scripts may call: those of templateData, and the predefined
+// ones of text/template except the print functions, which produce large texts from small input.
+var allowedFuncs = slices.AppendSeq(
+	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
+	maps.Keys((&templateData{}).funcs()))
+
+// allowedFields lists the exported fields of templateData, each with a leading dot, such as ".Text".
+var allowedFields = func() (all []string) {
+	for field := range reflect.TypeFor[templateData]().Fields() {
+		if field.IsExported() {
+			all = append(all, "."+field.Name)
+		}
+	}
+	return all
+}()
+
+// A templateChecker checks the templates of one rule.
+type templateChecker struct {
+	groups map[string]bool // capture groups of the rule's regular expressions, by number and name
+}
+
+// check returns an error for the first node at or below n that scripts may not use: an action other
+// than if and with, since others could run for an unbounded time, an unknown function, field or
+// group, an invalid JSON pointer, or the template data as a whole. If inWith is true, the node is in
+// the body of a with action, where the dot stands for a value of any type and is not checked.
+func (c templateChecker) check(n parse.Node, inWith bool) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		return checkEach(c, n.Nodes, inWith)
+	case *parse.ActionNode:
+		if value := n.Pipe.String(); strings.TrimPrefix(value, "$") == ".Match" {
+			return fmt.Errorf("{{%s}} is not a text: name a group, such as {{.Match.city}}", value)
+		}
+		return c.check(n.Pipe, inWith)
+	case *parse.IfNode:
+		return c.checkBranch(n.BranchNode, inWith, inWith)
+	case *parse.WithNode:
+		return c.checkBranch(n.BranchNode, inWith, true)
+	case *parse.PipeNode:
+		return checkEach(c, n.Cmds, inWith)
+	case *parse.CommandNode:
+		if err := checkPointer(n); err != nil {
+			return err
+		}
+		return checkEach(c, n.Args, inWith)
+	case *parse.ChainNode:
+		return c.check(n.Node, inWith)
+	case *parse.IdentifierNode:
+		if !slices.Contains(allowedFuncs, n.Ident) {
+			return fmt.Errorf("function %s is not allowed in scripts%s", n.Ident, near.Suggest(n.Ident, allowedFuncs))
+		}
+	case *parse.DotNode:
+		if !inWith {
+			return c.checkField(nil)
+		}
+	case *parse.FieldNode:
+		if !inWith {
+			return c.checkField(n.Ident)
+		}
+	case *parse.VariableNode:
+		if n.Ident[0] == "$" {
+			return c.checkField(n.Ident[1:])
+		}
+	case *parse.TextNode, *parse.CommentNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode, *parse.NilNode:
+	case *parse.RangeNode:
+		return errors.New("range is not allowed in scripts: write the text out")
+	default:
+		return fmt.Errorf("%s is not allowed in scripts", n)
+	}
+	return nil
+}
+
+// checkEach returns the first error that c.check returns for one of the nodes.
+func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
+	for _, n := range nodes {
+		if err := c.check(n, inWith); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBranch checks an if or with action. The parameter inWith applies to the condition and to the
+// else branch, and bodyInWith to the body.
+func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
+	if err := c.check(b.Pipe, inWith); err != nil {
+		return err
+	}
+	if err := c.check(b.List, bodyInWith); err != nil || b.ElseList == nil {
+		return err
+	}
+	return c.check(b.ElseList, inWith)
+}
+
+// checkField returns an error unless path, a list of names such as Match and city for .Match.city,
+// leads from the template data to a value that exists. An empty path stands for the template data
+// as a whole, which is not a text.
+func (c templateChecker) checkField(path []string) error {
+	switch {
+	case len(path) == 0:
+		return fmt.Errorf("{{.}} and {{$}} are not a text: name a field, such as {{.Text}} (want %s)",
+			strings.Join(allowedFields, ", "))
+	case !slices.Contains(allowedFields, "."+path[0]):
+		return fmt.Errorf("unknown field .%s%s", path[0], near.Suggest("."+path[0], allowedFields))
+	case len(path) == 1:
+		return nil
+	case path[0] != "Match":
+		return fmt.Errorf(".%s has no field %s", path[0], path[1])
+	case len(c.groups) == 0:
+		return fmt.Errorf("unknown group .Match.%s: no condition of the rule uses matches", path[1])
+	case !c.groups[path[1]]:
+		return fmt.Errorf("unknown group .Match.%s: no regular expression of the rule has a group of that name", path[1])
+	}
+	return nil
+}
+
+// checkPointer returns an error if the command calls the function body with a literal argument that
+// is not a JSON pointer, and nil for any other command.
+func checkPointer(command *parse.CommandNode) error {
+	if len(command.Args) != 2 {
+		return nil
+	}
+	name, isCall := command.Args[0].(*parse.IdentifierNode)
+	text, isLiteral := command.Args[1].(*parse.StringNode)
+	if isCall && isLiteral && name.Ident == "body" && !isJSONPointer(text.Text) {
+		return errors.New(quoteTruncated(text.Text) + " is not a JSON pointer (e.g. /messages/0/role)")
+	}
+	return nil
+}
