@@ -175,34 +175,35 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))
-	var m ruleMatch
-	var r ruleReply
+	var conditions, refusal orderedMap
+	var once bool
+	var reply []any
 	p := streamOptions{}
 	known := memberDecoders{
-		"match":    func(raw json.RawMessage) { m = c.readMatch(raw) },
-		"response": func(raw json.RawMessage) { r = c.readResponse(raw) },
+		"match":    func(raw json.RawMessage) { conditions, once = c.readMatch(raw) },
+		"response": func(raw json.RawMessage) { reply, refusal = c.readResponse(raw) },
 	}
 	c.readStreamOptions(known, &p)
 	c.ignoreMembers(known, "no dialect has an equivalent", "openRouterProcessing")
 	known["metadata"] = func(json.RawMessage) {} // has no effect on the reply
 	c.readObject("the fixture", raw, known)
-	if r.reply == nil && r.status == nil && !c.failed {
+	if reply == nil && refusal == nil && !c.failed {
 		c.errorf("the fixture has no response")
 	}
 	if c.failed {
 		return nil, false
 	}
-	if len(m.conditions) > 0 {
-		rule.set("when", m.conditions)
+	if len(conditions) > 0 {
+		rule.set("when", conditions)
 	}
-	if r.status != nil {
-		rule.set("status", r.status)
+	if refusal != nil {
+		rule.set("status", refusal)
 	} else {
-		rule.set("reply", r.reply)
+		rule.set("reply", reply)
 	}
 	c.setPace(&rule, p)
-	c.setFaults(&rule, p, r)
-	if m.once {
+	c.setFaults(&rule, p, refusal != nil)
+	if once {
 		rule.set("times", 1)
 	}
 	return rule, true

@@ -7,13 +7,6 @@ import (
 	"slices"
 )
 
-// A ruleMatch holds the conditions of a rule. Its field once is true if the rule may match only one
-// request.
-type ruleMatch struct {
-	conditions orderedMap
-	once       bool
-}
-
 // A matchMembers holds the decoded members of the match object of a fixture.
 type matchMembers struct {
 	user, toolCallID, resultText, toolName, context, endpoint string
@@ -22,9 +15,9 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch converts the match object of a fixture to the conditions of a rule. Errors are recorded
-// in c.
-func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
+// readMatch converts the match object of a fixture to the conditions of a rule. If once is true, the
+// rule may match only one request. Errors are recorded in c.
+func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
 	var is matchMembers
 	known := memberDecoders{
 		"userMessage": func(raw json.RawMessage) {
@@ -57,11 +50,9 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 		c.errorf("endpoint: the fixture is omitted: no dialect has an equivalent of %q", is.endpoint)
 	}
 	if c.failed {
-		return m
+		return nil, false
 	}
-	m.conditions = c.conditions(is)
-	m.once = is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
-	return m
+	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
 }
 
 // conditions returns the conditions of the rule for a fixture whose match object has the given

@@ -2,15 +2,8 @@ package replay
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 )
-
-// A ruleReply holds the reply of a rule, which consists either of steps or of an error status.
-type ruleReply struct {
-	reply    []any      // steps
-	status   orderedMap // error status; nil if the rule has steps
-	hasCalls bool
-}
 
 // A fixtureResponse holds the decoded members of the response object of a fixture.
 type fixtureResponse struct {
@@ -21,9 +14,9 @@ type fixtureResponse struct {
 	errorReply         orderedMap
 }
 
-// readResponse converts the response object of a fixture to the reply of a rule. Errors are
-// recorded in c.
-func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
+// readResponse converts the response object of a fixture to the steps of a reply or, if the response
+// has an error, to an error status; the other result is nil. Errors are recorded in c.
+func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal orderedMap) {
 	var s fixtureResponse
 	var status, after *float64
 	known := memberDecoders{
@@ -48,28 +41,23 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	c.readObject("response", raw, known)
 	switch {
 	case c.failed:
+		return nil, nil
 	case s.errorReply != nil:
-		r.status = c.statusReply(s.errorReply, status, after)
-	default:
-		if status != nil || after != nil {
-			c.warnf("status and retryAfter are ignored: the response has no error")
-		}
-		r.reply = c.replySteps(s)
-		r.hasCalls = len(s.calls) > 0
+		return nil, c.statusReply(s.errorReply, status, after)
+	case status != nil || after != nil:
+		c.warnf("status and retryAfter are ignored: the response has no error")
 	}
-	return r
+	return c.replySteps(s), nil
 }
 
 // warnUnlessOneOf warns that the member with the given name is ignored, unless its value is one of
 // the usual strings. Scripts cannot set such a member, so the rule cannot reproduce an unusual
 // value.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
-	for _, s := range usual {
-		if string(raw) == `"`+s+`"` {
-			return
-		}
+	var text string
+	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {
+		c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 	}
-	c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 }
 
 // readContent returns the content of a response as text: the characters of a string, or an object
@@ -84,17 +72,6 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	}
 	c.errorf("content must be a string, an object or a list, got %.60s", raw)
 	return ""
-}
-
-// compactJSON returns raw without insignificant white space, or unchanged if it is not valid JSON.
-func compactJSON(raw json.RawMessage) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(raw) != nil {
-		return string(raw)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // readCall converts a tool call of a fixture to a client-tool step, because with aimock the client

@@ -139,9 +139,8 @@ func milliseconds(ms float64) string {
 
 // setFaults sets the faults of a rule from the fault members in p. It warns about differences: in
 // scripts, faults with a chance occur independently of each other, whereas in aimock at most one of
-// them occurs. The parameter r is the reply of the rule; if it is an error status, the rule has no
-// faults.
-func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleReply) {
+// them occurs. If isError is true, the reply of the rule is an error status, and the rule has no faults.
+func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, isError bool) {
 	var all []any
 	add := func(name string, set orderedMap) {
 		all = append(all, orderedMap{{name, set}})
@@ -187,7 +186,7 @@ func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleRe
 	if chaosFaults > 1 {
 		c.warnf("chaos: the faults occur independently of each other; in aimock at most one of them does")
 	}
-	if r.status != nil && len(all) > 0 {
+	if isError && len(all) > 0 {
 		c.warnf("faults of the stream are ignored: the response is an error, not a stream")
 		return
 	}

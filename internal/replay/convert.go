@@ -50,17 +50,16 @@ func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	case ".json":
 		to = Script
 	default:
-		return nil, []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(
-			"cannot convert %q: .har, .sse and .http become transcripts, .json (fixtures of aimock) scripts", ext)}}
+		return nil, fileError(path, "cannot convert %q: .har, .sse and .http become transcripts, "+
+			".json (fixtures of aimock) scripts", ext)
 	}
 	if o.Format != "" && o.Format != to {
-		return nil, []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(
-			"the file can be converted to a %s, not to a %s", to, o.Format)}}
+		return nil, fileError(path, "the file can be converted to a %s, not to a %s", to, o.Format)
 	}
 	if to == Script {
 		data, err := readFixtures(path)
 		if err != nil {
-			return nil, []FileProblem{{File: path, Severity: Error, Message: withoutPath(err)}}
+			return nil, fileError(path, "%s", withoutPath(err))
 		}
 		return ConvertFixtures(path, data)
 	}
@@ -84,6 +83,11 @@ func readFixtures(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// fileError returns a list with one problem: an error about the whole file, with a formatted message.
+func fileError(path, format string, args ...any) []FileProblem {
+	return []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(format, args...)}}
+}
+
 // fileStem returns the name of a file without its directory and extension.
 func fileStem(path string) string {
 	name := filepath.Base(path)
@@ -96,20 +100,17 @@ func fileStem(path string) string {
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
-	for _, note := range t.Notes {
-		problems = append(problems, FileProblem{File: path, Severity: Warning, Message: note})
-	}
 	if o.BaseURL != "" {
 		t.StripBasePath(o.BaseURL)
 	}
 	conversations, skipped := splitConversations(t, o.Dialect)
-	for _, message := range skipped {
+	for _, message := range slices.Concat(t.Notes, skipped) {
 		problems = append(problems, FileProblem{File: path, Severity: Warning, Message: message})
 	}
 	if len(conversations) == 0 {
-		return nil, append(problems, FileProblem{File: path, Severity: Error, Message: fmt.Sprintf(
+		return nil, append(problems, fileError(path,
 			"no requests of %s in the file: if their path does not begin with %s, set --base",
-			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))})
+			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))...)
 	}
 	for i, c := range conversations {
 		out := RecordedConversation{

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
@@ -346,34 +345,4 @@ func streamEndOf(r spec.Response) StreamEnd {
 		return Stall
 	}
 	return Clean
-}
-
-// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
-// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which is handled
-// separately.
-var hopByHopHeaders = []string{
-	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Content-Length",
-}
-
-// endToEndHeaders returns the fields of a recorded header that are replayed. It omits hop-by-hop
-// fields, redacted values, and CORS fields, which depend on the host that serves the replay.
-func endToEndHeaders(h spec.Header) (out spec.Header) {
-	drop := slices.Clone(hopByHopHeaders)
-	for _, f := range h {
-		if strings.EqualFold(f.Name, "Connection") {
-			for name := range strings.SplitSeq(f.Value, ",") {
-				drop = append(drop, strings.TrimSpace(name))
-			}
-		}
-	}
-	for _, f := range h {
-		is := func(name string) bool { return strings.EqualFold(name, f.Name) }
-		cors := len(f.Name) > 15 && strings.EqualFold(f.Name[:15], "Access-Control-")
-		if cors || slices.ContainsFunc(drop, is) || f.Value == redact.Placeholder {
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
 }

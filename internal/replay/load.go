@@ -79,7 +79,7 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 			err = add(path, info.Size())
 		}
 		if err != nil {
-			return nil, []FileProblem{{File: path, Severity: Error, Message: withoutPath(err)}}
+			return nil, fileError(path, "%s", withoutPath(err))
 		}
 	}
 	return files, nil

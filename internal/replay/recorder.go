@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -132,44 +133,17 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader returns the header fields of a request to forward to the server. It replaces
-// Accept-Encoding so that the server does not compress the response, which the recorder could not
-// read.
+// forwardedHeader returns the header fields of a request to forward to the server, sorted by name. It
+// replaces Accept-Encoding so that the server does not compress the response, which the recorder
+// could not read.
 func forwardedHeader(h http.Header) (out spec.Header) {
-	drop := headersToDrop(h.Values("Connection"))
-	for _, name := range sortedNames(h) {
-		if name == "Accept-Encoding" || name == "Host" ||
-			slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, name) }) {
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
 			out = append(out, spec.Field{Name: name, Value: value})
 		}
 	}
+	out = withoutHopByHop(out, "Accept-Encoding", "Host", "Proxy-Authorization", "Expect")
 	return append(out, spec.Field{Name: "Accept-Encoding", Value: "identity"})
-}
-
-// headersToDrop returns the names of header fields that are not forwarded: the hop-by-hop fields,
-// Proxy-Authorization, Expect, and the fields that a message lists in its Connection fields. The
-// parameter holds the values of those Connection fields.
-func headersToDrop(connections []string) []string {
-	drop := append(slices.Clone(hopByHopHeaders), "Proxy-Authorization", "Expect")
-	for _, value := range connections {
-		for name := range strings.SplitSeq(value, ",") {
-			drop = append(drop, strings.TrimSpace(name))
-		}
-	}
-	return drop
-}
-
-// sortedNames returns the names of all fields of a header in alphabetical order.
-func sortedNames(h http.Header) []string {
-	keys := make([]string, 0, len(h))
-	for name := range h {
-		keys = append(keys, name)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // A responseForwarder sends the response of the recorded server to the client while the recorder is
@@ -206,17 +180,9 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 // header of the response to the client. It keeps a declared Content-Length, so that the client
 // detects a truncated body.
 func (b *responseForwarder) writeHeader(received spec.Response) {
-	drop := headersToDrop(nil)
-	for _, f := range received.Header {
-		if strings.EqualFold(f.Name, "Connection") {
-			drop = append(drop, headersToDrop([]string{f.Value})...)
-		}
-	}
 	h := b.w.Header()
-	for _, f := range received.Header {
-		if !slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, f.Name) }) {
-			h.Add(f.Name, f.Value)
-		}
+	for _, f := range withoutHopByHop(received.Header, "Proxy-Authorization", "Expect") {
+		h.Add(f.Name, f.Value)
 	}
 	length := received.Header.Get("Content-Length")
 	if _, err := strconv.Atoi(length); err == nil && !received.Header.Has("Transfer-Encoding") {

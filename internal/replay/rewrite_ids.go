@@ -15,7 +15,7 @@ import (
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
-		Source: x.Name(), Status: r.Status, Header: endToEndHeaders(r.Header), Body: r.Body, End: streamEndOf(r),
+		Source: x.Name(), Status: r.Status, Header: replayedHeader(r.Header), Body: r.Body, End: streamEndOf(r),
 	}
 	a.HasTiming, a.arrivals = len(r.Arrivals) > 0, r.Arrivals
 	if from != nil {
@@ -57,13 +57,18 @@ func changedIDs(ids map[string]string) map[string]string {
 
 // jsonStringBody returns s encoded as a JSON string, without the quotes.
 func jsonStringBody(s string) string {
-	var b bytes.Buffer
+	text := compactJSON(s)
+	return text[1 : len(text)-1]
+}
+
+// compactJSON returns v, a string or valid JSON as a json.RawMessage, as JSON without insignificant
+// white space. The characters <, > and & are not escaped.
+func compactJSON(v any) string {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil {
-		return s
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+	_ = e.Encode(v) // cannot fail for a string or valid JSON
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // rewriteIDs replaces the keys of pairs by their values wherever they are complete JSON strings in

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An orderedMap is an object of YAML or JSON whose members keep their order.
+// An orderedMap is an object that is written as YAML with its members in the order of the slice.
 type orderedMap []mapEntry
 
 // A mapEntry is a member of an orderedMap.
@@ -23,29 +23,18 @@ type mapEntry struct {
 // set appends a member. It does not look for a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// encodable returns v with each orderedMap replaced by an equal value that the YAML encoder can
-// encode.
-func encodable(v any) any {
-	switch v := v.(type) {
-	case orderedMap:
-		m := make(yaml.MapSlice, len(v))
-		for i, entry := range v {
-			m[i] = yaml.MapItem{Key: entry.key, Value: encodable(entry.value)}
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = encodable(item)
-		}
-		return list
+// MarshalYAML implements the InterfaceMarshaler interface of goccy/go-yaml.
+func (o orderedMap) MarshalYAML() (any, error) {
+	m := make(yaml.MapSlice, len(o))
+	for i, entry := range o {
+		m[i] = yaml.MapItem{Key: entry.key, Value: entry.value}
 	}
-	return v
+	return m, nil
 }
 
 // formatYAML returns an object as YAML. It returns an error if the encoder cannot encode it.
 func formatYAML(o orderedMap) ([]byte, error) {
-	return yaml.MarshalWithOptions(encodable(o), yaml.IndentSequence(true), yaml.CustomMarshaler(formatString),
+	return yaml.MarshalWithOptions(o, yaml.IndentSequence(true), yaml.CustomMarshaler(formatString),
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
 

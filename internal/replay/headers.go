@@ -1,0 +1,43 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
+// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which is handled
+// separately.
+var hopByHopHeaders = []string{
+	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Content-Length",
+}
+
+// withoutHopByHop returns the fields of h, without the hop-by-hop fields, the fields that Connection
+// lists, and the fields whose names are in drop.
+func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
+	drop = append(drop, hopByHopHeaders...)
+	for _, f := range h {
+		if strings.EqualFold(f.Name, "Connection") {
+			for name := range strings.SplitSeq(f.Value, ",") {
+				drop = append(drop, strings.TrimSpace(name))
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(h), func(f spec.Field) bool {
+		return slices.ContainsFunc(drop, func(name string) bool { return strings.EqualFold(name, f.Name) })
+	})
+}
+
+// replayedHeader returns the fields of a recorded header that are replayed. It omits hop-by-hop
+// fields, redacted values, and CORS fields, which depend on the host that serves the replay.
+func replayedHeader(h spec.Header) spec.Header {
+	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.Field) bool {
+		const cors = "Access-Control-"
+		isCORS := len(f.Name) > len(cors) && strings.EqualFold(f.Name[:len(cors)], cors)
+		return isCORS || f.Value == redact.Placeholder
+	})
+}
