@@ -43,7 +43,7 @@ var may = map[string]struct {
 	"internal/replay":        {[]string{"spec", "spec/dialect", "internal/redact", "internal/sse", "internal/transcript", "internal/wire", "github.com/goccy/go-yaml"}, "recordings are played as wrong as they are: it does not judge"},
 	"internal/control":       {[]string{"internal/printable", "internal/sse", "spec", "spec/dialect", "mockserver", "internal/fault", "internal/journal", "internal/pace", "internal/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
 	"internal/fault":         {[]string{"spec", "internal/near", "internal/sse"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
-	"internal/journal":       {[]string{"internal/redact", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by and lets the rules judge it; scripts, and what frames mean, are not its business"},
+	"internal/journal":       {[]string{"internal/redact", "internal/sse", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by and lets the rules judge it; scripts, and what frames mean, are not its business"},
 	"internal/pace":          {nil, "when pieces are due does not depend on what they say"},
 	"internal/vary":          {[]string{"internal/sse", "spec", "spec/dialect"}, "what a document leaves open stands in the document; it knows no server"},
 	"reports":                {[]string{"internal/exitcode", "internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows what was concluded"},

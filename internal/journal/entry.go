@@ -39,32 +39,34 @@ const (
 // EndReasons lists all reasons except InProgress, which means that the exchange has not ended.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Mismatch is a rule of a script that did not match a request, together with the reason.
+// A Mismatch names a rule of a script that did not match a request, and the first condition that
+// failed.
 type Mismatch struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
 }
 
-// An Entry records the progress of one exchange. Its methods have no effect after Close,
-// or once the exchange was dropped from the journal. It is safe for concurrent use.
+// An Entry records the progress of one exchange in the journal that returned it. After Close, or
+// once the exchange was dropped from the journal, its methods have no effect. It is safe for
+// concurrent use.
 type Entry struct {
-	journal *Journal
-	buffer  *recordedExchange
-	id      uint64
+	journal  *Journal
+	exchange *recordedExchange
+	id       uint64
 }
 
 // ID returns the id of the exchange. Exchanges are numbered from 1.
 func (e *Entry) ID() uint64 { return e.id }
 
-// lock returns the buffer of the exchange with its lock held, or nil if the exchange has ended or
-// was dropped from the journal. The caller must unlock the buffer.
+// lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped from
+// the journal. The caller must release the lock, usually with unlock.
 func (e *Entry) lock() *recordedExchange {
-	e.buffer.mu.Lock()
-	if e.buffer.id != e.id || e.buffer.endReason != InProgress {
-		e.buffer.mu.Unlock()
+	e.exchange.mu.Lock()
+	if e.exchange.id != e.id || e.exchange.endReason != InProgress {
+		e.exchange.mu.Unlock()
 		return nil
 	}
-	return e.buffer
+	return e.exchange
 }
 
 // update passes the exchange to change while holding its lock, and publishes the event that change
@@ -103,8 +105,8 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	})
 }
 
-// Matched records the name of the rule that matched the request, or "" if no rule did, and the
-// reasons why the rules that were tried before did not match.
+// Matched records the name of the rule that matched the request, or "" if no rule did. The mismatches
+// give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *Entry) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) Event {
 		s.setMatch(rule, mismatches)
@@ -142,8 +144,8 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that the named fault changed the response, at the position after the bytes
-// that were recorded so far.
+// FaultApplied records that the fault with the given name changed the response, at the position after
+// the bytes that were recorded so far. At most 64 faults of an exchange are kept.
 func (e *Entry) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) Event {
 		name = s.redact(name)
@@ -157,8 +159,8 @@ func (e *Entry) FaultApplied(name string) {
 	})
 }
 
-// Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
-// Complete.
+// Close records that the exchange has ended, with the reason for its end. The reason InProgress is
+// recorded as Complete.
 func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {
@@ -170,7 +172,7 @@ func (e *Entry) Close(reason EndReason) {
 	})
 }
 
-// unlock unlocks s, the buffer that lock returned. If the growth of s makes the journal exceed its
+// unlock unlocks s, the exchange that lock returned. If the growth of s makes the journal exceed its
 // memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
 // journal.
 func (e *Entry) unlock(s *recordedExchange) {

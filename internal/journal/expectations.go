@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,11 +9,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
 )
 
-// Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The zero
-// value expects no particular calls, only that clients do not cause findings.
+// Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
+// zero value expects no particular calls, only that no MUST of the protocol is violated.
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
@@ -33,9 +33,9 @@ type Expectation struct {
 // maxExpectationBytes is the maximum size of an expectation file in bytes.
 const maxExpectationBytes = 1 << 20
 
-// LoadExpectations reads expectations in YAML or JSON from r. Unknown fields and invalid values are
-// errors. An error begins with name, which is the name of the file, and with the line if that is
-// known.
+// LoadExpectations reads expectations in YAML or JSON, of at most 1 MiB, from r. Unknown fields and
+// invalid values are errors. An error begins with "NAME:LINE: ", or with "NAME: " if the line is
+// unknown, where NAME is the parameter name.
 func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
@@ -59,8 +59,8 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	return x, nil
 }
 
-// yamlErrorText returns the message of e. If e reports an unknown field, the names of the known
-// fields follow.
+// yamlErrorText returns the message of e without its position. If e reports an unknown field, the
+// names of the known fields follow.
 func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
@@ -73,24 +73,19 @@ func yamlErrorText(e yaml.Error) string {
 // lineOf returns the line of the file data on which the call with the given index begins, counted
 // from 1. It returns 1 if the line cannot be determined.
 func lineOf(data []byte, call int) int {
-	file, err := parser.ParseBytes(data, 0)
+	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
 	if err != nil {
 		return 1
 	}
-	at, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
+	node, err := path.ReadNode(bytes.NewReader(data))
 	if err != nil {
 		return 1
 	}
-	node, err := at.FilterFile(file)
-	if err != nil {
-		return 1
-	}
-	line := node.GetToken().Position.Line
-	return line
+	return node.GetToken().Position.Line
 }
 
-// check returns an error if a count is negative or contradicts another count, or if a filter value
-// is invalid.
+// check returns an error if a count is negative or contradicts another count, or if a field of the
+// filter is invalid.
 func (x Expectation) check() error {
 	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
@@ -112,8 +107,8 @@ func (x Expectation) filter() Filter {
 	return x.Filter
 }
 
-// countRange returns the minimum and the maximum of the expected number of exchanges. A maximum of
-// -1 means that there is no maximum.
+// countRange returns the minimum and the maximum number of exchanges that x expects. A maximum of -1
+// means that there is no maximum.
 func (x Expectation) countRange() (minimum, maximum int) {
 	if x.Exactly != nil {
 		return *x.Exactly, *x.Exactly

@@ -72,8 +72,8 @@ func (f Filter) Check() error {
 // reference.OperationKinds.
 var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
-// isValidStatus reports whether s is a three-digit status code such as "404", or a class such as
-// "4XX".
+// isValidStatus reports whether s is a status code from 100 to 599, or a class such as "4XX" or
+// "4xx".
 func isValidStatus(s StatusPattern) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false
@@ -82,7 +82,7 @@ func isValidStatus(s StatusPattern) bool {
 	return err == nil || strings.EqualFold(string(s[1:]), "XX")
 }
 
-// joinStrings returns the elements of a slice as one string, separated by commas.
+// joinStrings returns the elements of all as one string, separated by a comma and a space.
 func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
@@ -143,8 +143,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 		if !r.lock() {
 			continue
 		}
-		ok := len(f.mismatches(r.buffer)) == 0
-		r.buffer.mu.Unlock()
+		ok := len(f.mismatches(r.exchange)) == 0
+		r.exchange.mu.Unlock()
 		if ok && f.Finding != "" {
 			ok = slices.ContainsFunc(j.evaluate(r).findings, func(g Finding) bool { return g.is(f.Finding) })
 		}
@@ -156,7 +156,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 }
 
 // List returns the exchanges that match f, oldest first. The result page contains only those that
-// the fields Offset and Limit of f select, and total is the number of all matching exchanges.
+// f.Offset and f.Limit select, and total is the number of all matching exchanges. The page is never
+// nil.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	page = []Record{}
@@ -183,8 +184,8 @@ func (j *Journal) record(r entryRef) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
 	}
-	record = r.buffer.toRecord()
-	r.buffer.mu.Unlock()
+	record = r.exchange.toRecord()
+	r.exchange.mu.Unlock()
 	record.Findings = append(record.Findings, j.evaluate(r).findings...)
 	return record, true
 }
@@ -219,8 +220,8 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 	return nil
 }
 
-// Wait blocks until at least n exchanges match f. If ctx is done before that, it returns an error
-// with the number of matching exchanges.
+// Wait blocks until at least n exchanges match f, and then returns nil. If ctx is done before that,
+// it returns an error that wraps ctx.Err and states the number of matching exchanges.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
 	changed := j.waiters.add()
 	defer j.waiters.remove(changed)

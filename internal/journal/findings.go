@@ -53,7 +53,7 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	if !r.lock() {
 		return v
 	}
-	s := r.buffer
+	s := r.exchange
 	if s.evaluation != nil {
 		v = *s.evaluation
 		s.mu.Unlock()
@@ -129,8 +129,7 @@ func (s *recordedExchange) isUnmatched() bool {
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// nearestMiss returns the first of the misses as text for the end of an error message, or "" if
-// misses is empty.
+// nearestMiss returns ": RULE: REASON" for the first of the misses, or "" if there are none.
 func nearestMiss(misses []Mismatch) string {
 	if len(misses) == 0 {
 		return ""
@@ -149,14 +148,14 @@ func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 		if !r.lock() {
 			continue
 		}
-		if s := r.buffer; s.dialect == dialect {
+		if s := r.exchange; s.dialect == dialect {
 			e := spec.Event{Kind: spec.BodyEnd, Frame: -1, Raw: bytes.Clone(s.sentBytes)}
 			if s.sentSize > int64(len(s.sentBytes)) || spec.Header(s.header).Has("Content-Encoding") {
 				e.Err = spec.ErrLimitExceeded
 			}
 			all = append(all, e)
 		}
-		r.buffer.mu.Unlock()
+		r.exchange.mu.Unlock()
 	}
 	for _, e := range all {
 		for cursor := range j.cursors(e.Raw) {
@@ -216,8 +215,8 @@ func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	return dropped, kept
 }
 
-// is reports whether the finding is of the given kind or violates the requirement with the given
-// id. The name "any" stands for all findings.
+// is reports whether name is the kind of the finding, the id of the requirement that it violates, or
+// "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

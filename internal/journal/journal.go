@@ -45,11 +45,11 @@ type Journal struct {
 	feed      feed
 	waiters   waiters
 
-	mu          sync.Mutex // never acquired while an recordedExchange is locked
-	lastID      uint64
-	entries     []*recordedExchange // sorted by id
-	dropped     []evaluation        // those of dropped exchanges that have findings
-	freeBuffers []*recordedExchange // buffers for reuse
+	mu            sync.Mutex // never acquired while a recordedExchange is locked
+	lastID        uint64
+	entries       []*recordedExchange // sorted by id
+	dropped       []evaluation        // those of dropped exchanges that have findings
+	freeExchanges []*recordedExchange // unused ones, for reuse
 }
 
 // New returns an empty journal with the configuration cfg.
@@ -64,11 +64,11 @@ func New(cfg Config) *Journal {
 	return &Journal{cfg: cfg, secrets: secretNames{Names: cfg.Secrets}}
 }
 
-// Forgotten returns the number of exchanges that were dropped because of a limit. It does
-// not count those removed by Reset or Clear.
+// Forgotten returns the number of exchanges that were dropped because of a limit. It does not count
+// those that Reset or Clear removed.
 func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 
-// Bytes returns the approximate memory used by the exchanges.
+// Bytes returns the approximate memory in bytes that the exchanges use.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
 // Reset removes the exchanges of one test, including those in progress.
@@ -83,8 +83,8 @@ func (j *Journal) Clear() {
 	j.publish(Event{Kind: EventReset})
 }
 
-// dropTests removes the exchanges and the stored findings of some tests. The function match is
-// called with the id of a test and reports whether the test is one of them.
+// dropTests removes the exchanges and the stored findings of those tests for whose ids match returns
+// true.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,22 +100,22 @@ func (j *Journal) dropTests(match func(test string) bool) {
 	})
 }
 
-// recycle clears the buffer s for reuse by another exchange. If the exchange in s is still in
-// progress, its Entry has no effect from then on. The caller must hold the locks of the journal and
+// recycle clears s, so that it can hold another exchange. If the exchange in s is still in progress,
+// its Entry has no effect from then on. The caller must hold the locks of the journal and
 // of s.
 func (j *Journal) recycle(s *recordedExchange) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()
-	if len(j.freeBuffers) < maxFreeBuffers {
-		j.freeBuffers = append(j.freeBuffers, s)
+	if len(j.freeExchanges) < maxFreeExchanges {
+		j.freeExchanges = append(j.freeExchanges, s)
 	}
 }
 
-// Limits of the buffers that are kept for reuse: their number, and the bytes of memory that each
-// slice of a buffer may keep.
+// Limits of the unused exchanges that are kept: their number, and the bytes of memory that each slice
+// of one may keep.
 const (
-	maxFreeBuffers = 64
-	maxIdleBytes   = 8 << 10
+	maxFreeExchanges = 64
+	maxIdleBytes     = 8 << 10
 )
 
 // enforceLimits drops the oldest exchanges until the journal is within its limits of number and
@@ -136,21 +136,21 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange by its id and the buffer that held it when the entryRef
-// was made. The buffer may since have been reused for another exchange.
+// An entryRef refers to an exchange by its id. The field exchange held the exchange with that id when
+// the entryRef was made, but may since have been reused for another exchange.
 type entryRef struct {
-	buffer *recordedExchange
-	id     uint64
+	exchange *recordedExchange
+	id       uint64
 }
 
-// lock locks the buffer and reports true if the buffer still holds the exchange; the caller must
-// then unlock the buffer. Otherwise lock reports false and does not hold the lock.
+// lock reports whether r.exchange still holds the exchange with the id of r. If it does, lock returns
+// with the lock of r.exchange held, and the caller must release it.
 func (r entryRef) lock() bool {
-	r.buffer.mu.Lock()
-	if r.buffer.id == r.id {
+	r.exchange.mu.Lock()
+	if r.exchange.id == r.id {
 		return true
 	}
-	r.buffer.mu.Unlock()
+	r.exchange.mu.Unlock()
 	return false
 }
 

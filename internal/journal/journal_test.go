@@ -221,7 +221,7 @@ func TestBounds(t *testing.T) {
 	}
 	sum := int64(0)
 	for _, r := range j.entryRefs() {
-		sum += r.buffer.memorySize()
+		sum += r.exchange.memorySize()
 	}
 	_, total := j.List(Filter{Limit: 1})
 	if most > 1<<20 || total < 100 || sum != j.Bytes() || j.Forgotten() != uint64(100_000-total) {

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -103,7 +104,7 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// milliseconds returns d as a number of milliseconds, with a resolution of a microsecond.
+// milliseconds returns d as a number of milliseconds, rounded down to whole microseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // toRecord returns a record of the exchange s without its findings. The caller must hold the lock
@@ -148,7 +149,11 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))
 	stream := spec.Header(s.header).MediaType() == spec.EventStream
-	cut := frameScanner{frame: -1, atStart: true}
+	var frames []frameRange
+	if stream {
+		frames = splitFrames(buf)
+	}
+	last := -1 // number of the last frame that has begun
 	for i, p := range s.pieces {
 		kept := buf[:min(p.size, len(buf))]
 		buf = buf[len(kept):]
@@ -158,18 +163,23 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 			r.Events = append(r.Events, newSentPiece(i, p.at, p.size, kept))
 			continue
 		}
-		begun = append(begun, cut.count())
+		begun = append(begun, last+1)
 		for len(kept) > 0 {
-			n, size := cut.next(kept)
-			r.Events = append(r.Events, newSentPiece(n, p.at, size, kept[:size]))
+			f := &frames[0]
+			last = max(last, f.number)
+			size := min(len(kept), f.size)
+			r.Events = append(r.Events, newSentPiece(f.number, p.at, size, kept[:size]))
 			kept = kept[size:]
+			if f.size -= size; f.size == 0 {
+				frames = frames[1:]
+			}
 		}
 		if rest > 0 {
-			r.Events = append(r.Events, newSentPiece(cut.frame, p.at, rest, nil))
+			r.Events = append(r.Events, newSentPiece(last, p.at, rest, nil))
 		}
 	}
 	if stream {
-		return append(begun, cut.count())
+		return append(begun, last+1)
 	}
 	return append(begun, len(s.pieces))
 }
@@ -185,69 +195,32 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameScanner finds the ends of frames in a stream whose bytes it receives piece by piece. Lines
-// may end with LF, CR or CRLF.
-type frameScanner struct {
-	frame        int  // number of the latest frame
-	atStart      bool // the next byte begins a frame or comment
-	isComment    bool // the current block is a comment
-	lineHasBytes bool // the current line is not empty
-	lastWasCR    bool // the previous byte was CR
+// A frameRange is a frame or comment of a stream: the number of the frame, or -1 for a comment, and
+// the number of its bytes that splitEvents has not yet assigned to a write.
+type frameRange struct{ number, size int }
+
+// splitFrames returns the frames and comments of a stream; the last one may be incomplete.
+func splitFrames(body []byte) (all []frameRange) {
+	last := -1
+	add := func(frame []byte) {
+		number := -1
+		if frame[0] != ':' {
+			last++
+			number = last
+		}
+		all = append(all, frameRange{number, len(frame)})
+	}
+	var splitter sse.FrameSplitter
+	for frame := range splitter.Split(body) {
+		add(frame)
+	}
+	if rest := splitter.Rest(); len(rest) > 0 {
+		add(rest)
+	}
+	return all
 }
 
-// count returns the number of frames that have begun so far, not counting comments.
-func (c *frameScanner) count() int { return c.frame + 1 }
-
-// next consumes bytes from the beginning of data, which must not be empty, up to the end of the
-// current frame or of data. The result size is the number of bytes consumed, and n is the number of
-// the frame to which they belong, or -1 if they belong to a comment.
-func (c *frameScanner) next(data []byte) (n, size int) {
-	i := 0
-	if c.atStart && c.lastWasCR && data[0] == '\n' { // second byte of a CRLF that was split over two pieces
-		c.lastWasCR = false
-		return c.current(), 1
-	}
-	if c.atStart {
-		c.atStart, c.lineHasBytes, c.lastWasCR = false, false, false
-		if c.isComment = data[0] == ':'; !c.isComment {
-			c.frame++
-		}
-	}
-	for ; i < len(data); i++ {
-		b := data[i]
-		switch {
-		case b == '\n' && c.lastWasCR: // CRLF is one line end
-			c.lastWasCR = false
-			continue
-		case b != '\n' && b != '\r':
-			c.lineHasBytes, c.lastWasCR = true, false
-			continue
-		}
-		c.lastWasCR = b == '\r'
-		if c.lineHasBytes {
-			c.lineHasBytes = false
-			continue
-		}
-		i++
-		if c.lastWasCR && i < len(data) && data[i] == '\n' {
-			c.lastWasCR = false
-			i++
-		}
-		c.atStart = true
-		break
-	}
-	return c.current(), i
-}
-
-// current returns the number of the current frame, from 0, or -1 if it is a comment.
-func (c *frameScanner) current() int {
-	if c.isComment {
-		return -1
-	}
-	return c.frame
-}
-
-// toFields converts a header to its form in records.
+// toFields returns the fields of h in the type that records use.
 func toFields(h spec.Header) []HeaderField {
 	all := make([]HeaderField, len(h))
 	for i, f := range h {

@@ -22,11 +22,16 @@ const (
 	maxText       = 1024 // bytes of a message or reason
 )
 
-// An recordedExchange holds the data of one exchange. After the exchange is dropped, the buffer is
+// A recordedExchange holds the data of one exchange. After the exchange is dropped, its memory is
 // reused for another exchange, which has another id.
 type recordedExchange struct {
-	mu           sync.Mutex
-	id           uint64 // 0: the buffer is not in use
+	mu sync.Mutex
+	exchangeData
+}
+
+// An exchangeData holds the fields of a recordedExchange that its lock protects.
+type exchangeData struct {
+	id           uint64 // 0: not in use
 	countedBytes int64  // the memorySize that is included in Journal.heldBytes
 
 	dialect, op, test string
@@ -68,8 +73,8 @@ type recordedExchange struct {
 	otherBytes int64       // memory of everything but sentBytes, pieces and header
 }
 
-// A reference identifies a part of a request that answers a tool call or an interrupt. The field id
-// is the id of that call or interrupt.
+// A reference identifies a part of a request that answers a tool call or an interrupt: the kind is
+// spec.InputToolResult or spec.InputResume, and the id is that of the call or interrupt.
 type reference struct {
 	kind spec.Kind
 	id   string
@@ -90,7 +95,8 @@ type faultRecord struct {
 	at    time.Duration // time since the head was sent
 }
 
-// Open adds an exchange to the journal and returns the entry that records its progress.
+// Open adds an exchange that begins with o, and returns the entry that records its progress. If the
+// journal then exceeds a limit, Open drops the oldest exchanges.
 func (j *Journal) Open(o ExchangeStart) *Entry {
 	now := j.cfg.Now()
 	if o.At.IsZero() {
@@ -99,12 +105,12 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	j.mu.Lock()
 	j.lastID++
 	e := &Entry{journal: j, id: j.lastID}
-	if last := len(j.freeBuffers) - 1; last >= 0 {
-		e.buffer, j.freeBuffers = j.freeBuffers[last], j.freeBuffers[:last]
+	if last := len(j.freeExchanges) - 1; last >= 0 {
+		e.exchange, j.freeExchanges = j.freeExchanges[last], j.freeExchanges[:last]
 	} else {
-		e.buffer = &recordedExchange{}
+		e.exchange = &recordedExchange{}
 	}
-	s := e.buffer
+	s := e.exchange
 	s.mu.Lock()
 	s.id = e.id
 	s.startTime = now
@@ -146,8 +152,8 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
 }
 
-// reset clears the buffer for reuse. It keeps some slices, so that their memory can be reused, but
-// not those for the response that have grown to more than maxIdleBytes.
+// reset clears the data, so that s can hold another exchange. It keeps some slices, so that their
+// memory can be reused, but not those for the response that have grown to more than maxIdleBytes.
 func (s *recordedExchange) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -161,24 +167,16 @@ func (s *recordedExchange) reset() {
 	if cap(head) > maxIdleBytes/32 {
 		head = nil
 	}
-	s.id, s.countedBytes, s.seed, s.bodySize, s.missCount = 0, 0, 0, 0, 0
-	s.status, s.droppedPieces, s.sentSize, s.endedAfter, s.otherBytes = 0, 0, 0, 0, 0
-	s.dialect, s.op, s.test, s.method, s.target = "", "", "", "", ""
-	s.operation, s.thread, s.run, s.cursor, s.rule = "", "", "", "", ""
-	s.mockTime, s.startTime, s.headTime, s.endReason = time.Time{}, time.Time{}, time.Time{}, InProgress
-	s.requestHeader, s.body, s.violations, s.references = nil, nil, nil, nil
-	s.misses, s.faults, s.evaluation = nil, nil, nil
-	s.parsed, s.matched, s.redactor = false, false, nil
-	s.sentBytes, s.pieces, s.header, s.secrets = buf, pieces, head, secrets
+	s.exchangeData = exchangeData{sentBytes: buf, pieces: pieces, header: head, secrets: secrets}
 }
 
-// bufferOverhead is the approximate size in bytes of an recordedExchange and its Entry, without the data
+// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, without the data
 // to which they point.
-const bufferOverhead = 768
+const exchangeOverhead = 768
 
-// memorySize returns the approximate memory of the buffer in bytes.
+// memorySize returns the approximate memory of the exchange in bytes.
 func (s *recordedExchange) memorySize() int64 {
-	return bufferOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
+	return exchangeOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
 // headerSize returns the approximate memory of a header in bytes.

@@ -65,9 +65,9 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 		if !r.lock() {
 			continue
 		}
-		g := entrySummary{id: r.id, mismatches: f.mismatches(r.buffer)}
-		g.text = fmt.Sprintf("#%d %s %s → %s", r.id, r.buffer.method, r.buffer.target, describeResponse(r.buffer))
-		r.buffer.mu.Unlock()
+		g := entrySummary{id: r.id, mismatches: f.mismatches(r.exchange)}
+		g.text = fmt.Sprintf("#%d %s %s → %s", r.id, r.exchange.method, r.exchange.target, describeResponse(r.exchange))
+		r.exchange.mu.Unlock()
 		if len(g.mismatches) == 0 {
 			seen = append(seen, g)
 		} else {
