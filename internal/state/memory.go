@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -12,30 +13,29 @@ import (
 // than a microsecond at a time, so that finer locks would not be faster.
 type memory struct {
 	*Notifier
-	maxRuns, maxBytes int64 // limits of ended runs and their bytes
-	secret            [32]byte
+	maxRuns  int   // limit of ended runs
+	maxBytes int64 // limit of the bytes of their events
+	secret   [32]byte
 
 	mu            sync.Mutex
 	lastTag       uint32 // of the thread created last
 	threadTag     func(thread string) uint32
 	threads       map[string]*memThread
 	runs          map[RunRef]*memRun
-	latestByOwner map[string]*memThread // first in the ring of the owner's threads
-
-	oldest, newest              *memRun // ended runs, linked by next
-	finishedRuns, finishedBytes int64   // number of ended runs, and their bytes
+	byOwner       map[string]*list.List // the *memThread of each owner, that of the latest run first
+	finished      []*memRun             // ended runs, the one that ended first first
+	finishedBytes int64                 // bytes of their events
 }
 
-// A memThread is a thread. The threads of one owner form a ring, linked by prev and next. The ring
-// begins with the thread in which a run was started most recently.
+// A memThread is a thread with its messages and runs.
 type memThread struct {
 	Thread
 	name            string
-	messages        []*Message // pointers, so that readers share them; never changed
-	droppedMessages int64      // number of messages dropped before these
-	runs            int        // number of runs that are kept
-	running         []*memRun  // runs that have not ended
-	prev, next      *memThread
+	messages        []*Message    // pointers, so that readers share them; never changed
+	droppedMessages int64         // number of messages dropped before these
+	runs            int           // number of runs that are kept
+	running         []*memRun     // runs that have not ended
+	element         *list.Element // of memory.byOwner
 }
 
 // A memRun is a run together with the log of its events.
@@ -44,12 +44,10 @@ type memRun struct {
 	thread          *memThread
 	info            RunInfo
 	log             []LogEntry
-	size            int64
-	runningIndex    int // index in thread.running
+	size            int64 // bytes of the events in log
 	keepEvents      bool
 	finished        bool
-	cancelRequested bool    // Cancel was called
-	next            *memRun // the run that ended after this one
+	cancelRequested bool // Cancel was called
 }
 
 // MemoryMaxRuns is the default of Config.MaxRuns of a store in memory.
@@ -59,14 +57,14 @@ const MemoryMaxRuns = 1000
 // that it receives, and returns the same slices. Callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
-		Notifier:      NewNotifier(),
-		maxRuns:       int64(cmp.Or(cfg.MaxRuns, MemoryMaxRuns)),
-		maxBytes:      cmp.Or(cfg.MaxBytes, 256<<20),
-		lastTag:       RandomTag(),
-		threadTag:     cfg.ThreadTag,
-		threads:       map[string]*memThread{},
-		runs:          map[RunRef]*memRun{},
-		latestByOwner: map[string]*memThread{},
+		Notifier:  NewNotifier(),
+		maxRuns:   cmp.Or(cfg.MaxRuns, MemoryMaxRuns),
+		maxBytes:  cmp.Or(cfg.MaxBytes, 256<<20),
+		lastTag:   RandomTag(),
+		threadTag: cfg.ThreadTag,
+		threads:   map[string]*memThread{},
+		runs:      map[RunRef]*memRun{},
+		byOwner:   map[string]*list.List{},
 	}
 	_, _ = rand.Read(m.secret[:]) // never fails
 	return m
@@ -91,8 +89,8 @@ func (m *memory) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
 	if isNew {
 		t = m.newThread(b)
 	}
-	m.moveToFront(t)
-	r := &memRun{ref: b.RunRef, thread: t, keepEvents: b.KeepEvents, runningIndex: len(t.running)}
+	m.byOwner[t.Owner].MoveToFront(t.element)
+	r := &memRun{ref: b.RunRef, thread: t, keepEvents: b.KeepEvents}
 	r.info = RunInfo{
 		ThreadCreated: isNew, TaskID: b.TaskID, StartedAt: b.StartedAt,
 		FirstMessage: t.droppedMessages + int64(len(t.messages)) + 1,
@@ -111,23 +109,12 @@ func (m *memory) newThread(b RunRequest) *memThread {
 		m.lastTag = m.threadTag(b.Thread)
 	}
 	t := &memThread{Thread: Thread{Owner: b.Owner, Tag: m.lastTag}, name: b.Thread}
-	t.prev, t.next = t, t
 	m.threads[b.Thread] = t
+	if m.byOwner[b.Owner] == nil {
+		m.byOwner[b.Owner] = list.New()
+	}
+	t.element = m.byOwner[b.Owner].PushFront(t)
 	return t
-}
-
-// moveToFront moves a thread to the front of the ring of its owner's threads.
-func (m *memory) moveToFront(t *memThread) {
-	first := m.latestByOwner[t.Owner]
-	if first == t {
-		return
-	}
-	m.latestByOwner[t.Owner] = t
-	if first != nil {
-		t.prev.next, t.next.prev = t.next, t.prev
-		t.prev, t.next = first.prev, first
-		t.prev.next, t.next.prev = t, t
-	}
 }
 
 func (t *memThread) addMessages(messages []Message) {
@@ -173,21 +160,13 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 // finishRun marks a run as ended. If there are then more ended runs, or bytes of their events,
 // than the limits allow, it drops the oldest ended runs.
 func (m *memory) finishRun(r *memRun) {
-	live := r.thread.running
-	last := live[len(live)-1]
-	live[r.runningIndex], last.runningIndex = last, r.runningIndex
-	live[len(live)-1] = nil
-	r.thread.running = live[:len(live)-1]
-
+	t := r.thread
+	i := slices.Index(t.running, r)
+	t.running = slices.Delete(t.running, i, i+1)
 	r.finished = true
-	if m.newest != nil {
-		m.newest.next = r
-	} else {
-		m.oldest = r
-	}
-	m.newest = r
-	m.finishedRuns++
-	for m.finishedBytes += r.size; m.finishedRuns > m.maxRuns || m.finishedBytes > m.maxBytes; {
+	m.finished = append(m.finished, r)
+	m.finishedBytes += r.size
+	for len(m.finished) > m.maxRuns || m.finishedBytes > m.maxBytes {
 		m.forgetOldest()
 	}
 }
@@ -195,7 +174,7 @@ func (m *memory) finishRun(r *memRun) {
 func (m *memory) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for m.oldest != nil {
+	for len(m.finished) > 0 {
 		m.forgetOldest()
 	}
 }
@@ -203,11 +182,9 @@ func (m *memory) Reset() {
 // forgetOldest drops the run that ended first; there must be one. If the thread of that run has no
 // other run, it drops the thread as well.
 func (m *memory) forgetOldest() {
-	r := m.oldest
-	if m.oldest = r.next; m.oldest == nil {
-		m.newest = nil
-	}
-	m.finishedRuns--
+	r := m.finished[0]
+	m.finished[0] = nil // frees the run before the slice is copied
+	m.finished = m.finished[1:]
 	m.finishedBytes -= r.size
 	delete(m.runs, r.ref)
 	t := r.thread
@@ -218,13 +195,10 @@ func (m *memory) forgetOldest() {
 		return
 	}
 	delete(m.threads, t.name)
-	switch first := m.latestByOwner[t.Owner]; {
-	case t.next == t:
-		delete(m.latestByOwner, t.Owner)
-	case first == t:
-		m.latestByOwner[t.Owner] = t.next
+	others := m.byOwner[t.Owner]
+	if others.Remove(t.element); others.Len() == 0 {
+		delete(m.byOwner, t.Owner)
 	}
-	t.prev.next, t.next.prev = t.next, t.prev
 }
 
 func (m *memory) Cancel(ctx context.Context, run RunRef) error {

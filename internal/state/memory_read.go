@@ -104,13 +104,13 @@ func (m *memory) LatestThread(ctx context.Context, owner, prefix string) (thread
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first := m.latestByOwner[owner]
-	for t := first; t != nil; {
-		if strings.HasPrefix(t.name, prefix) {
+	threads := m.byOwner[owner]
+	if threads == nil {
+		return "", nil
+	}
+	for e := threads.Front(); e != nil; e = e.Next() {
+		if t := e.Value.(*memThread); strings.HasPrefix(t.name, prefix) {
 			return t.name, nil
-		}
-		if t = t.next; t == first {
-			break
 		}
 	}
 	return "", nil

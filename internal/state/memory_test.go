@@ -36,8 +36,8 @@ func TestMemoryIsFlat(t *testing.T) {
 		t.Errorf("it grows: %d bytes in use after 10,000 runs, %d after %d", early, late, runs)
 	}
 	m := s.(*memory)
-	if len(m.runs) != 1000 || len(m.threads) != 500 || len(m.latestByOwner) > 51 || len(m.watchers) != 0 {
-		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.runs), len(m.threads), len(m.latestByOwner), len(m.watchers))
+	if len(m.runs) != 1000 || len(m.threads) != 500 || len(m.byOwner) > 51 || len(m.watchers) != 0 {
+		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.runs), len(m.threads), len(m.byOwner), len(m.watchers))
 	}
 }
 

@@ -1,6 +1,9 @@
 package state
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // maxCanceled is the capacity of the channel that Canceled returns, in runs. If the channel is
 // full, further canceled runs are dropped; the processes that execute those runs learn of the
@@ -32,16 +35,8 @@ func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 func (b *Notifier) removeWatcher(thread string, c chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.watchers[thread]
-	for i := range all {
-		if all[i] == c {
-			last := len(all) - 1
-			all[i], all[last] = all[last], nil
-			b.watchers[thread] = all[:last]
-			break
-		}
-	}
-	if len(b.watchers[thread]) == 0 {
+	rest := slices.DeleteFunc(b.watchers[thread], func(other chan struct{}) bool { return other == c })
+	if b.watchers[thread] = rest; len(rest) == 0 {
 		delete(b.watchers, thread)
 	}
 }
