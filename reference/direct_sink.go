@@ -55,8 +55,8 @@ func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 // the request c.
 func (s *Server) streamInline(c *requestContext, r *run) {
 	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
-	s.metrics.StreamOpened()
-	defer s.metrics.StreamClosed()
+	s.metrics.Streams.Inc()
+	defer s.metrics.Streams.Dec()
 	l.writeHead()
 	if c.r.Method == http.MethodHead {
 		r.cancel(errClientLeft)

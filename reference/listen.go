@@ -183,8 +183,8 @@ func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 // the run has been idle for maxSilentPolls consecutive polls. If another process executes the run,
 // stream also returns when the server shuts down.
 func (l *streamWriter) stream() {
-	l.s.metrics.StreamOpened()
-	defer l.s.metrics.StreamClosed()
+	l.s.metrics.Streams.Inc()
+	defer l.s.metrics.Streams.Dec()
 	l.writeHead()
 	if l.r.Method == http.MethodHead {
 		return

@@ -208,13 +208,14 @@ func (p *memorySink) commit() error {
 // emit a terminal event, streamRun adds one.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
-	s.metrics.RunStarted()
+	s.metrics.RunsStarted.Inc()
 	size := 0
 	send := func(data []byte) {
 		if size += len(data); size > s.cfg.Limits.RunBytes || len(data) > s.cfg.Limits.EventBytes {
 			r.cancel(errRunTooLarge)
 		}
-		s.metrics.EventsSent(1, len(data))
+		s.metrics.Events.Inc()
+		s.metrics.EventBytes.Add(len(data))
 		out.writeFrame(data)
 	}
 	events := EventSink{Event: func(e *spec.Event) { send(s.encodeEvent(out.frameBuffer(), e)) }, End: func() {}}
@@ -235,7 +236,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	outcome := t.encodeTerminal(cause)
 	events.End()
 	out.finish()
-	s.metrics.RunEnded(outcome)
+	s.metrics.RunsEnded[outcome].Inc()
 }
 
 // encodeTerminal encodes the terminal event of the run and returns the outcome of the run. The

@@ -7,33 +7,30 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// An Outcome tells how a run ended.
-type Outcome int
+// An Outcome is how a run ended, as the label of a metric.
+type Outcome string
 
 // The ways in which a run can end.
 const (
-	Finished Outcome = iota
-	Failed
-	Canceled
-	outcomeCount
+	Finished Outcome = "finished"
+	Failed   Outcome = "failed"
+	Canceled Outcome = "canceled"
 )
 
-// String returns the outcome as the label of a metric.
-func (o Outcome) String() string { return [...]string{"finished", "failed", "canceled"}[o] }
-
 // DialectCounters are the metrics of one dialect. Their series are looked up once, in
-// ForDialect, so that counting is a single atomic addition.
+// [Counters.ForDialect], so that counting is a single atomic addition.
 type DialectCounters struct {
+	Streams     *metrics.Gauge // streams that are open
+	RunsStarted *metrics.Counter
+	RunsEnded   map[Outcome]*metrics.Counter
+	Events      *metrics.Counter // events of streams
+	EventBytes  *metrics.Counter // their total size
+
 	counters       *Counters
 	name           string
 	operations     map[string]*statusClasses
 	otherOperation *statusClasses                       // for unknown operations
 	refusals       [200]atomic.Pointer[metrics.Counter] // by status, from 400; nil until the first one
-	streams        *metrics.Gauge
-	runsStarted    *metrics.Counter
-	runsEnded      [outcomeCount]*metrics.Counter
-	events         *metrics.Counter
-	bytes          *metrics.Counter
 }
 
 // statusClasses counts the responses of an operation by class of the status. The first
@@ -43,23 +40,29 @@ type statusClasses [6]*metrics.Counter
 // OtherOperation is the name under which requests that match no operation are counted.
 const OtherOperation = "other"
 
-// ForDialect returns the metrics of a dialect with the given operations, or nil if m is nil. Any
-// other operation is counted as OtherOperation, so that clients cannot create new series.
+// ForDialect returns the metrics of the dialect with the given name and operations. Requests for
+// any other operation are counted under OtherOperation, so that clients cannot create new series.
+// If m is nil, the metrics are counted but never served.
 func (m *Counters) ForDialect(name string, operations []string) *DialectCounters {
 	if m == nil {
-		return nil
+		m = New("")
 	}
 	d := &DialectCounters{
-		counters: m, name: name, operations: map[string]*statusClasses{}, otherOperation: m.statusClasses(name, OtherOperation),
-		streams:     m.set.GetOrCreateGauge(series("streams_open", "dialect", name), nil),
-		runsStarted: m.counter("runs_begun_total", "dialect", name),
-		events:      m.counter("events_total", "dialect", name), bytes: m.counter("event_bytes_total", "dialect", name),
+		Streams:        m.set.GetOrCreateGauge(series("streams_open", "dialect", name), nil),
+		RunsStarted:    m.counter("runs_begun_total", "dialect", name),
+		RunsEnded:      map[Outcome]*metrics.Counter{},
+		Events:         m.counter("events_total", "dialect", name),
+		EventBytes:     m.counter("event_bytes_total", "dialect", name),
+		counters:       m,
+		name:           name,
+		operations:     map[string]*statusClasses{},
+		otherOperation: m.statusClasses(name, OtherOperation),
 	}
 	for _, o := range operations {
 		d.operations[o] = m.statusClasses(name, o)
 	}
-	for o := range outcomeCount {
-		d.runsEnded[o] = m.counter("runs_ended_total", "dialect", name, "outcome", o.String())
+	for _, o := range []Outcome{Finished, Failed, Canceled} {
+		d.RunsEnded[o] = m.counter("runs_ended_total", "dialect", name, "outcome", string(o))
 	}
 	return d
 }
@@ -72,11 +75,9 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	return &c
 }
 
-// ResponseSent counts a response and, if its status is at least 400, a refusal.
+// ResponseSent counts a response to a request for the named operation. If the status is from 400 to
+// 599, it also counts a refusal.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
-	if d == nil {
-		return
-	}
 	c := d.operations[operation]
 	if c == nil {
 		c = d.otherOperation
@@ -101,40 +102,4 @@ func (d *DialectCounters) refusalCounter(status int) *metrics.Counter {
 	c := d.counters.counter("refusals_total", "dialect", d.name, "status", strconv.Itoa(status))
 	place.Store(c)
 	return c
-}
-
-// StreamOpened counts a stream as open.
-func (d *DialectCounters) StreamOpened() {
-	if d != nil {
-		d.streams.Inc()
-	}
-}
-
-// StreamClosed counts a stream as closed that StreamOpened counted as open.
-func (d *DialectCounters) StreamClosed() {
-	if d != nil {
-		d.streams.Dec()
-	}
-}
-
-// RunStarted counts the start of a run.
-func (d *DialectCounters) RunStarted() {
-	if d != nil {
-		d.runsStarted.Inc()
-	}
-}
-
-// RunEnded counts the end of a run.
-func (d *DialectCounters) RunEnded(o Outcome) {
-	if d != nil && o >= 0 && o < outcomeCount {
-		d.runsEnded[o].Inc()
-	}
-}
-
-// EventsSent counts events and their total size in bytes.
-func (d *DialectCounters) EventsSent(events, bytes int) {
-	if d != nil && events >= 0 && bytes >= 0 {
-		d.events.Add(events)
-		d.bytes.Add(bytes)
-	}
 }

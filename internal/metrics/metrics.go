@@ -1,6 +1,6 @@
 // Package metrics counts requests, streams, runs and events of servers, for Prometheus.
-// All methods are safe for concurrent use, and those of nil pointers do nothing, so
-// callers need not check whether metrics are enabled.
+// All methods are safe for concurrent use. They may be called for a nil [Counters], so callers need
+// not check whether metrics are enabled.
 package metrics
 
 import (
@@ -24,8 +24,8 @@ type Counters struct {
 	scrapes     chan struct{}    // holds a value for each request being served
 }
 
-// New returns counters at zero. version is the version of the program, which the metric build_info
-// shows.
+// New returns counters at zero. The metric build_info has a label with version, the version of the
+// program.
 func New(version string) *Counters {
 	metrics.ExposeMetadata(true) // the types of metrics
 	m := &Counters{set: metrics.NewSet(), scrapes: make(chan struct{}, maxScrapes)}
