@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/internal/script"
 )
 
 // The purposes of random numbers. Each purpose has a sequence of its own, so that drawing more
@@ -94,10 +94,7 @@ func (x *exchange) newID() string {
 	if x.idRand == nil {
 		x.idRand = x.newRand(randIDs)
 	}
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], x.idRand.Uint64())
-	binary.BigEndian.PutUint64(b[8:], x.idRand.Uint64())
-	return reference.UUIDv4(b)
+	return script.NewUUID(x.idRand)
 }
 
 // requestID counts a request and returns the id for it that the log and the response header

@@ -16,13 +16,6 @@ type ParsedRequest struct {
 	Event         *spec.Event // its content and violations; Thread and Run may be set
 }
 
-// OperationKinds lists the names of the kinds of operations. "tell" replies with fixed information,
-// such as health; "run" starts a run, "listen" streams one and "cancel" cancels one; "history"
-// returns messages; "attach" stores a file and "sign" makes a new link to one; "transcribe" turns
-// speech into text.
-var OperationKinds = []string{opInfo: "tell", opRun: "run", opListen: "listen", opCancel: "cancel",
-	opHistory: "history", opAttach: "attach", opSign: "sign", opTranscribe: "transcribe"}
-
 // An Override changes how one request is served. Package mockserver uses it to inject
 // faults. The zero value changes nothing.
 type Override struct {
@@ -64,7 +57,7 @@ func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 		return true
 	}
 	c.override = s.cfg.Intercept(c.w, c.r, &ParsedRequest{
-		Dialect: s.dialect, Request: req, Operation: c.op, OperationKind: OperationKinds[s.kinds[c.op]], Event: &c.event,
+		Dialect: s.dialect, Request: req, Operation: c.op, OperationKind: s.kinds[c.op], Event: &c.event,
 	})
 	if refusal := c.override.Refuse; refusal != nil {
 		text := refusal.Text

@@ -10,8 +10,6 @@ package reference
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/streamassay/streamassay/internal/files"
 	"github.com/streamassay/streamassay/internal/identity"
@@ -103,39 +103,13 @@ func (c Config) withDefaults() Config {
 		c.Transcriber = speech.Scripted
 	}
 	if c.NewID == nil {
-		c.NewID = newUUID
+		c.NewID = func(context.Context) string { return uuid.NewString() }
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
-}
-
-// newUUID returns a random UUID.
-func newUUID(context.Context) string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return UUIDv4(b)
-}
-
-// UUIDv4 returns the text of the version 4 UUID made of 16 random bytes (RFC 9562,
-// section 5.4).
-func UUIDv4(b [16]byte) string {
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	var text [36]byte
-	at := 0
-	for i, c := range b {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			text[at] = '-'
-			at++
-		}
-		hex.Encode(text[at:], []byte{c})
-		at += 2
-	}
-	return string(text[:])
 }
 
 // A Server is an HTTP handler that serves an agent in one dialect.
@@ -146,12 +120,12 @@ type Server struct {
 	features         *eventFeatures
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
-	ownsRegistry     bool // no other server uses the registry
-	kinds            map[*dialect.Operation]operationKind
-	defaultOperation *dialect.Operation // encodes errors of requests that match no operation
-	resumable        bool               // streams can be resumed, so runs continue without clients
-	hasClientTools   bool               // clients can return results of tools of their own
-	acceptsUploads   bool               // images are uploaded before they are used in messages
+	ownsRegistry     bool                          // no other server uses the registry
+	kinds            map[*dialect.Operation]string // values of OperationKinds
+	defaultOperation *dialect.Operation            // encodes errors of requests that match no operation
+	resumable        bool                          // streams can be resumed, so runs continue without clients
+	hasClientTools   bool                          // clients can return results of tools of their own
+	acceptsUploads   bool                          // images are uploaded before they are used in messages
 
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -160,23 +134,21 @@ type Server struct {
 	active sync.WaitGroup
 }
 
-// An operationKind is what a server does for an operation.
-type operationKind int
-
+// The kinds of operations: what a server does for an operation. For all kinds but the first two, the
+// kind is also the name of the document's template of the operation.
 const (
-	opInfo       operationKind = iota // replies with fixed information, such as health
-	opRun                             // starts a run
-	opListen                          // streams an existing run
-	opCancel                          // cancels a run
-	opHistory                         // returns messages of a conversation
-	opAttach                          // stores a file
-	opSign                            // makes a new link to a file
-	opTranscribe                      // turns speech into text
+	opInfo       = "tell"       // replies with fixed information, such as health
+	opRun        = "run"        // starts a run
+	opListen     = "listen"     // streams an existing run
+	opCancel     = "cancel"     // cancels a run
+	opHistory    = "history"    // returns messages of a conversation
+	opAttach     = "attach"     // stores a file
+	opSign       = "sign"       // makes a new link to a file
+	opTranscribe = "transcribe" // turns speech into text
 )
 
-var kindsByTemplate = map[string]operationKind{
-	"listen": opListen, "cancel": opCancel, "history": opHistory, "attach": opAttach, "sign": opSign, "transcribe": opTranscribe,
-}
+// OperationKinds lists the kinds of operations, as [ParsedRequest].OperationKind names them.
+var OperationKinds = []string{opInfo, opRun, opListen, opCancel, opHistory, opAttach, opSign, opTranscribe}
 
 // New returns a server for an agent in the dialect d. The server serves the paths of d's document
 // below d.Base. The caller must call Shutdown to release the server's resources.
@@ -190,9 +162,9 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 // newServer returns a server that keeps its runs in registry, and adds the server to the registry.
 // cfg must be a result of Config.withDefaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
-	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]operationKind{}}
-	for template, kind := range kindsByTemplate {
-		if o, ok := d.TemplateOperation(template); ok {
+	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]string{}}
+	for _, kind := range OperationKinds[2:] {
+		if o, ok := d.TemplateOperation(kind); ok {
 			s.kinds[o] = kind
 			s.acceptsUploads = s.acceptsUploads || kind == opAttach
 		}
@@ -203,6 +175,7 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	var names []string
 	for _, o := range d.Operations() {
 		names = append(names, o.Name)
+		s.kinds[o] = cmp.Or(s.kinds[o], opInfo)
 		if o.StartsRun {
 			s.kinds[o] = opRun
 			s.defaultOperation = cmp.Or(s.defaultOperation, o)

@@ -23,7 +23,6 @@ type run struct {
 
 	mu      sync.Mutex
 	events  []state.LogEntry
-	size    int
 	ended   bool
 	changed chan struct{} // closed when events or ended change; nil if no listener waits
 }
@@ -36,20 +35,14 @@ func (r *run) publish(first int64, frames ...[]byte) {
 	defer r.mu.Unlock()
 	for i, data := range frames {
 		r.events = append(r.events, state.LogEntry{Position: first + int64(i), Data: data})
-		r.size += len(data)
 	}
 	r.notify()
 }
 
 // appendFrame appends an encoded event at the position after the last one. It is used for runs
-// whose events are not stored, because no store assigns positions to those events.
-func (r *run) appendFrame(data []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, state.LogEntry{Position: int64(len(r.events)) + 1, Data: data})
-	r.size += len(data)
-	r.notify()
-}
+// whose events are not stored, because no store assigns positions to those events. It must not be
+// called concurrently.
+func (r *run) appendFrame(data []byte) { r.publish(int64(len(r.events))+1, data) }
 
 // finish marks the run as ended and wakes its listeners. No event may be appended afterwards.
 func (r *run) finish() {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -38,17 +39,11 @@ const clockSkew = time.Minute
 // with an unknown key; if that fails, it keeps the old keys. OpenJWT returns an error if location
 // is invalid or the first read fails.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
-	if cfg.RefreshAfter == 0 {
-		cfg.RefreshAfter = 15 * time.Minute
-	}
-	if cfg.MinRefreshInterval == 0 {
-		cfg.MinRefreshInterval = 30 * time.Second
-	}
+	cfg.RefreshAfter = cmp.Or(cfg.RefreshAfter, 15*time.Minute)
+	cfg.MinRefreshInterval = cmp.Or(cfg.MinRefreshInterval, 30*time.Second)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	from, err := parseKeySource(location)
 	if err != nil {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,9 +13,9 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/google/uuid"
 
 	"github.com/streamassay/streamassay/internal/near"
-	"github.com/streamassay/streamassay/reference"
 )
 
 // The maximum sizes of templates and of the texts that they produce, which bound the memory for one
@@ -117,12 +118,15 @@ func (v *templateData) rng() *rand.Rand {
 }
 
 // uuid returns a random UUID of version 4 (RFC 9562).
-func (v *templateData) uuid() string {
+func (v *templateData) uuid() string { return NewUUID(v.rng()) }
+
+// NewUUID returns the text of a UUID of version 4 (RFC 9562) whose random bits are drawn from r.
+func NewUUID(r *rand.Rand) string {
 	var b [16]byte
-	r := v.rng()
 	binary.BigEndian.PutUint64(b[:8], r.Uint64())
 	binary.BigEndian.PutUint64(b[8:], r.Uint64())
-	return reference.UUIDv4(b)
+	id, _ := uuid.NewRandomFromReader(bytes.NewReader(b[:])) // 16 bytes are enough
+	return id.String()
 }
 
 // seq increments the counter with the given name and returns its new value; the first value is 1.
