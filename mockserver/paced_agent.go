@@ -19,17 +19,17 @@ func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pa
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
 			began, clock := time.Now(), p.NewClock(r)
-			player := reference.NewPlayer(ctx, t.Run, yield)
+			emitter := reference.NewEventEmitter(ctx, t.Run, yield)
 			for e := range begin(clock.Delay)(ctx, t) {
 				due := clock.NextEvent
 				if e.Kind.Phase() == "delta" {
 					due = clock.NextToken
 				}
-				player.WaitUntil(began.Add(due()))
+				emitter.WaitUntil(began.Add(due()))
 				if e.Kind != "" {
-					player.Emit(e)
+					emitter.Emit(e)
 				}
-				if player.Stopped() {
+				if emitter.Stopped() {
 					return
 				}
 			}

@@ -8,24 +8,24 @@ import (
 // eventFeatures describes what the event stream of a dialect can express. It is derived from
 // the dialect's document once, when a server is created.
 type eventFeatures struct {
-	op              *dialect.Operation // the operation that streams runs
-	runProgress     bool               // has an event for a run in progress
-	messageStart    bool               // has an event for the start of a message
-	messageEnd      bool               // has an event for the end of a message, or for a complete one
-	reasoning       bool               // distinguishes reasoning from messages
-	completeText    bool               // repeats a text in full when it ends
-	streamedCalls   bool               // streams a tool call as start, deltas and end
-	enveloped       bool               // each frame is an envelope of events, with the properties of the run
-	interrupt       bool               // has an event for interrupts
-	snapshotStatus  string             // status of snapshots of a call that is not complete yet; "": none
-	callContainer   container          // if not streamedCalls: the message that contains a call
-	resultContainer container          // the message that contains a tool result
-	startCount      int                // how many run.start events a run has
+	op             *dialect.Operation // the operation that streams runs
+	runProgress    bool               // has an event for a run in progress
+	messageStart   bool               // has an event for the start of a message
+	messageEnd     bool               // has an event for the end of a message, or for a complete one
+	reasoning      bool               // distinguishes reasoning from messages
+	completeText   bool               // repeats a text in full when it ends
+	streamedCalls  bool               // streams a tool call as start, deltas and end
+	enveloped      bool               // each frame is an envelope of events, with the properties of the run
+	interrupt      bool               // has an event for interrupts
+	snapshotStatus string             // status of snapshots of a call that is not complete yet; "": none
+	callMessage    enclosingMessage   // if not streamedCalls: the message that contains a call
+	resultMessage  enclosingMessage   // the message that contains a tool result
+	startCount     int                // how many run.start events a run has
 }
 
-// A container describes the message in which a dialect sends a tool call or a tool result. If
-// exists is false, the dialect does not send the call or the result within a message.
-type container struct {
+// An enclosingMessage describes the message in which a dialect sends a tool call or a tool result.
+// If exists is false, the dialect does not send the call or the result within a message.
+type enclosingMessage struct {
 	kind, role string
 	exists     bool // the dialect has such a message
 	standalone bool // the content also has an event of its own
@@ -35,9 +35,9 @@ type container struct {
 // operation that streams runs.
 func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
-	in := func(k spec.Kind) container {
+	in := func(k spec.Kind) enclosingMessage {
 		kind, role, there := o.Container(k)
-		return container{kind, role, there, has(k)}
+		return enclosingMessage{kind, role, there, has(k)}
 	}
 	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
@@ -45,7 +45,7 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 		enveloped:      o.HasEnvelopes(),
 		completeText:   o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
 		snapshotStatus: o.SnapshotStatus(spec.ToolCall),
-		callContainer:  in(spec.ToolCall), resultContainer: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),
+		callMessage:    in(spec.ToolCall), resultMessage: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),
 	}
 }
 

@@ -79,7 +79,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 		t.addToolEvent(e)
 	case spec.ToolResult:
 		t.messages.addResult(e)
-		t.emitContained(e, t.resultContainer)
+		t.emitEnclosed(e, t.resultMessage)
 	case spec.Interrupt:
 		t.addInterrupt(e)
 	case spec.RunEnd, spec.RunError:
@@ -271,9 +271,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	switch {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pendingCalls, e.Call)
-		t.emitContained(call, t.eventFeatures.callContainer)
+		t.emitEnclosed(call, t.eventFeatures.callMessage)
 	case t.snapshotStatus != "":
-		in := t.eventFeatures.callContainer
+		in := t.eventFeatures.callMessage
 		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
 		var part spec.Event
 		m.initContent(&part, spec.ToolCall)
@@ -282,10 +282,10 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitContained emits e, a tool call or a tool result, in the form that the container in describes:
-// as an event of its own, as part of a message, or both. It emits nothing if the dialect has
+// emitEnclosed emits e, a tool call or a tool result, in the form that the parameter in
+// describes: as an event of its own, as part of a message, or both. It emits nothing if the dialect has
 // neither form.
-func (t *runEncoder) emitContained(e *spec.Event, in container) {
+func (t *runEncoder) emitEnclosed(e *spec.Event, in enclosingMessage) {
 	if !in.exists {
 		if in.standalone {
 			t.emitEvent(e)

@@ -22,22 +22,20 @@ const (
 	maxPause     = 24 * time.Hour // of "slow" and "idle"
 )
 
-// ImageURL is the URL of the image that the scripted agent sends.
-const ImageURL = "https://example.com/image.png"
+// imageURL is the URL of the image that the scripted agent sends.
+const imageURL = "https://example.com/image.png"
 
 // Scripted is an [Agent] that follows the conformance prompts (docs/prompts.md). It
 // answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
-	prompt, hasPrompt := t.Prompt()
-	return func(yield func(spec.Event) bool) {
-		a := &promptPlayer{Player: NewPlayer(ctx, t.Run, yield), turn: t, prompt: prompt, hasPrompt: hasPrompt}
-		a.Run(a.play)
-	}
+	a := &scriptedTurn{turn: t}
+	a.prompt, a.hasPrompt = t.Prompt()
+	return NewAgent(a.respond)(ctx, t)
 }
 
-// A promptPlayer plays the scripted agent's answer to one turn.
-type promptPlayer struct {
-	*Player
+// A scriptedTurn is one turn of the scripted agent.
+type scriptedTurn struct {
+	*EventEmitter
 	turn      Turn
 	prompt    string // the text after which the turn begins; "" if not hasPrompt
 	hasPrompt bool   // the request ends with a message of the user
@@ -47,28 +45,29 @@ const promptPrefix = "conformance:"
 
 // promptHandlers maps the name of each test prompt to the method that answers it. The method
 // receives the text after the name as arguments and returns false if that text is invalid.
-var promptHandlers = map[string]func(a *promptPlayer, arguments string) bool{
-	"text":        (*promptPlayer).sendText,
-	"empty":       func(*promptPlayer, string) bool { return true },
-	"messages":    func(a *promptPlayer, _ string) bool { return a.sendText("one") && a.sendText("two") },
-	"contents":    (*promptPlayer).sendContents,
-	"reasoning":   (*promptPlayer).sendReasoning,
-	"tool":        (*promptPlayer).callTool,
-	"tools":       (*promptPlayer).callTools,
-	"client-tool": (*promptPlayer).callClientTool,
-	"interrupt":   (*promptPlayer).interrupt,
-	"recall":      (*promptPlayer).sendPreviousText,
-	"slow":        (*promptPlayer).sendSlow,
-	"many":        (*promptPlayer).sendMany,
-	"large":       (*promptPlayer).sendLarge,
-	"idle":        (*promptPlayer).waitIdle,
-	"error":       (*promptPlayer).fail,
-	"error-mid":   (*promptPlayer).failMidway,
+var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
+	"text":        (*scriptedTurn).sendText,
+	"empty":       func(*scriptedTurn, string) bool { return true },
+	"messages":    func(a *scriptedTurn, _ string) bool { return a.sendText("one") && a.sendText("two") },
+	"contents":    (*scriptedTurn).sendContents,
+	"reasoning":   (*scriptedTurn).sendReasoning,
+	"tool":        (*scriptedTurn).callTool,
+	"tools":       (*scriptedTurn).callTools,
+	"client-tool": (*scriptedTurn).callClientTool,
+	"interrupt":   (*scriptedTurn).interrupt,
+	"recall":      (*scriptedTurn).sendPreviousText,
+	"slow":        (*scriptedTurn).sendSlow,
+	"many":        (*scriptedTurn).sendMany,
+	"large":       (*scriptedTurn).sendLarge,
+	"idle":        (*scriptedTurn).waitIdle,
+	"error":       (*scriptedTurn).fail,
+	"error-mid":   (*scriptedTurn).failMidway,
 }
 
-// play answers the last prompt of the user, or the tool results or interrupt reply that
-// follow it.
-func (a *promptPlayer) play() {
+// respond answers the last prompt of the user, or the tool results or interrupt reply that follow
+// the prompt.
+func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
+	a.EventEmitter = e
 	if !a.hasPrompt && a.continueTurn() {
 		return
 	}
@@ -81,7 +80,7 @@ func (a *promptPlayer) play() {
 
 // continueTurn answers the client's tool results, or its reply to an interrupt, and returns true.
 // It returns false if the request contains neither.
-func (a *promptPlayer) continueTurn() bool {
+func (a *scriptedTurn) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
 		switch part.Kind {
@@ -112,17 +111,14 @@ func asJSON(text string) string {
 
 // sendText emits a message with the given text in up to three deltas. It always returns true, so
 // that handlers of prompts can return its result.
-func (a *promptPlayer) sendText(text string) bool {
-	id := a.NewMessageID()
-	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.sendDeltas(spec.MessageDelta, id, text)
-	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+func (a *scriptedTurn) sendText(text string) bool {
+	a.EmitMessage(splitText(text)...)
 	return true
 }
 
-func (a *promptPlayer) sendDeltas(k spec.Kind, id, text string) {
+func (a *scriptedTurn) sendDeltas(k spec.Kind, id, text string) {
 	for _, piece := range splitText(text) {
-		a.Emit(spec.Event{Kind: k, Message: id, Text: piece})
+		a.emitText(k, id, piece)
 	}
 }
 
@@ -137,24 +133,24 @@ func splitText(text string) (pieces []string) {
 	return pieces
 }
 
-func (a *promptPlayer) sendContents(string) bool {
+func (a *scriptedTurn) sendContents(string) bool {
 	id := a.NewMessageID()
-	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	a.emitText(spec.MessageStart, id, "")
 	a.sendDeltas(spec.MessageDelta, id, "see")
-	a.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: ImageURL})
-	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	a.Emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: imageURL})
+	a.emitText(spec.MessageEnd, id, "")
 	return true
 }
 
-func (a *promptPlayer) sendReasoning(text string) bool {
+func (a *scriptedTurn) sendReasoning(text string) bool {
 	id := a.NewMessageID()
-	a.Emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
+	a.emitText(spec.ReasoningStart, id, "")
 	a.sendDeltas(spec.ReasoningDelta, id, "thinking")
-	a.Emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+	a.emitText(spec.ReasoningEnd, id, "")
 	return a.sendText(text)
 }
 
-func (a *promptPlayer) sendPreviousText(string) bool {
+func (a *scriptedTurn) sendPreviousText(string) bool {
 	text, found, err := a.turn.previousUserText(a.ctx)
 	switch {
 	case err != nil:
@@ -165,16 +161,16 @@ func (a *promptPlayer) sendPreviousText(string) bool {
 	return a.sendText(text)
 }
 
-func (a *promptPlayer) fail(message string) bool {
+func (a *scriptedTurn) fail(message string) bool {
 	a.Fail(cmp.Or(message, "the run failed"), "")
 	return true
 }
 
-func (a *promptPlayer) failMidway(message string) bool {
+func (a *scriptedTurn) failMidway(message string) bool {
 	id := a.NewMessageID()
-	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "This is "})
-	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "as far as "})
+	a.emitText(spec.MessageStart, id, "")
+	a.emitText(spec.MessageDelta, id, "This is ")
+	a.emitText(spec.MessageDelta, id, "as far as ")
 	return a.fail(message)
 }
 
@@ -185,7 +181,7 @@ const (
 	toolResult = `{"found":true}`
 )
 
-func (a *promptPlayer) callTool(arguments string) bool {
+func (a *scriptedTurn) callTool(arguments string) bool {
 	if a.turn.OnlyClient {
 		return a.callClientTool(arguments)
 	}
@@ -193,7 +189,7 @@ func (a *promptPlayer) callTool(arguments string) bool {
 	return a.sendText("I have looked it up.")
 }
 
-func (a *promptPlayer) callTools(string) bool {
+func (a *scriptedTurn) callTools(string) bool {
 	if a.turn.OnlyClient && len(a.turn.ClientTools) > 0 {
 		a.sendCalls(a.clientTool(), `{"n":1}`, `{"n":2}`)
 		return true
@@ -214,7 +210,7 @@ func argumentsOrEmpty(arguments string) string {
 
 // sendCalls emits one call of the named tool for each element of arguments, and returns their ids.
 // All calls are open at the same time, and their deltas alternate.
-func (a *promptPlayer) sendCalls(tool string, arguments ...string) (ids []string) {
+func (a *scriptedTurn) sendCalls(tool string, arguments ...string) (ids []string) {
 	parts := make([][]string, len(arguments))
 	longest := 0
 	for i, text := range arguments {
@@ -236,7 +232,7 @@ func (a *promptPlayer) sendCalls(tool string, arguments ...string) (ids []string
 }
 
 // sendResults emits a result for each of the tool calls with the given ids.
-func (a *promptPlayer) sendResults(calls []string) {
+func (a *scriptedTurn) sendResults(calls []string) {
 	for _, id := range calls {
 		a.Emit(spec.Event{
 			Kind: spec.ToolResult, Message: a.NewMessageID(), Call: id, Name: toolName, Text: toolResult,
@@ -246,7 +242,7 @@ func (a *promptPlayer) sendResults(calls []string) {
 
 // clientTool returns the name of the tool that the client runs: the one that is named like the
 // agent's own if the server has no tools, or else the first.
-func (a *promptPlayer) clientTool() string {
+func (a *scriptedTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName
 	}
@@ -255,7 +251,7 @@ func (a *promptPlayer) clientTool() string {
 
 // callClientTool calls a tool that the client declares and ends the run. If the client declares
 // none, it sends the arguments as text.
-func (a *promptPlayer) callClientTool(arguments string) bool {
+func (a *scriptedTurn) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)
 	}
@@ -263,7 +259,7 @@ func (a *promptPlayer) callClientTool(arguments string) bool {
 	return true
 }
 
-func (a *promptPlayer) interrupt(payload string) bool {
+func (a *scriptedTurn) interrupt(payload string) bool {
 	a.Emit(spec.Event{Kind: spec.Interrupt, ID: a.NewInterruptID(), Text: asJSON(argumentsOrEmpty(payload))})
 	return true
 }
@@ -284,12 +280,12 @@ func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
 
 const maxPauseMillis = int(maxPause / time.Millisecond)
 
-func (a *promptPlayer) sendSlow(arguments string) bool {
+func (a *scriptedTurn) sendSlow(arguments string) bool {
 	n, ok := parseNumbers(arguments, maxDeltas, maxPauseMillis)
 	return ok && a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond)
 }
 
-func (a *promptPlayer) sendMany(arguments string) bool {
+func (a *scriptedTurn) sendMany(arguments string) bool {
 	n, ok := parseNumbers(arguments, maxDeltas)
 	return ok && a.sendNumbers(n[0], 0)
 }
@@ -297,7 +293,7 @@ func (a *promptPlayer) sendMany(arguments string) bool {
 // sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. Delta number i
 // is sent i-1 intervals after the first one, so that delays do not accumulate. It always returns
 // true.
-func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
+func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) bool {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")
 	start := time.Now()
@@ -312,20 +308,17 @@ func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 	return true
 }
 
-func (a *promptPlayer) sendLarge(arguments string) bool {
+func (a *scriptedTurn) sendLarge(arguments string) bool {
 	n, ok := parseNumbers(arguments, maxTextBytes)
 	if !ok {
 		return false
 	}
 	const line = "0123456789abcdef"
-	id := a.NewMessageID()
-	a.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.Emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: strings.Repeat(line, n[0]/len(line)+1)[:n[0]]})
-	a.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+	a.EmitMessage(strings.Repeat(line, n[0]/len(line)+1)[:n[0]])
 	return true
 }
 
-func (a *promptPlayer) waitIdle(arguments string) bool {
+func (a *scriptedTurn) waitIdle(arguments string) bool {
 	n, ok := parseNumbers(arguments, maxPauseMillis)
 	if ok {
 		a.WaitUntil(time.Now().Add(time.Duration(n[0]) * time.Millisecond))

@@ -160,7 +160,7 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 		}
 		return s.registry.store.Messages(ctx, thread, first, maxEarlierMessages)
 	}}
-	results := s.features.resultContainer
+	results := s.features.resultMessage
 	turn.OnlyClient = !results.exists && !results.standalone
 	if s.hasClientTools {
 		for _, part := range request.Parts {

@@ -143,7 +143,7 @@ func TestImage(t *testing.T) {
 		found := false
 		for _, e := range k.runEvents("prompt", spec.Event{Text: "conformance:contents"}) {
 			if e.Type == "image" {
-				found = found || e.Text == ImageURL && e.Index == want
+				found = found || e.Text == imageURL && e.Index == want
 			}
 		}
 		if !found {

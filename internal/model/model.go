@@ -6,13 +6,11 @@ package model
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/spec"
 )
 
 // A Config configures an agent that uses a model. Only BaseURL and Model are required.
@@ -63,16 +61,11 @@ func New(cfg Config) (reference.Agent, error) {
 		cfg.HTTPClient = &http.Client{}
 	}
 	m := &chatModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
-	return m.respond, nil
+	return reference.NewAgent(m.respond), nil
 }
 
-// respond runs one turn. It is the agent that New returns.
-func (m *chatModel) respond(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
-	return func(yield func(spec.Event) bool) {
-		r := &modelRun{
-			chatModel: m, Player: reference.NewPlayer(ctx, turn.Run, yield),
-			ctx: ctx, turn: turn, remainingBytes: maxBytes,
-		}
-		r.Run(func() { r.fail(r.askUntilDone()) })
-	}
+// respond runs one turn, whose events it emits with e.
+func (m *chatModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
+	r := &modelRun{chatModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
+	r.fail(r.askUntilDone())
 }

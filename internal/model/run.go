@@ -15,7 +15,7 @@ import (
 // A modelRun is one turn of the agent.
 type modelRun struct {
 	*chatModel
-	*reference.Player
+	*reference.EventEmitter
 	ctx            context.Context
 	turn           reference.Turn
 	remainingBytes int               // how many more bytes the server may send

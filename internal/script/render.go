@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -117,12 +116,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 		}
 		st := p.state
 		reply.Agent = func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent {
-			return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
-				return func(yield func(spec.Event) bool) {
-					p := &player{reference.NewPlayer(ctx, t.Run, yield), chunk, pause, st}
-					p.Run(func() { p.playSteps(steps) })
-				}
-			}
+			return reference.NewAgent(func(_ context.Context, _ reference.Turn, e *reference.EventEmitter) {
+				(&player{e, chunk, pause, st}).playSteps(steps)
+			})
 		}
 	}
 	return reply
@@ -154,7 +150,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 
 // A player plays one reply.
 type player struct {
-	*reference.Player
+	*reference.EventEmitter
 	chunk pace.Chunk
 	pause func(time.Duration)
 	state *State
