@@ -20,9 +20,12 @@ type Turn struct {
 	OnlyClient  bool     // the server runs no tools of its own: the dialect has no tool results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
-	// at most a few hundred, oldest first. A nil function means that there are none.
-	EarlierMessages func(ctx context.Context) ([]state.Message, error)
+	// at most 400, oldest first. A nil function means that there are none.
+	EarlierMessages func(ctx context.Context) ([]Message, error)
 }
+
+// A Message is a stored message of a conversation. Its Role is "user", "assistant" or "tool".
+type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
 // It looks for one in the request first, because clients may repeat the history, and then in the

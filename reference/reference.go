@@ -32,13 +32,13 @@ import (
 // A Config configures a [Server] or [Mux]. The zero value of each field is a usable
 // default.
 type Config struct {
-	Store       state.Store        // nil means in memory
-	Files       *files.Store       // nil means in memory
-	Transcriber speech.Transcriber // nil means speech.Scripted
 	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user
 	// of that name, and only operations for which the document requires credentials need
 	// one.
-	Authenticator identity.Authenticator
+	Authenticator Authenticator
+	// Transcriber turns speech into text. If nil, the text is the comment in the recording
+	// or, if there is none, a sentence with the duration of the recording.
+	Transcriber Transcriber
 	// PublicURL is the URL under which clients reach the server, such as
 	// "https://agents.example.com". If empty, it is taken from each request.
 	PublicURL string
@@ -51,8 +51,7 @@ type Config struct {
 	// keep-alive comment. 0 means one second.
 	PollInterval time.Duration
 	Limits       Limits
-	Metrics      *metrics.Counters // nil disables metrics
-	Log          *slog.Logger      // nil discards log records
+	Log          *slog.Logger // nil discards log records
 	// NewID returns a new id for a run, thread or task of the request with this context.
 	// If nil, ids are random UUIDs.
 	NewID func(context.Context) string
@@ -63,7 +62,24 @@ type Config struct {
 	Inline bool
 	// Intercept, if set, is called with each decoded request and decides how to serve it.
 	Intercept func(http.ResponseWriter, *http.Request, *ParsedRequest) Override
+
+	// The program streamassay sets these fields; other modules cannot import their types.
+	Store   state.Store       // nil means in memory
+	Files   *files.Store      // nil means in memory
+	Metrics *metrics.Counters // nil: no metrics are served
 }
+
+// An Authenticator authenticates users by bearer tokens. It has the method
+//
+//	Authenticate(ctx context.Context, token string) (user string, ok bool)
+//
+// which returns the user to whom a token belongs, or false if the token is invalid. The method must
+// be safe for concurrent use.
+type Authenticator = identity.Authenticator
+
+// A Transcriber returns the text of a recording of speech, a WAV file. The handler responds with
+// status 503 to an error that does not come from the check of the file.
+type Transcriber = speech.Transcriber
 
 // Limits bound what one request or user can make the server hold. A zero field selects
 // the default that its comment names.
