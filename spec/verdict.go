@@ -164,13 +164,7 @@ func (d Obligation) requirementForKind(k Kind) string {
 
 // Level returns the strictest level among the requirements of the obligation.
 func (d Obligation) Level() Level {
-	strictest := d.Requirements[0].Level
-	for _, r := range d.Requirements {
-		if r.Level.FailureVerdict() > strictest.FailureVerdict() {
-			strictest = r.Level
-		}
-	}
-	return strictest
+	return d.requirementByID("").Level
 }
 
 // A Verdict is the outcome of a check. Verdicts are ordered, the worst last: further judgements can

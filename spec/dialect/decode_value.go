@@ -35,25 +35,10 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A validateFunc validates the value v by the schema of the variant w of the document s. It adds to
-// e the violations of v and the requirements that v exercises.
-type validateFunc func(w *variant, s *document, e *spec.Event, v any)
-
-// decode sets the kind, slots and parts of e from the value v. It validates v by the variant's
-// schema and adds to e the violations and the requirements that v exercises.
-func (w *variant) decode(s *document, e *spec.Event, v any) {
-	w.decodeWith(s, e, v, (*variant).checkSchema)
-}
-
-// skipValidation is the validateFunc for a value that was already validated. It only adds to e the
-// requirements that v exercises.
-func (w *variant) skipValidation(_ *document, e *spec.Event, v any) {
-	e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
-}
-
-// decodeWith sets the kind, slots and parts of e from the value v, and calls validate for v and for
-// each of its parts. The kind is [spec.Unrecognized] if the variant has none.
-func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validateFunc) {
+// decode sets the kind, slots and parts of e from the value v; the kind is [spec.Unrecognized] if
+// the variant has none. It adds to e the requirements that v exercises and, if validate is true, the
+// violations of the variant's schema. A caller that has validated v already passes false.
+func (w *variant) decode(e *spec.Event, v any, validate bool) {
 	e.Kind = w.kind
 	if e.Kind == "" {
 		e.Kind = spec.Unrecognized
@@ -72,8 +57,12 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 			}
 		}
 	}
-	e.Parts = append(e.Parts, w.decodeParts(s, v, validate)...)
-	validate(w, s, e, v)
+	e.Parts = append(e.Parts, w.decodeParts(v, validate)...)
+	if validate {
+		w.checkSchema(e, v)
+	} else {
+		e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
+	}
 	for _, part := range e.Parts {
 		if isSeparate(part) {
 			continue
@@ -87,9 +76,10 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 	}
 }
 
-// checkSchema is the validateFunc that validates v by the variant's schema. It keeps the results
-// for valid values in the variant's cache, so that equivalent values need no validation.
-func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
+// checkSchema validates v by the variant's schema, and adds to e the violations and the requirements
+// that v exercises. It keeps the results for valid values in the variant's cache, so that equivalent
+// values need no validation.
+func (w *variant) checkSchema(e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
 		if exercised, ok := w.cache.lookup(key); ok {
@@ -101,9 +91,9 @@ func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 	if e.Frame >= 0 {
 		root = eventName
 	}
-	for _, b := range s.schemaErrors(v, w.validate(v), nil) {
+	for _, b := range w.node.doc.schemaErrors(v, w.validate(v), nil) {
 		violation := b.violation("", root)
-		if violation.Requirement = s.requirementOf(b); violation.Requirement == "" {
+		if violation.Requirement = w.node.doc.requirementOf(b); violation.Requirement == "" {
 			violation.Requirement = w.defaultRequirement
 		}
 		e.Violations = append(e.Violations, violation)
@@ -114,7 +104,9 @@ func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 	}
 }
 
-func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts []spec.Event) {
+// decodeParts returns the parts of v as events, with what they exercise but without violations,
+// since v is validated as a whole. The parameter validate is as in [variant.decode].
+func (w *variant) decodeParts(v any, validate bool) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
 			list, ok := found.([]any)
@@ -127,8 +119,8 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 					if site.separate {
 						part.Frame = separateFrame
 					}
-					matched.decodeWith(s, &part, item, validate)
-					part.Violations = nil // v was validated as a whole, parts included
+					matched.decode(&part, item, validate)
+					part.Violations = nil
 					parts = append(parts, part)
 				}
 			}

@@ -39,12 +39,9 @@ type Dialect struct {
 // A registry holds the dialects of a file system, each of which it reads on first use. It is safe
 // for concurrent use.
 type registry struct {
-	files fs.FS
-	names []string // FAMILY@VERSION, sorted
-
-	mu       sync.Mutex
-	opened   map[string]*Dialect
-	defaults map[string]string // family → version, of the families that were looked up
+	names    []string                            // FAMILY@VERSION, sorted
+	dialects map[string]func() (*Dialect, error) // by name: reads the dialect once
+	defaults map[string]func() (string, error)   // by family: finds the default version once
 }
 
 // embeddedRegistry returns the registry of the documents that are embedded in package spec.
@@ -54,26 +51,30 @@ var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec
 // FAMILY/VERSION.requirements.yaml in files. A dialect of which only one of the two exists has a
 // name, but cannot be opened.
 func newRegistry(files fs.FS) *registry {
-	s := &registry{files: files, opened: map[string]*Dialect{}, defaults: map[string]string{}}
+	s := &registry{dialects: map[string]func() (*Dialect, error){}, defaults: map[string]func() (string, error){}}
 	found, _ := fs.Glob(files, "*/*.yaml")
 	for _, name := range found {
-		family, file := path.Split(name)
+		family, file := path.Dir(name), path.Base(name)
 		version := strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".requirements")
-		s.names = append(s.names, strings.TrimSuffix(family, "/")+"@"+version)
+		s.dialects[family+"@"+version] = sync.OnceValues(func() (*Dialect, error) { return load(files, family, version) })
+		s.defaults[family] = sync.OnceValues(func() (string, error) { return s.findDefault(files, family) })
 	}
-	slices.Sort(s.names)
-	s.names = slices.Compact(s.names)
+	s.names = slices.Sorted(maps.Keys(s.dialects))
 	return s
 }
 
 // defaultVersion returns the version of a family whose document has "x-default: true", or "" if
-// there is none. It returns an error if a document of the family cannot be read.
+// there is no such family or document. It returns an error if a document of the family cannot be
+// read.
 func (s *registry) defaultVersion(family string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if version, known := s.defaults[family]; known {
-		return version, nil
+	if find := s.defaults[family]; find != nil {
+		return find()
 	}
+	return "", nil
+}
+
+// findDefault implements [registry.defaultVersion] for a family whose documents are in files.
+func (s *registry) findDefault(files fs.FS, family string) (chosen string, err error) {
 	for _, name := range s.names {
 		version, ok := strings.CutPrefix(name, family+"@")
 		if !ok {
@@ -83,7 +84,7 @@ func (s *registry) defaultVersion(family string) (string, error) {
 			Default bool `yaml:"x-default"`
 		}
 		file := family + "/" + version + ".yaml"
-		data, err := fs.ReadFile(s.files, file)
+		data, err := fs.ReadFile(files, file)
 		if err != nil {
 			return "", err
 		}
@@ -91,10 +92,10 @@ func (s *registry) defaultVersion(family string) (string, error) {
 			return "", fmt.Errorf("%s: %w", file, err)
 		}
 		if document.Default {
-			s.defaults[family] = version
+			chosen = version
 		}
 	}
-	return s.defaults[family], nil
+	return chosen, nil
 }
 
 // Names returns the names of all dialects, such as "runs@2026-04", sorted.
@@ -136,26 +137,11 @@ func (s *registry) open(name string) (*Dialect, error) {
 			return nil, err
 		}
 	}
-	full := family + "@" + version
-	if !slices.Contains(s.names, full) {
+	read := s.dialects[family+"@"+version]
+	if read == nil {
 		return nil, fmt.Errorf("unknown dialect %q (want one of %s)", name, strings.Join(s.names, ", "))
 	}
-	s.mu.Lock()
-	d := s.opened[full]
-	s.mu.Unlock()
-	if d != nil {
-		return d, nil
-	}
-	d, err := load(s.files, family, version)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.opened[full] == nil {
-		s.opened[full] = d
-	}
-	return s.opened[full], nil
+	return read()
 }
 
 // load reads the document and the catalogue of one embedded dialect from files. It returns an error

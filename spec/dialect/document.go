@@ -102,15 +102,15 @@ func readSource(files fs.FS, name string) (sourceFile, error) {
 	return sourceFile{name, data}, err
 }
 
-// mergePatch returns target with the JSON merge patch applied (RFC 7396). It may modify target, and
-// the result may share memory with patch.
+// mergePatch returns target with the JSON merge patch applied (RFC 7396). It modifies neither, but
+// the result may share memory with both.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
 		return patch
 	}
-	t, ok := target.(map[string]any)
-	if !ok {
+	t, _ := target.(map[string]any)
+	if t = maps.Clone(t); t == nil {
 		t = map[string]any{}
 	}
 	for k, v := range p {
@@ -182,25 +182,7 @@ type node struct {
 // lookup returns the node at a JSON pointer. If the document has no such value, the node's value is
 // nil.
 func (s *document) lookup(pointer string) node {
-	var v any = s.root
-	if pointer != "" {
-		for token := range strings.SplitSeq(pointer[1:], "/") {
-			token = unescape(token)
-			switch in := v.(type) {
-			case map[string]any:
-				v = in[token]
-			case []any:
-				i, err := strconv.Atoi(token)
-				if err != nil || i < 0 || i >= len(in) {
-					return node{s, pointer, nil}
-				}
-				v = in[i]
-			default:
-				return node{s, pointer, nil}
-			}
-		}
-	}
-	return node{s, pointer, v}
+	return node{s, pointer, valueAt(s.root, tokensOf(pointer))}
 }
 
 // object returns the value of n as an object, or nil if it is not an object.

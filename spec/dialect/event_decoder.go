@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"mime"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (d *Dialect) DecodeExchanges(
 			request := d.ParseRequest(x.Request)
 			request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
 			decoder := eventDecoder{
-				dialect: d, exchange: &x, request: request, operation: d.exchangeOperation(x),
+				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
 				limit: maxEventBytes, messageSubjects: map[string]string{},
 			}
 			for e := range decoder.events() {
@@ -62,11 +61,11 @@ type TargetInfo struct {
 	StreamLimit int
 }
 
-// exchangeOperation returns the operation that the exchange x requests, or nil if the document has
-// no such operation. If the request was not recorded, it returns the first operation that streams.
-func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
-	if x.Request.Method != "" {
-		return d.Operation(x.Request)
+// probableOperation returns the operation that r requests, or nil if the document has no such
+// operation. If r was not recorded, it returns the first operation that streams.
+func (d *Dialect) probableOperation(r spec.Request) *Operation {
+	if r.Method != "" {
+		return d.Operation(r)
 	}
 	for _, o := range d.operations {
 		if o.IsStream {
@@ -282,7 +281,7 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) *var
 	}
 	cursor := e.Cursor
 	e.WireName = o.wireName(w, v)
-	w.decode(d.document, e, v)
+	w.decode(e, v, true)
 	if cursor != "" {
 		e.Cursor = cursor
 	}
@@ -334,7 +333,7 @@ func (t *eventDecoder) decodeBody() spec.Event {
 		return e
 	}
 	if w := matchVariant(content.variants, v); w != nil {
-		w.decode(t.dialect.document, &e, v)
+		w.decode(&e, v, true)
 	} else {
 		e.Kind = spec.Unrecognized
 	}
@@ -368,18 +367,4 @@ func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 		t.arrivalIndex++
 	}
 	return arrivals[t.arrivalIndex].At
-}
-
-// Templates returns the names of all templates of the dialect, sorted.
-func (d *Dialect) Templates() []string {
-	set := map[string]bool{}
-	for _, o := range d.operations {
-		for name := range o.templates {
-			set[name] = true
-		}
-		if o.bodylessTemplate != "" {
-			set[o.bodylessTemplate] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
 }

@@ -77,41 +77,37 @@ var extensions = map[string]extensionCheck{
 	"x-snapshots": oneOfCheck(true, false),
 	"x-times":     nil,
 	"x-chunk":     memberCheck(chunkMembers),
-	"x-within":    memberCheck(map[string]extensionCheck{"type": nil, "role": nil}),
+	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
-		"sentinel": nil, "sends": nil, "event": nil, "id": nil, "keep-alive": nil,
-		"requirements": memberCheck(map[string]extensionCheck{"status": nil, "content-type": nil, "content-coding": nil}),
-	}),
-	"x-max-bytes": memberCheck(map[string]extensionCheck{
-		"limit": nil, "over": nil, "under": nil, "with": nil, "fill": nil, "x-error": nil,
-	}),
-	"x-error":  refusalCheck(),
-	"x-denied": deniedCheck,
+		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
+	}, "sentinel", "sends", "event", "id", "keep-alive"),
+	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
+	"x-error":     refusalCheck(),
+	"x-denied":    deniedCheck,
 }
 
 var chunkMembers = map[string]extensionCheck{
 	"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
 }
 
-// kindCheck is the check of an x-kind, whose value must be the name of a kind.
-func kindCheck(n node) (pointer, message string) {
-	if slices.Contains(spec.DocumentKinds, spec.Kind(n.text())) {
-		return "", ""
-	}
-	names := make([]string, len(spec.DocumentKinds))
-	for i, k := range spec.DocumentKinds {
-		names[i] = string(k)
-	}
-	return n.pointer, fmt.Sprintf("unknown kind %s%s", displayValue(n.value), near.Suggest(n.text(), names))
-}
+var (
+	kindCheck = nameCheck("kind", spec.DocumentKinds)
+	slotCheck = nameCheck("slot", slices.Collect(maps.Keys(slotFields)))
+)
 
-// slotCheck is the check of an x-slot, whose value must be the name of a slot.
-func slotCheck(n node) (pointer, message string) {
-	if slotFields[n.text()] != nil {
-		return "", ""
+// nameCheck returns a check that requires one of the given names. The messages of the check call
+// such a name what, such as "kind".
+func nameCheck[T ~string](what string, names []T) extensionCheck {
+	known := make([]string, len(names))
+	for i, name := range names {
+		known[i] = string(name)
 	}
-	names := slices.Collect(maps.Keys(slotFields))
-	return n.pointer, fmt.Sprintf("unknown slot %s%s", displayValue(n.value), near.Suggest(n.text(), names))
+	return func(n node) (pointer, message string) {
+		if slices.Contains(known, n.text()) {
+			return "", ""
+		}
+		return n.pointer, fmt.Sprintf("unknown %s %s%s", what, displayValue(n.value), near.Suggest(n.text(), known))
+	}
 }
 
 // oneOfCheck returns a check that requires one of the given values.
@@ -129,24 +125,23 @@ func oneOfCheck(values ...any) extensionCheck {
 }
 
 // memberCheck returns a check that requires an object with no members other than the given ones.
-// The parameter members maps the name of each member to the check of its value, or to nil.
-func memberCheck(members map[string]extensionCheck) extensionCheck {
+// The parameter checked maps the name of a member to the check of its value; members with the names
+// in unchecked may have any value.
+func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
+	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
 		if n.object() == nil {
 			return n.pointer, fmt.Sprintf("is %s: expected an object", displayValue(n.value))
 		}
 		names, values := n.members()
 		for i, name := range names {
-			check, known := members[name]
-			if !known {
-				return values[i].pointer, fmt.Sprintf("unknown member %q%s", name,
-					near.Suggest(name, slices.Collect(maps.Keys(members))))
+			if !slices.Contains(known, name) {
+				return values[i].pointer, fmt.Sprintf("unknown member %q%s", name, near.Suggest(name, known))
 			}
-			if check == nil {
-				continue
-			}
-			if pointer, message := check(values[i]); message != "" {
-				return pointer, message
+			if check := checked[name]; check != nil {
+				if pointer, message := check(values[i]); message != "" {
+					return pointer, message
+				}
 			}
 		}
 		return "", ""
@@ -156,14 +151,10 @@ func memberCheck(members map[string]extensionCheck) extensionCheck {
 // eachMember returns a check for an object whose members may have any names. The value of each
 // member must be an object with no members other than the given ones.
 func eachMember(members ...string) extensionCheck {
-	known := map[string]extensionCheck{}
-	for _, name := range members {
-		known[name] = nil
-	}
 	return func(n node) (pointer, message string) {
 		_, values := n.members()
 		for _, v := range values {
-			if pointer, message := memberCheck(known)(v); message != "" {
+			if pointer, message := memberCheck(nil, members...)(v); message != "" {
 				return pointer, message
 			}
 		}
@@ -174,15 +165,10 @@ func eachMember(members ...string) extensionCheck {
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
 // may have the members of x-error and those with the given names.
 func refusalCheck(more ...string) extensionCheck {
-	members := map[string]extensionCheck{}
-	for _, name := range slices.Concat(more, []string{
-		"requirement", "status", "code", "text", "in-band", "inherit", "comment",
-	}) {
-		members[name] = nil
-	}
+	members := append(more, "requirement", "status", "code", "text", "in-band", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
-			if pointer, message := memberCheck(members)(entry); message != "" {
+			if pointer, message := memberCheck(nil, members...)(entry); message != "" {
 				return pointer, message
 			}
 			if !entry.get("requirement").exists() && !entry.get("inherit").exists() {

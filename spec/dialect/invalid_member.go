@@ -91,10 +91,7 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 			}
 		}
 	}
-	var types []string
-	for _, s := range all {
-		types = append(types, s.get("type").strings()...)
-	}
+	types := typesOf(all)
 	has := func(name string) bool { return slices.Contains(types, name) }
 	switch {
 	case has("object") || len(types) == 0:
@@ -114,6 +111,14 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 		return false, true
 	}
 	return nil, false
+}
+
+// typesOf returns the types that the given schemas name, in their order.
+func typesOf(schemas []node) (types []string) {
+	for _, s := range schemas {
+		types = append(types, s.get("type").strings()...)
+	}
+	return types
 }
 
 // exampleObject returns an object with only the members that the schemas in all require. The second

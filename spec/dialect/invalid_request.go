@@ -44,17 +44,9 @@ func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet)
 // [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
-	slices.SortStableFunc(all, func(a, b string) int {
-		switch {
-		case a == b:
-			return 0
-		case a == "prompt":
-			return -1
-		case b == "prompt":
-			return 1
-		}
-		return 0
-	})
+	if i := slices.Index(all, "prompt"); i > 0 {
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, "prompt")
+	}
 	return all
 }
 
@@ -164,9 +156,7 @@ func (m *invalidRequestBuilder) breakMethod() {
 // breakContentType adds requests with other content types, and with bodies that are not JSON.
 func (m *invalidRequestBuilder) breakContentType() {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
-		bad := m.valid
-		bad.Header = bad.Header.With("Content-Type", other)
-		m.add("header Content-Type is "+other, bad, m.valid)
+		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
 	}
 	valid := string(m.valid.Body)
 	for _, c := range []struct{ name, body string }{
@@ -180,6 +170,13 @@ func (m *invalidRequestBuilder) breakContentType() {
 		bad.Body = []byte(c.body)
 		m.add(c.name, bad, m.valid)
 	}
+}
+
+// withContentType returns the valid request with another Content-Type.
+func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
+	r := m.valid
+	r.Header = r.Header.With("Content-Type", media)
+	return r
 }
 
 // breakParameter adds requests that violate what the document specifies for the parameter p. It
@@ -214,14 +211,13 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	if depth > maxDepth {
 		return
 	}
-	where := strings.TrimSpace("body " + jsonPointer(at))
 	for _, n := range m.dialect.document.applicableSchemas(n, v) {
 		for _, f := range m.invalidValues(n, v) {
 			valid := m.valid
 			if f.valid != nil {
 				valid = withBodyValue(m.valid, at, f.valid)
 			}
-			m.addEdit(where+" "+f.name, valid, func(r spec.Request) spec.Request { return withBodyValue(r, at, f.bad) })
+			m.addBodyEdit(at, f.name, valid, f.bad)
 		}
 		switch v := v.(type) {
 		case map[string]any:
@@ -235,6 +231,14 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
+// addBodyEdit adds a request in whose body the value at the given location is replaced with v, or
+// removed if v is removed{}. The name of the request is the location followed by what, such as "is
+// missing". valid is the valid counterpart.
+func (m *invalidRequestBuilder) addBodyEdit(at []string, what string, valid spec.Request, v any) {
+	where := strings.TrimSpace("body " + jsonPointer(at))
+	m.addEdit(where+" "+what, valid, func(r spec.Request) spec.Request { return withBodyValue(r, at, v) })
+}
+
 // breakMembers adds requests that violate what the schema n specifies for the members of the object
 // v: which are required, which are forbidden, and what their values may be. at is the location of v
 // in the body, and depth its depth.
@@ -242,22 +246,14 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addEdit("body "+jsonPointer(inside)+" is missing", m.valid, func(r spec.Request) spec.Request {
-				return withBodyValue(r, inside, removed{})
-			})
+			m.addBodyEdit(inside, "is missing", m.valid, removed{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {
-		inside := append(slices.Clone(at), name)
-		m.addEdit("body "+jsonPointer(inside)+" is present", m.valid, func(r spec.Request) spec.Request {
-			return withBodyValue(r, inside, "x")
-		})
+		m.addBodyEdit(append(slices.Clone(at), name), "is present", m.valid, "x")
 	}
 	if n.get("additionalProperties").value == false {
-		inside := append(slices.Clone(at), "alien")
-		m.addEdit("body "+jsonPointer(inside)+" is present", m.valid, func(r spec.Request) spec.Request {
-			return withBodyValue(r, inside, "x")
-		})
+		m.addBodyEdit(append(slices.Clone(at), "alien"), "is present", m.valid, "x")
 	}
 	names, props := n.get("properties").members()
 	for i, name := range names {
@@ -349,9 +345,7 @@ func bodyLimitOf(media node) (m bodyLimit) {
 	m.over, _ = intValue(n.get("over"))
 	m.under, _ = intValue(n.get("under"))
 	m.merge = n.get("with").value
-	for token := range strings.SplitSeq(strings.TrimPrefix(n.get("fill").text(), "/"), "/") {
-		m.fillPath = append(m.fillPath, unescape(token))
-	}
+	m.fillPath = tokensOf(n.get("fill").text())
 	return m
 }
 
@@ -366,21 +360,11 @@ func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 		return
 	}
 	grown := func(bytes int) spec.Request {
-		body := mergePatch(deepCopy(v), limit.merge)
+		body := mergePatch(v, limit.merge)
 		r := m.valid
 		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, "")))
 		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, strings.Repeat("a", max(0, bytes-len(r.Body))))))
 		return r
 	}
 	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over), grown(limit.under))
-}
-
-// deepCopy returns a copy of the decoded JSON value v that shares no memory with v. If v cannot be
-// encoded as JSON, it returns v itself.
-func deepCopy(v any) any {
-	out, err := decode([]byte(compactJSON(v)))
-	if err != nil {
-		return v
-	}
-	return out
 }

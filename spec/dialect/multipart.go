@@ -156,18 +156,10 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	_ = w.SetBoundary(formBoundary) // always valid
+	isFile := func(name string) bool { _, ok := form[name].(formFile); return ok }
 	names := slices.Sorted(maps.Keys(form))
-	slices.SortStableFunc(names, func(a, b string) int {
-		_, file := form[a].(formFile)
-		_, other := form[b].(formFile)
-		switch {
-		case file == other:
-			return 0
-		case other:
-			return -1
-		}
-		return 1
-	})
+	files := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFile(name) })
+	names = append(slices.DeleteFunc(names, isFile), files...)
 	for _, name := range names {
 		h := textproto.MIMEHeader{"Content-Disposition": {`form-data; name="` + parameterEscaper.Replace(name) + `"`}}
 		data := []byte(slotText(form[name]))
@@ -280,12 +272,10 @@ var wrongTypeFiles = []formFile{
 
 // breakForm adds requests that violate what the document specifies for the form b.
 func (m *invalidRequestBuilder) breakForm(b requestContent) {
-	bad := m.valid
-	bad.Header, bad.Body = bad.Header.With("Content-Type", jsonMediaType), []byte("{}")
+	bad := m.withContentType(jsonMediaType)
+	bad.Body = []byte("{}")
 	m.add("header Content-Type is "+jsonMediaType, bad, m.valid)
-	bad = m.valid
-	bad.Header = bad.Header.With("Content-Type", formMediaType)
-	m.add("header Content-Type has no boundary", bad, m.valid)
+	m.add("header Content-Type has no boundary", m.withContentType(formMediaType), m.valid)
 	bad = m.valid
 	bad.Body = bad.Body[:len(bad.Body)/2]
 	m.add("body ends too early to be multipart", bad, m.valid)
@@ -293,7 +283,8 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	if err != nil {
 		return
 	}
-	m.breakBoundary()
+	another := m.withContentType(formMediaType + "; boundary=another")
+	m.add("header Content-Type names another boundary", another, m.valid)
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
 		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
@@ -313,13 +304,6 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 			m.breakFile(form, name, f, b.files[name])
 		}
 	}
-}
-
-// breakBoundary adds a request whose Content-Type names a boundary that its body does not use.
-func (m *invalidRequestBuilder) breakBoundary() {
-	bad := m.valid
-	bad.Header = bad.Header.With("Content-Type", formMediaType+"; boundary=another")
-	m.add("header Content-Type names another boundary", bad, m.valid)
 }
 
 // encodeFieldAgain returns the encoding of one field of the form and the end of the form, without

@@ -33,7 +33,7 @@ type Operation struct {
 	bodyRequired     bool
 	bodies           []requestContent
 	requestVariants  []*variant     // the forms of its body
-	templates        map[string]any // bodies by template name
+	templates        map[string]any // bodies by template name; nil for a request without a body
 	bodylessTemplate string         // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant
@@ -103,7 +103,9 @@ func (d *Dialect) addPath(path string, item node) error {
 		if err := o.addDenials(op.get("x-denied")); err != nil {
 			return err
 		}
-		o.bodylessTemplate = op.get("x-says").text()
+		if o.bodylessTemplate = op.get("x-says").text(); o.bodylessTemplate != "" {
+			o.templates[o.bodylessTemplate] = nil
+		}
 		names, requirementNodes := op.get("x-without").members()
 		for i, name := range names {
 			o.OptionalHeaders = append(o.OptionalHeaders, spec.Field{Name: name, Value: requirementNodes[i].text()})
@@ -291,41 +293,28 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 	return o
 }
 
-// findOperation returns the operation that r requests and the values of its path parameters. Both
-// are nil if the document has no such operation.
-func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
+// operationsAt returns the operations on the path of r, whatever the method of r.
+func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if values, ok := o.matchPath(path); ok && o.method == r.Method {
+		if _, ok := o.matchPath(path); ok {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// findOperation returns the operation that r requests and the values of its path parameters, by
+// name. Both are nil if the document has no such operation.
+func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
+	for _, o := range d.operationsAt(r) {
+		if o.method == r.Method {
+			path, _, _ := strings.Cut(r.Target, "?")
+			values, _ := o.matchPath(path)
 			return o, values
 		}
 	}
 	return nil, nil
-}
-
-// pathItem returns the path item object for the target of r, whatever the method of r. The second
-// result is false if no documented path matches.
-func (d *Dialect) pathItem(r spec.Request) (node, bool) {
-	path, _, _ := strings.Cut(r.Target, "?")
-	for _, o := range d.operations {
-		if _, ok := o.matchPath(path); ok {
-			return d.document.lookup("/paths/" + escape(o.path)), true
-		}
-	}
-	return node{}, false
-}
-
-// siblingOperation returns the name of the first operation, with any method, on the path of r. It
-// returns "" if the document does not have the path. How a server handles that operation shows
-// whether the server supports the path at all.
-func (d *Dialect) siblingOperation(r spec.Request) string {
-	path, _, _ := strings.Cut(r.Target, "?")
-	for _, o := range d.operations {
-		if _, ok := o.matchPath(path); ok {
-			return o.Name
-		}
-	}
-	return ""
 }
 
 // matchPath reports whether the path of a request matches the documented path of o. values holds

@@ -30,7 +30,8 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 			Location: target,
 			Message:  "the document has no operation " + truncate(strconv.QuoteToGraphic(target), maxPath),
 		}
-		if item, ok := d.pathItem(r); ok {
+		if others := d.operationsAt(r); len(others) > 0 {
+			item := d.document.lookup("/paths/" + escape(others[0].path))
 			b.Location, b.SchemaPath = "method "+r.Method, item.pointer+"/method"
 			b.Message = "the method is " + r.Method + ": expected " + joinOr(allowedMethods(item))
 			if r.Method != "OPTIONS" && r.Method != "HEAD" { // those may be answered by the HTTP server itself
@@ -207,10 +208,9 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	e := spec.Event{
 		Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal, Request: facts,
 	}
-	if r.Method == "" { // not recorded: taken for the first operation that streams
+	if r.Method == "" {
 		e.Err = spec.ErrRequestNotRecorded
-		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.IsStream }); i >= 0 {
-			o := d.operations[i]
+		if o := d.probableOperation(r); o != nil {
 			e.Operation, e.StatusCode, e.MediaType = o.Name, o.successStatus, o.successMediaType
 			facts.Promised, facts.WireNames = o.promised, o.wireNames
 		}
@@ -220,7 +220,10 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	var v any
 	v, e.Violations = d.validateRequest(r)
 	if o == nil {
-		if e.Operation = d.siblingOperation(r); isAbsoluteLink(r) {
+		if others := d.operationsAt(r); len(others) > 0 { // how it is handled shows whether the path is supported
+			e.Operation = others[0].Name
+		}
+		if isAbsoluteLink(r) {
 			e.ID = r.Target
 		}
 		return e
@@ -230,28 +233,18 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	if o.anySuccess {
 		e.StatusCode = 0
 	}
-	if v != nil {
-		for _, w := range o.requestVariants {
-			if w.matches(v) {
-				parsed := spec.Event{}
-				w.decodeWith(d.document, &parsed, v, (*variant).skipValidation)
-				parsed.Kind, parsed.Frame, parsed.Line, parsed.Raw = e.Kind, e.Frame, e.Line, e.Raw
-				parsed.Operation, parsed.StatusCode, parsed.MediaType = e.Operation, e.StatusCode, e.MediaType
-				parsed.Header, parsed.Violations, parsed.Requirement = e.Header, e.Violations, e.Requirement
-				parsed.Request = facts
-				e = parsed
-				for _, b := range o.bodies {
-					files, exercised := b.fileEvents(v)
-					e.Parts, e.Exercised = append(e.Parts, files...), append(e.Exercised, exercised...)
-					if len(files) > 0 {
-						e.Name = cmp.Or(e.Name, o.bodylessTemplate)
-					}
-				}
-				break
+	if w := matchVariant(o.requestVariants, v); v != nil && w != nil {
+		e.Name = "" // unless the body has a name or a file
+		w.decode(&e, v, false)
+		e.Kind = spec.HTTPRequest
+		for _, b := range o.bodies {
+			files, exercised := b.fileEvents(v)
+			e.Parts, e.Exercised = append(e.Parts, files...), append(e.Exercised, exercised...)
+			if len(files) > 0 {
+				e.Name = cmp.Or(e.Name, o.bodylessTemplate)
 			}
 		}
 	}
-	e.Principal = r.Principal
 	for _, p := range o.parameters {
 		v, ok := p.get(r, path)
 		if ok && p.slot != "" {

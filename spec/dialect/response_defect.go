@@ -216,10 +216,7 @@ var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[str
 // kind: those of another type than its schema allows, or those of that type if it has an
 // enumeration.
 func wrongValuesFor(n node, kind DefectKind) []any {
-	var types []string
-	for _, part := range withAllOf(n, 0) {
-		types = append(types, part.get("type").strings()...)
-	}
+	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
 		switch fits := len(types) > 0 && fitsTypes(types, v); kind {
 		case WrongType:

@@ -52,7 +52,7 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 	}
 	b := schemaError{
 		location: e.InstanceLocation, documentPlaces: places, keyword: strings.Join(e.ErrorKind.KeywordPath(), "/"),
-		path: displayPath(v, e.InstanceLocation), got: valueAtLocation(v, e.InstanceLocation),
+		path: displayPath(v, e.InstanceLocation), got: valueAt(v, e.InstanceLocation),
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.OneOf, *kind.AnyOf:

@@ -82,9 +82,7 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	}
 	var types []string
 	for _, choice := range choices {
-		for _, n := range withAllOf(choice, 0) {
-			types = append(types, n.get("type").strings()...)
-		}
+		types = append(types, typesOf(withAllOf(choice, 0))...)
 	}
 	b.expected = "expected " + describeTypes(types)
 	return len(types) > 0
@@ -107,13 +105,18 @@ func sharedConstants(choices []node) (names []string) {
 // the member may have any value.
 func memberConstants(n node, name string) (all []any) {
 	for _, part := range withAllOf(n, 0) {
-		member := part.get("properties").get(name)
-		for _, item := range member.get("enum").items() {
-			all = append(all, item.value)
-		}
-		if c := member.get("const"); c.exists() {
-			all = append(all, c.value)
-		}
+		all = append(all, part.get("properties").get(name).constants()...)
+	}
+	return all
+}
+
+// constants returns the values of enum and const in the schema n itself.
+func (n node) constants() (all []any) {
+	for _, item := range n.get("enum").items() {
+		all = append(all, item.value)
+	}
+	if c := n.get("const"); c.exists() {
+		all = append(all, c.value)
 	}
 	return all
 }
@@ -149,12 +152,7 @@ func joinPath(path, name string) string {
 func expectedText(member node) string {
 	var values []any
 	for _, n := range withAllOf(member, 0) {
-		for _, item := range n.get("enum").items() {
-			values = append(values, item.value)
-		}
-		if c := n.get("const"); c.exists() {
-			values = append(values, c.value)
-		}
+		values = append(values, n.constants()...)
 	}
 	if len(values) == 0 {
 		return ""

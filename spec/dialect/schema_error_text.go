@@ -88,48 +88,18 @@ func locationName(root, path string) string {
 
 // displayPath returns the path expression for a location within v, such as "messages[0].role",
 // truncated to maxPath characters.
-func displayPath(v any, at []string) string {
-	var path strings.Builder
+func displayPath(v any, at []string) (path string) {
 	for _, token := range at {
-		list, isList := v.([]any)
-		switch {
-		case isList:
-			path.WriteString("[" + token + "]")
-		case !isBareWord(token):
-			path.WriteString("[" + displayValue(token) + "]")
-		case path.Len() > 0:
-			path.WriteString("." + token)
-		default:
-			path.WriteString(token)
+		if _, isList := v.([]any); isList {
+			path += "[" + token + "]"
+		} else {
+			path = joinPath(path, token)
 		}
-		v = childAt(v, list, token)
-		if path.Len() > maxPath {
-			return truncate(path.String(), maxPath)
+		if v = childAt(v, token); len(path) > maxPath {
+			break
 		}
 	}
-	return path.String()
-}
-
-// childAt returns the item or member of v that a token of a location refers to, or nil if there is
-// none. list is v as an array, or nil if v is not an array.
-func childAt(v any, list []any, token string) any {
-	if list == nil {
-		m, _ := v.(map[string]any)
-		return m[token]
-	}
-	if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
-		return list[i]
-	}
-	return nil
-}
-
-// valueAtLocation returns the value at a location within v, or nil if there is none.
-func valueAtLocation(v any, at []string) any {
-	for _, token := range at {
-		list, _ := v.([]any)
-		v = childAt(v, list, token)
-	}
-	return v
+	return truncate(path, maxPath)
 }
 
 // isBareWord reports whether s needs no quotes in a path or in a list of values.
@@ -146,7 +116,8 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes v to b as JSON. It stops early if b has more than 4*maxShown bytes, since
+// writeValue writes v to b as JSON with members ordered by name. It writes at most maxShown items or
+// members of each array or object, and nothing once b has more than 4*maxShown bytes, since
 // displayValue shows less.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
@@ -160,38 +131,25 @@ func writeValue(b *strings.Builder, v any) {
 	case formFile:
 		fmt.Fprintf(b, "a file of %d bytes", len(v.data))
 	case []any:
-		b.WriteByte('[')
-		for i, item := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if writeValue(b, item); b.Len() > 4*maxShown {
-				return
-			}
+		separator := "["
+		for _, item := range v[:min(len(v), maxShown)] {
+			b.WriteString(separator)
+			writeValue(b, item)
+			separator = ","
 		}
-		b.WriteByte(']')
+		b.WriteString(strings.TrimSuffix(separator, ",") + "]")
 	case map[string]any:
-		writeObject(b, v)
+		separator := "{"
+		names, members := node{value: v}.members()
+		for i, name := range names[:min(len(names), maxShown)] {
+			b.WriteString(separator + strconv.Quote(truncate(name, maxShown)) + ":")
+			writeValue(b, members[i].value)
+			separator = ","
+		}
+		b.WriteString(strings.TrimSuffix(separator, ",") + "}")
 	default:
 		b.WriteString(compactJSON(v))
 	}
-}
-
-// writeObject writes an object to b as JSON with members ordered by name. It stops early under the
-// same condition as writeValue.
-func writeObject(b *strings.Builder, v map[string]any) {
-	b.WriteByte('{')
-	names, _ := node{value: v}.members()
-	for i, name := range names {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Quote(truncate(name, maxShown)) + ":")
-		if writeValue(b, v[name]); b.Len() > 4*maxShown {
-			return
-		}
-	}
-	b.WriteByte('}')
 }
 
 // truncate returns s unchanged if it has at most n characters, otherwise its first n characters and
@@ -245,27 +203,15 @@ var typeNames = map[string]string{
 // null last.
 func describeTypes(types []string) string {
 	var words []string
-	for _, t := range slices.SortedStableFunc(slices.Values(types), nullLast) {
-		if word := typeNames[t]; !slices.Contains(words, word) {
+	for _, t := range types {
+		if word := typeNames[t]; t != "null" && !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}
-	return joinOr(words)
-}
-
-// nullLast compares two types for a stable sort that puts null after all others and keeps the order
-// of the others. It returns a positive number if a is null, a negative one if b is, and 0
-// otherwise.
-func nullLast(a, b string) int {
-	switch {
-	case a == b:
-		return 0
-	case a == "null":
-		return 1
-	case b == "null":
-		return -1
+	if slices.Contains(types, "null") {
+		words = append(words, typeNames["null"])
 	}
-	return 0
+	return joinOr(words)
 }
 
 // formatNames holds, by JSON Schema format, what messages call a value of the format.

@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
 		_, ok := o.templates[template]
-		return ok || o.bodylessTemplate == template
+		return ok
 	})
 	if i < 0 {
 		return nil, false
@@ -35,12 +36,12 @@ func (d *Dialect) InfoTemplates() (all []string) {
 }
 
 // Templates returns the names of the operation's templates, sorted.
-func (o *Operation) Templates() (all []string) {
-	for name := range o.templates {
-		all = append(all, name)
-	}
-	if o.bodylessTemplate != "" {
-		all = append(all, o.bodylessTemplate)
+func (o *Operation) Templates() []string { return slices.Sorted(maps.Keys(o.templates)) }
+
+// Templates returns the names of all templates of the dialect, sorted.
+func (d *Dialect) Templates() (all []string) {
+	for _, o := range d.operations {
+		all = append(all, o.Templates()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -58,7 +59,7 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 		// Without the header, any content coding would be acceptable (RFC 9110 section 12.5.3).
 		{Name: "Accept-Encoding", Value: "identity"},
 	}}
-	if body, ok := o.templates[template]; ok {
+	if body := o.templates[template]; body != nil {
 		filled, _ := d.fillTemplate(body, &e)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {

@@ -199,7 +199,7 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 	}
 	items, _ := list.([]any)
 	for i, item := range items {
-		if memberAt(item, []string{"id"}) == id {
+		if childAt(item, "id") == id {
 			pointer = at + "/" + strconv.Itoa(i)
 		}
 	}

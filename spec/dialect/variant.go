@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -297,14 +298,25 @@ func equalScalars(a, b any) bool {
 	return false
 }
 
-// memberAt returns the value at a path of member names within v, or nil if there is none.
-func memberAt(v any, path []string) any {
-	for _, key := range path {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
+// childAt returns the member of v that has the given name if v is an object, or the item with that
+// index if v is an array. It returns nil if there is none.
+func childAt(v any, token string) any {
+	switch in := v.(type) {
+	case map[string]any:
+		return in[token]
+	case []any:
+		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(in) {
+			return in[i]
 		}
-		v = m[key]
+	}
+	return nil
+}
+
+// valueAt returns the value at a location within v, which consists of names of members and indexes
+// of items. It returns nil if there is none.
+func valueAt(v any, location []string) any {
+	for _, token := range location {
+		v = childAt(v, token)
 	}
 	return v
 }
@@ -313,7 +325,7 @@ func memberAt(v any, path []string) any {
 // every item of an array. It returns nil if there is none.
 func firstAt(v any, path []string) any {
 	if !slices.Contains(path, "*") {
-		return memberAt(v, path)
+		return valueAt(v, path)
 	}
 	for _, found := range valuesAt(v, path) {
 		if found != nil {

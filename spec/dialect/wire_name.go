@@ -56,7 +56,7 @@ func (o *Operation) wireName(w *variant, v any) string {
 	for _, name := range o.nameMembers {
 		text, marked := w.discriminatorText(name)
 		if !marked && (w.carriesSlot(name, "status") || w.kind == "" || w.kind == spec.Unrecognized) {
-			text, _ = memberAt(v, []string{name}).(string)
+			text, _ = childAt(v, name).(string)
 		}
 		if text != "" {
 			parts = append(parts, displayName(text))
