@@ -17,16 +17,11 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// redisTimeout is how long one call to the Redis server may take.
-const redisTimeout = 5 * time.Second
-
 // A redisStore keeps everything in a Redis or Valkey server, which several processes,
 // called replicas here, may share. Acknowledged data is as durable as the server's
 // configuration makes it.
 type redisStore struct {
-	client     *redisClient
-	address    string // for error messages
-	prefix     string // of all keys and channels; ends in a colon
+	*redisClient
 	replica    string // random id of this store
 	cfg        state.Config
 	lastToken  atomic.Int64
@@ -56,21 +51,15 @@ const RedisMaxRuns = 100_000
 // guaranteed to survive a crash of the server only with appendonly yes and appendfsync
 // always.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
-	address, prefix, err := parseRedisURL(url)
+	address, err := parseRedisURL(url)
 	if err != nil {
 		return nil, err
 	}
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
-	s := &redisStore{
-		client:  newRedisClient(address),
-		address: address.address,
-		prefix:  prefix + ":",
-		replica: rand.Text(),
-		cfg:     cfg,
-	}
+	s := &redisStore{redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg}
 	if err := s.checkServer(ctx); err != nil {
-		_ = s.client.close() // err is more useful
+		_ = s.close() // err is more useful
 		return nil, err
 	}
 	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
@@ -87,7 +76,6 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.background.Go(func() { s.subscriber.run(background) })
-	s.background.Go(func() { s.subscriber.deliverCancels(background) })
 	if err := s.heartbeat.beat(ctx); err != nil {
 		return err
 	}
@@ -105,14 +93,12 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 // checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
 // example because it is too old.
 func (s *redisStore) checkServer(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	info, err := redis.String(s.client.do(ctx, "INFO"))
+	info, err := redis.String(s.do(ctx, "INFO"))
 	if err != nil {
-		return s.wrap(err)
+		return err
 	}
 	if why := unsuitableReason(info); why != "" {
-		return fmt.Errorf("redis %s: %s", s.address, why)
+		return s.wrap(errors.New(why))
 	}
 	return nil
 }
@@ -144,35 +130,10 @@ func unsuitableReason(info string) string {
 	return ""
 }
 
-// wrap returns err with the address of the server prepended to its text, or nil if err is nil.
-func (s *redisStore) wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("redis %s: %w", s.address, err)
-}
-
-// runScript executes a script on the server, for at most redisTimeout, and returns its reply,
-// which must be a list. args become ARGV of the script; KEYS[1] is the prefix of all keys.
-func (s *redisStore) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
-	return s.runScriptOn(ctx, s.client, script, args...)
-}
-
-func (s *redisStore) runScriptOn(
-	ctx context.Context, db *redisClient, script *redis.Script, args ...any,
-) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	reply, err := redis.Values(db.doScript(ctx, script, append([]any{s.prefix}, args...)))
-	return reply, s.wrap(err)
-}
-
 // nextToken returns a token for a new call that changes data. The server uses it to recognize a
 // repetition of the call. The tokens of one replica increase; those of different replicas are never
 // compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
-
-func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
 
 // encodeRef returns a reference as one string, which is used in the names of keys: the length of
 // the thread's name, a colon, and both names.
@@ -190,27 +151,21 @@ func parseRunRef(id string) (state.RunRef, bool) {
 }
 
 func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
 	key := s.key("secret", "")
-	secret, err := redis.Bytes(s.client.do(ctx, "GET", key))
+	secret, err := redis.Bytes(s.do(ctx, "GET", key))
 	if errors.Is(err, redis.ErrNil) {
-		mine := make([]byte, 32)
-		_, _ = rand.Read(mine) // never fails
-		if _, err = s.client.do(ctx, "SET", key, mine, "NX"); err == nil {
-			secret, err = redis.Bytes(s.client.do(ctx, "GET", key)) // another replica may have set it first
+		if _, err = s.do(ctx, "SET", key, newSecret(), "NX"); err == nil {
+			secret, err = redis.Bytes(s.do(ctx, "GET", key)) // another replica may have set it first
 		}
 	}
-	return secret, s.wrap(err)
+	return secret, err
 }
 
 // Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot
 // save, or has become a replica still answers reads and the command PING.
 func (s *redisStore) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	_, err := s.client.do(ctx, "SET", s.key("probe", ""), "1", "EX", 60)
-	return s.wrap(err)
+	_, err := s.do(ctx, "SET", s.key("probe", ""), "1", "EX", 60)
+	return err
 }
 
 // Close releases the store. Other replicas can claim its running runs immediately.
@@ -219,7 +174,7 @@ func (s *redisStore) Close() error {
 		s.stop()
 		s.background.Wait()
 		s.heartbeat.leave()
-		s.closeErr = s.wrap(s.client.close())
+		s.closeErr = s.close()
 	})
 	return s.closeErr
 }

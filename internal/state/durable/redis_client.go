@@ -16,8 +16,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Limits on connections to a Redis server and on the repetition of commands.
+// Limits on calls and connections to a Redis server and on the repetition of commands.
 const (
+	redisTimeout   = 5 * time.Second       // for one call, with its retries
 	connectTimeout = 2 * time.Second       // for a new connection
 	replyTimeout   = 2 * time.Second       // for one reply
 	idleTimeout    = 5 * time.Minute       // for which an unused connection is kept
@@ -25,25 +26,27 @@ const (
 	retryWait      = 10 * time.Millisecond // before the first retry; doubles with each
 )
 
-// A redisAddress holds the network address of a Redis server, and the user, the database and the
-// transport with which to connect to it.
+// A redisAddress holds the network address of a Redis server, the user, the database and the
+// transport with which to connect to it, and the prefix of the names of all keys and channels.
 type redisAddress struct {
 	network, address   string
 	username, password string
 	database           int
 	useTLS             bool
+	prefix             string // ends in a colon
 }
 
-// parseRedisURL parses the URL of a server and returns its address, and the prefix of all keys. Its
-// errors do not quote the URL, which may contain a password.
-func parseRedisURL(location string) (a redisAddress, prefix string, err error) {
+// parseRedisURL parses the URL of a server; see [OpenRedis]. Its errors do not quote the URL, which
+// may contain a password.
+func parseRedisURL(location string) (a redisAddress, err error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return a, "", errors.New("redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB")
+		return a, errors.New("redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB")
 	}
 	query := u.Query()
 	database := strings.Trim(u.Path, "/")
 	a = redisAddress{network: "tcp", useTLS: u.Scheme == "rediss", username: u.User.Username()}
+	a.prefix = cmp.Or(query.Get("prefix"), "streamassay") + ":"
 	a.password, _ = u.User.Password()
 	a.address = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 	known := []string{"prefix"}
@@ -53,17 +56,17 @@ func parseRedisURL(location string) (a redisAddress, prefix string, err error) {
 		a.network, a.address, database = "unix", u.Path, query.Get("db")
 		known = append(known, "db")
 	default:
-		return a, "", fmt.Errorf("redis %s: invalid URL scheme: %s", a.address, u.Scheme)
+		return a, fmt.Errorf("redis %s: invalid URL scheme: %s", a.address, u.Scheme)
 	}
 	for name := range query {
 		if !slices.Contains(known, name) {
-			return a, "", fmt.Errorf("redis %s: unexpected option: %s", a.address, url.QueryEscape(name))
+			return a, fmt.Errorf("redis %s: unexpected option: %s", a.address, url.QueryEscape(name))
 		}
 	}
 	if a.database, err = strconv.Atoi(cmp.Or(database, "0")); err != nil {
-		return a, "", fmt.Errorf("redis %s: invalid database number: %q", a.address, database)
+		return a, fmt.Errorf("redis %s: invalid database number: %q", a.address, database)
 	}
-	return a, cmp.Or(query.Get("prefix"), "streamassay"), nil
+	return a, nil
 }
 
 // dial opens a connection.
@@ -77,53 +80,74 @@ func (a redisAddress) dial(ctx context.Context) (redis.Conn, error) {
 
 // A redisClient sends commands to a Redis server. It repeats a command if the connection is lost,
 // so each command must have the same effect if it is executed twice. It is safe for concurrent use.
+// Its errors begin with the address of the server.
 type redisClient struct {
-	address redisAddress
-	pool    *redis.Pool
+	redisAddress
+	pool *redis.Pool
 }
 
 func newRedisClient(address redisAddress) *redisClient {
 	connections := 10 * runtime.GOMAXPROCS(0)
-	return &redisClient{address: address, pool: &redis.Pool{
+	return &redisClient{address, &redis.Pool{
 		DialContext: address.dial, MaxActive: connections, MaxIdle: connections, IdleTimeout: idleTimeout, Wait: true,
 	}}
 }
 
 // close closes the connections. No call may be in progress.
-func (c *redisClient) close() error { return c.pool.Close() }
+func (c *redisClient) close() error { return c.wrap(c.pool.Close()) }
+
+// wrap returns err with the address of the server prepended to its text, or nil if err is nil.
+func (c *redisClient) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("redis %s: %w", c.address, err)
+}
+
+// key returns the name of the key or channel of a kind, such as "t:", for the given name.
+func (c *redisClient) key(kind, name string) string { return c.prefix + kind + name }
 
 // do sends a command and returns its reply: nil, an int64, a string for a status, a []byte for
 // other text, or a list of replies as []any. The error is a redis.Error if the server refuses the
 // command.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) (any, error) {
-	return c.retry(ctx, func(conn redis.Conn) (any, error) { return redis.DoContext(conn, ctx, command, args...) })
+	return c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
+		return redis.DoContext(conn, ctx, command, args...)
+	})
 }
 
-// doScript executes a script and returns its reply in the same form as do.
-func (c *redisClient) doScript(ctx context.Context, script *redis.Script, args []any) (any, error) {
-	return c.retry(ctx, func(conn redis.Conn) (any, error) { return script.DoContext(ctx, conn, args...) })
+// runScript executes a script and returns its reply, which must be a list. The prefix of all keys
+// becomes KEYS[1] of the script, and args become ARGV.
+func (c *redisClient) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
+	return redis.Values(c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
+		return script.DoContext(ctx, conn, append([]any{c.prefix}, args...)...)
+	}))
 }
 
 // retry calls send with a connection. After an error that may be temporary, it calls send again
 // with a new connection, at most maxRetries times. It returns the results of the last call of send,
-// or the error of opening a connection or of ctx.
-func (c *redisClient) retry(ctx context.Context, send func(redis.Conn) (any, error)) (reply any, err error) {
+// the error from opening a connection, or an error if ctx is done or redisTimeout has passed.
+func (c *redisClient) retry(
+	ctx context.Context, send func(context.Context, redis.Conn) (any, error),
+) (reply any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
 	// The server may have closed any connection of the pool meanwhile, so each retry has a new one.
 	get := c.pool.GetContext
-	for n := 0; ; n, get = n+1, c.address.dial {
+	for n := 0; ; n, get = n+1, c.dial {
 		conn, err := get(ctx)
 		if err != nil {
-			return nil, err
+			return nil, c.wrap(err)
 		}
-		reply, err = send(conn)
+		reply, err = send(ctx, conn)
 		_ = conn.Close() // returns it to the pool, or else ends an unused connection
 		if n == maxRetries || !isTransient(err) {
-			return reply, err
+			return reply, c.wrap(err)
 		}
 		select {
 		case <-time.After(retryWait << n):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, c.wrap(ctx.Err())
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
 	defer cancel()
 	dead := p.store.cfg.DeadAfter.Milliseconds()
-	reply, err := p.store.runScriptOn(ctx, p.client, beatScript, "", "", p.store.replica, dead)
+	reply, err := p.client.runScript(ctx, beatScript, "", "", p.store.replica, dead)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	// If this fails, the other replicas claim the runs after Config.DeadAfter.
-	_, _ = p.store.runScriptOn(ctx, p.client, leaveScript, "", "", p.store.replica)
+	_, _ = p.client.runScript(ctx, leaveScript, "", "", p.store.replica)
 	_ = p.client.close() // no call is in progress
 }
 

@@ -23,11 +23,9 @@ const (
 )
 
 func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	v, err := redis.Values(s.client.do(ctx, "HMGET", s.key("t:", name), "owner", "tag", "last", "lost"))
+	v, err := redis.Values(s.do(ctx, "HMGET", s.key("t:", name), "owner", "tag", "last", "lost"))
 	if err != nil {
-		return state.Thread{}, s.wrap(err)
+		return state.Thread{}, err
 	}
 	if v[0] == nil {
 		return state.Thread{}, state.ErrNotFound
@@ -103,13 +101,11 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 
 // hashNumber returns the number in a field of the hash at key, or 0 if the field does not exist.
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	n, err := redis.Int64(s.client.do(ctx, "HGET", key, field))
+	n, err := redis.Int64(s.do(ctx, "HGET", key, field))
 	if errors.Is(err, redis.ErrNil) {
 		return 0, nil
 	}
-	return n, s.wrap(err)
+	return n, err
 }
 
 func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
@@ -142,15 +138,13 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 // there are not as many. If the parameter before is not "", it considers only days earlier than
 // that.
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
 	latest := "+"
 	if before != "" {
 		latest = "(" + before
 	}
-	days, err := redis.Strings(s.client.do(ctx,
+	days, err := redis.Strings(s.do(ctx,
 		"ZRANGE", s.key("d:", thread), latest, "-", "BYLEX", "REV", "LIMIT", 0, 2))
-	return days, s.wrap(err)
+	return days, err
 }
 
 // LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the
@@ -200,15 +194,13 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 type scoredThread struct{ name, score string }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]scoredThread, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	pairs, err := redis.Strings(s.client.do(ctx,
+	pairs, err := redis.Strings(s.do(ctx,
 		"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
 	page := make([]scoredThread, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) {
 		page = append(page, scoredThread{pair[0], pair[1]})
 	}
-	return page, s.wrap(err)
+	return page, err
 }
 
 // messages returns the messages of a thread whose numbers are at least from and at most to. It
@@ -229,12 +221,10 @@ func (s *redisStore) messages(ctx context.Context, thread string, from, to int64
 }
 
 func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	found, err := redis.Values(s.client.do(ctx,
+	found, err := redis.Values(s.do(ctx,
 		"XRANGE", s.key("m:", thread), streamID(from), streamID(to), "COUNT", maxReadItems))
 	if err != nil {
-		return nil, s.wrap(err)
+		return nil, err
 	}
 	messages := make([]state.Message, len(found))
 	for i, entry := range found {

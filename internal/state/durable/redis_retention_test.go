@@ -29,15 +29,15 @@ func TestRedisAddress(t *testing.T) {
 		{"redis://u:secret%zz@host:1", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
 		{"redis://u:secret@host:port", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
 	} {
-		a, prefix, err := parseRedisURL(c.address)
+		a, err := parseRedisURL(c.address)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%s: %v, not %s", c.address, err, c.err)
 			}
 			continue
 		}
-		if err != nil || a.address != c.addr || prefix != c.prefix {
-			t.Errorf("%s: %q %q %v", c.address, a.address, prefix, err)
+		if err != nil || a.address != c.addr || a.prefix != c.prefix+":" {
+			t.Errorf("%s: %q %q %v", c.address, a.address, a.prefix, err)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestRedisRefused(t *testing.T) {
 	acl := func(rules ...any) {
 		t.Helper()
 		args := append([]any{"setuser", "narrow", "reset", "on", ">secret", "+@all"}, rules...)
-		if _, err := s.client.do(t.Context(), "ACL", args...); err != nil {
+		if _, err := s.do(t.Context(), "ACL", args...); err != nil {
 			t.Fatal(err)
 		}
 	}

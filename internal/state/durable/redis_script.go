@@ -202,5 +202,5 @@ for _, run in ipairs(runs) do
     call('PUBLISH', P .. 'cancel', id)
   end
 end
-return #runs
+return {}
 `)

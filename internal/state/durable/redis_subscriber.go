@@ -18,7 +18,7 @@ const (
 	receiveTimeout   = 3 * time.Second
 	minReconnectWait = 10 * time.Millisecond // doubles with each failure
 	maxReconnectWait = time.Second
-	maxQueuedCancels = 10_000 // canceled runs not received yet
+	maxQueuedCancels = 10_000 // canceled runs that were not received from Canceled yet
 )
 
 // A redisSubscriber receives on one connection what all replicas publish, and wakes the watchers
@@ -30,24 +30,20 @@ type redisSubscriber struct {
 	watchers    map[string]map[chan struct{}]struct{} // by channel of the server
 	dirty       map[string]struct{}                   // channels whose first watcher came or last one left
 	dirtySignal chan struct{}                         // receives when dirty is not empty
-	cancelQueue []state.RunRef
 
-	cancelSignal chan struct{} // receives when cancelQueue is not empty
-	canceled     chan state.RunRef
-
-	ready        chan error // result of the first connection
-	wasConnected bool       // there was a connection before; used by run only
+	canceled     chan state.RunRef // buffered
+	ready        chan error        // result of the first connection
+	wasConnected bool              // there was a connection before; used by run only
 }
 
 func newSubscriber(s *redisStore) *redisSubscriber {
 	return &redisSubscriber{
-		store:        s,
-		watchers:     map[string]map[chan struct{}]struct{}{},
-		dirty:        map[string]struct{}{},
-		dirtySignal:  make(chan struct{}, 1),
-		cancelSignal: make(chan struct{}, 1),
-		canceled:     make(chan state.RunRef),
-		ready:        make(chan error, 1),
+		store:       s,
+		watchers:    map[string]map[chan struct{}]struct{}{},
+		dirty:       map[string]struct{}{},
+		dirtySignal: make(chan struct{}, 1),
+		canceled:    make(chan state.RunRef, maxQueuedCancels),
+		ready:       make(chan error, 1),
 	}
 }
 
@@ -134,7 +130,7 @@ func (h *redisSubscriber) reportReady(err error) {
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := h.store.client.address.dial(ctx)
+	conn, err := h.store.dial(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -241,10 +237,8 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 // loadPendingCancels queues the runs for which Cancel was called and that have not ended. They may
 // have been published while there was no connection.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
 	for cursor := "0"; ; {
-		reply, err := redis.Values(h.store.client.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
+		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
 		var page any
 		if err == nil {
 			_, err = redis.Scan(reply, &cursor, &page)
@@ -264,32 +258,8 @@ func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 // queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
 // waiting, it drops the run; the process that executes it learns of the request from Append.
 func (h *redisSubscriber) queueCancel(run state.RunRef) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.cancelQueue) < maxQueuedCancels {
-		h.cancelQueue = append(h.cancelQueue, run)
-	}
-	signal(h.cancelSignal)
-}
-
-// deliverCancels sends the queued runs to the channel that Canceled returns, until ctx is done.
-func (h *redisSubscriber) deliverCancels(ctx context.Context) {
-	for {
-		select {
-		case <-h.cancelSignal:
-		case <-ctx.Done():
-			return
-		}
-		h.mu.Lock()
-		queue := h.cancelQueue
-		h.cancelQueue = nil
-		h.mu.Unlock()
-		for _, run := range queue {
-			select {
-			case h.canceled <- run:
-			case <-ctx.Done():
-				return
-			}
-		}
+	select {
+	case h.canceled <- run:
+	default:
 	}
 }

@@ -71,7 +71,7 @@ func (r *redisServer) start() {
 	defer db.close()
 	eventually(r.t, func() error {
 		_, err := db.do(r.t.Context(), "PING")
-		if err != nil && strings.HasPrefix(err.Error(), "NOAUTH") {
+		if err != nil && strings.Contains(err.Error(), "NOAUTH") {
 			return nil // it wants a password, so it is there
 		}
 		return err

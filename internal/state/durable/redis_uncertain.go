@@ -84,10 +84,8 @@ func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
 // considers runs whose StartRun failed at least Config.DeadAfter ago. Those that it cannot look up
 // on the server are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
-		v, err := redis.Strings(s.client.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))
+		v, err := redis.Strings(s.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))
 		if err != nil {
 			break
 		}

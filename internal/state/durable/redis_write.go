@@ -3,11 +3,8 @@ package durable
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/state"
 )
@@ -23,7 +20,7 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.Ru
 		keepEvents = "1"
 	}
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
-	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	startedAt := encodeTime(b.StartedAt)
 	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
 		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
@@ -40,7 +37,7 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.Ru
 		return state.RunInfo{}, state.ErrNotOwner
 	}
 	g := state.RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
-	if g.StartedAt, err = time.Parse(time.RFC3339Nano, f.nextText()); err != nil {
+	if g.StartedAt, err = decodeTime(f.nextText()); err != nil {
 		return state.RunInfo{}, s.wrap(err)
 	}
 	g.FirstMessage = f.nextNumber()
@@ -48,21 +45,14 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.Ru
 }
 
 // appendMessages appends two script arguments for each message to args and returns the extended
-// slice. The arguments are the JSON of the message, and its day or, if it is hidden, "". The error
-// is not nil if a message cannot be encoded.
+// slice: the JSON of the message and its day or, if it is hidden, "". The error is not nil if a
+// message cannot be encoded.
 func appendMessages(args []any, messages []state.Message) ([]any, error) {
-	for _, m := range messages {
-		data, err := json.Marshal(m)
-		if err != nil {
-			return nil, fmt.Errorf("message %q: %w", m.ID, err)
-		}
-		day := m.Day()
-		if m.Hidden {
-			day = ""
-		}
-		args = append(args, data, day)
+	encoded, _, err := encodeMessages(messages)
+	for _, m := range encoded {
+		args = append(args, m.data, m.day)
 	}
-	return args, nil
+	return args, err
 }
 
 func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
@@ -103,10 +93,8 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 }
 
 func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	_, err := s.client.doScript(ctx, cancelScript, []any{s.prefix, run.Thread, run.Run})
-	return s.wrap(err)
+	_, err := s.runScript(ctx, cancelScript, run.Thread, run.Run)
+	return err
 }
 
 // A scriptReply reads the values of a script's reply, which are all strings, one by one. If a value

@@ -3,9 +3,7 @@ package durable
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/streamassay/streamassay/internal/state"
@@ -36,22 +34,21 @@ type writeJob struct {
 // bytes of the change's data.
 func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
 	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
-	gone := s.closing
-	var err error
-	select {
-	case s.jobs <- j:
+	err := ctx.Err()
+	if err == nil {
+		select {
+		case s.jobs <- j:
+		case <-ctx.Done():
+		case <-s.closing:
+		}
 		select {
 		case <-j.done:
 			return s.wrap(j.err)
 		case <-ctx.Done():
 			err = ctx.Err()
-		case <-gone:
+		case <-s.closing:
 			err = errClosed
 		}
-	case <-ctx.Done():
-		return s.wrap(ctx.Err())
-	case <-gone:
-		return s.wrap(errClosed)
 	}
 	if j.claimed.CompareAndSwap(false, true) {
 		return s.wrap(err)
@@ -101,9 +98,6 @@ func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 }
 
 func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
-	if err := ctx.Err(); err != nil {
-		return state.RunInfo{}, s.wrap(err)
-	}
 	messages, size, err := encodeMessages(b.Messages)
 	if err != nil {
 		return state.RunInfo{}, s.wrap(err)
@@ -122,9 +116,6 @@ func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.R
 func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
 	first int64, canceled bool, err error,
 ) {
-	if err := ctx.Err(); err != nil {
-		return 0, false, s.wrap(err)
-	}
 	messages, size, err := encodeMessages(update.Messages)
 	if err != nil {
 		return 0, false, s.wrap(err)
@@ -144,34 +135,7 @@ func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state
 }
 
 func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
-	if err := ctx.Err(); err != nil {
-		return s.wrap(err)
-	}
 	return s.submit(ctx, 0, func(d *writer) error { return d.cancelRuns(run) })
-}
-
-// A messageRow is a message as it is stored in a row of the file.
-type messageRow struct {
-	day  any // nil if the message is hidden
-	data []byte
-}
-
-// encodeMessages returns the rows in which messages are stored, and the total size of their data
-// in bytes. It returns an error if a message cannot be encoded.
-func encodeMessages(messages []state.Message) (lines []messageRow, size int, err error) {
-	for _, m := range messages {
-		data, err := json.Marshal(m)
-		if err != nil {
-			return nil, 0, fmt.Errorf("message %q: %w", m.ID, err)
-		}
-		l := messageRow{data: data}
-		if !m.Hidden {
-			l.day = m.Day()
-		}
-		lines = append(lines, l)
-		size += len(data)
-	}
-	return lines, size, nil
 }
 
 // A chunk is a sequence of events stored in one row of the file: the number of events, their sizes

@@ -83,40 +83,33 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 
 // scanMessages reads the messages in all rows and closes rows. Its parameters are the results of a
 // query: if err is not nil, it only returns err.
-func scanMessages(rows *sql.Rows, err error) (messages []state.Message, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var m state.Message
+func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
+	return scanRows(rows, err, func(m *state.Message) error {
 		var data sql.RawBytes
 		var seq int64
 		if err := rows.Scan(&seq, &data); err != nil {
-			return nil, err
+			return err
 		}
-		if err := json.Unmarshal(data, &m); err != nil {
-			return nil, err
-		}
+		err := json.Unmarshal(data, m)
 		m.Seq = seq
-		messages = append(messages, m)
-	}
-	return messages, rows.Err()
+		return err
+	})
 }
 
-// scanTexts reads the values in all rows, which have one column, and closes rows. Its parameters
-// are the results of a query: if err is not nil, it only returns err.
-func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
+// scanRows calls scan for each row with the address of an element of the result, in which scan
+// stores the row. It closes rows. The parameters rows and err are the results of a query: if err is
+// not nil, scanRows only returns err.
+func scanRows[T any](rows *sql.Rows, err error, scan func(*T) error) (all []T, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+		var v T
+		if err := scan(&v); err != nil {
 			return nil, err
 		}
-		all = append(all, text)
+		all = append(all, v)
 	}
 	return all, rows.Err()
 }
@@ -160,20 +153,9 @@ func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, er
 		return nil, s.wrap(ctx.Err())
 	}
 	rows, err := s.statements.orphans.QueryContext(ctx, s.lastOldRun)
-	if err != nil {
-		return nil, s.wrap(err)
+	runs, err = scanRows(rows, err, func(run *state.RunRef) error { return rows.Scan(&run.Thread, &run.Run) })
+	if err == nil {
+		s.lastOldRun = 0
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var run state.RunRef
-		if err := rows.Scan(&run.Thread, &run.Run); err != nil {
-			return nil, s.wrap(err)
-		}
-		runs = append(runs, run)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, s.wrap(err)
-	}
-	s.lastOldRun = 0
-	return runs, nil
+	return runs, s.wrap(err)
 }

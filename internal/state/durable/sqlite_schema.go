@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -108,13 +107,11 @@ func prepareFile(conn *sql.Conn) error {
 		return err
 	}
 	defer tx.Rollback() // no effect after Commit
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
 	version := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
 	if _, err := tx.Exec(schema + version); err != nil {
 		return err
 	}
-	if _, err := tx.Exec("INSERT INTO meta VALUES ('secret', ?)", secret); err != nil {
+	if _, err := tx.Exec("INSERT INTO meta VALUES ('secret', ?)", newSecret()); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -31,7 +31,7 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 		{&w.updateThreadStart, "UPDATE thread SET begun = ?, last = ?, said = ? WHERE id = ?"},
 		{&w.updateThread, "UPDATE thread SET last = ?, said = ? WHERE id = ?"},
 		{&w.insertRun, "INSERT INTO run (id, thread, name, task, at, first, logged, asked) VALUES (?, ?, ?, ?, ?, ?, ?, 0)"},
-		{&w.insertMessage, "INSERT INTO message (thread, seq, day, data) VALUES (?, ?, ?, ?)"},
+		{&w.insertMessage, "INSERT INTO message (thread, seq, day, data) VALUES (?, ?, nullif(?, ''), ?)"},
 		{&w.insertChunk, "INSERT INTO chunk (run, last, sizes, data) VALUES (?, ?, ?, ?)"},
 		{&w.endRun, "UPDATE run SET ended = ?, top = ?, size = ? WHERE id = ?"},
 		{&w.requestCancel, "UPDATE run SET asked = 1 WHERE id = ?"},

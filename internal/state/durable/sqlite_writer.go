@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"math"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/state"
 )
@@ -187,7 +186,7 @@ func (d *writer) findThread(name string) (*writerThread, error) {
 }
 
 // startRun implements [state.Store.StartRun] within a transaction.
-func (d *writer) startRun(b state.RunRequest, messages []messageRow) (g state.RunInfo, err error) {
+func (d *writer) startRun(b state.RunRequest, messages []encodedMessage) (g state.RunInfo, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
@@ -210,7 +209,7 @@ func (d *writer) startRun(b state.RunRequest, messages []messageRow) (g state.Ru
 	d.counters.lastStart++
 	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
 	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
-	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	startedAt := encodeTime(b.StartedAt)
 	_, err = d.statements.insertRun.Exec(
 		r.id, t.id, []byte(b.Run), []byte(b.TaskID), startedAt, g.FirstMessage, b.KeepEvents)
 	if err != nil {
@@ -239,16 +238,16 @@ func (d *writer) existingRun(thread int64, run string) (g state.RunInfo, err err
 	}
 	if err == nil {
 		g.Existed = true
-		g.StartedAt, err = time.Parse(time.RFC3339Nano, at)
+		g.StartedAt, err = decodeTime(at)
 	}
 	return g, err
 }
 
-func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
-	for _, l := range messages {
+func (d *writer) addMessages(t *writerThread, messages []encodedMessage) error {
+	for _, m := range messages {
 		t.lastMessage++
 		t.contentChanged = true
-		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, l.day, l.data); err != nil {
+		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, m.day, m.data); err != nil {
 			return err
 		}
 		if t.lastMessage > state.MaxMessages && t.lastMessage%state.TrimStep == 0 {
@@ -286,7 +285,7 @@ func (d *writer) unfinishedRun(run state.RunRef) (*writerRun, error) {
 }
 
 // appendEvents implements [state.Store.Append] within a transaction.
-func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []messageRow, end bool) (
+func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []encodedMessage, end bool) (
 	first int64, canceled bool, err error,
 ) {
 	r, err := d.unfinishedRun(run)
@@ -335,7 +334,8 @@ func (d *writer) cancelRuns(run state.RunRef) error {
 		if err != nil || t == nil {
 			return err
 		}
-		if names, err = scanTexts(d.statements.listUnfinished.Query(t.id)); err != nil {
+		rows, err := d.statements.listUnfinished.Query(t.id)
+		if names, err = scanRows(rows, err, func(name *string) error { return rows.Scan(name) }); err != nil {
 			return err
 		}
 	}

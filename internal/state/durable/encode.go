@@ -1,0 +1,47 @@
+package durable
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/state"
+)
+
+// An encodedMessage is a message as it is stored.
+type encodedMessage struct {
+	day  string // "" if the message is hidden
+	data []byte // JSON
+}
+
+// encodeMessages encodes messages and returns the total size of their JSON in bytes. It returns an
+// error if a message cannot be encoded.
+func encodeMessages(messages []state.Message) (encoded []encodedMessage, size int, err error) {
+	for _, m := range messages {
+		data, err := json.Marshal(m)
+		if err != nil {
+			return nil, 0, fmt.Errorf("message %q: %w", m.ID, err)
+		}
+		e := encodedMessage{data: data}
+		if !m.Hidden {
+			e.day = m.Day()
+		}
+		encoded = append(encoded, e)
+		size += len(data)
+	}
+	return encoded, size, nil
+}
+
+// encodeTime returns t in the form in which it is stored: RFC 3339 in UTC with nanoseconds.
+func encodeTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// decodeTime returns the time for which encodeTime returned text.
+func decodeTime(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }
+
+// newSecret returns the 32 random bytes that a new store keeps as its secret.
+func newSecret() []byte {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
