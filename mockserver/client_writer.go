@@ -21,8 +21,8 @@ const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline that a response passes. It writes to the
 // connection, records in the journal what was sent, and ends the response in the way that a fault
-// or the control port demands. It implements fault.StreamWriter. Its methods other than After and
-// end may be called concurrently.
+// or a request to the control port requires. It implements fault.StreamWriter. Its methods other
+// than After and end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *exchange

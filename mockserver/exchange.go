@@ -19,7 +19,8 @@ type exchange struct {
 	server    *Server
 	request   *http.Request // as received
 	overrides overrides
-	scope     *scope
+	scope     *testScope
+	settings  Settings // those of the scope when the request arrived
 	seed      uint64
 	idRand    *rand.Rand
 
@@ -38,7 +39,8 @@ const seedHeader = "X-Mock-Seed"
 // reference server, which writes its response to a responseWriter. If an X-Mock header is invalid,
 // it responds with status 400 instead.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{server: s, request: r, scope: s.scope(r.Header.Get(testHeader))}
+	scope := s.scope(r.Header.Get(testHeader))
+	x := &exchange{server: s, request: r, scope: scope, settings: scope.effectiveSettings()}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
@@ -49,7 +51,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		out.close()
 		return
 	}
-	x.seed = *cmp.Or(x.overrides.Seed, setting(x.scope, func(s *Settings) *uint64 { return s.Seed }), &s.seed)
+	x.seed = *cmp.Or(x.overrides.Seed, x.settings.Seed, &s.seed)
 	w.Header()[seedHeader] = []string{strconv.FormatUint(x.seed, 10)}
 	r = r.WithContext(ctx)
 	if cursor := r.Header.Get("Last-Event-Id"); cursor != "" && x.varySeed() != nil {
@@ -83,7 +85,7 @@ func (x *exchange) varySeed() *uint64 {
 	if x.overrides.varyOff {
 		return nil
 	}
-	return cmp.Or(x.overrides.Vary, setting(x.scope, func(s *Settings) *uint64 { return s.Vary }))
+	return cmp.Or(x.overrides.Vary, x.settings.Vary)
 }
 
 // variation returns the variation of the response's encoding, or nil if the encoding is not varied.
@@ -121,7 +123,8 @@ func (x *exchange) recordHead(status int, header http.Header) {
 	x.entry.HeadSent(status, header)
 }
 
-// fields returns a header as a list of fields, one for each value.
+// fields returns the fields of the header h, one for each value. The order of fields with different
+// names is random.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {
 		for _, v := range values {

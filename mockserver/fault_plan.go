@@ -19,17 +19,19 @@ type faultPlan struct {
 	resumeCount atomic.Int32 // those of them that were resumed from a cursor
 
 	mu      sync.Mutex
-	applied []string // faults that changed events of the run, and so every stream of it
+	applied []string // texts of the faults that changed events of the run, and so all of its streams
 }
 
-// addApplied records that the named fault has changed events of the run.
+// addApplied records that a fault has changed events of the run. The parameter fault is the text of
+// its Spec.
 func (p *faultPlan) addApplied(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.applied = append(p.applied, fault)
 }
 
-// appliedFaults returns the names of the faults that have changed events of the run.
+// appliedFaults returns the texts of the faults that have changed events of the run, in the order of
+// the calls of addApplied.
 func (p *faultPlan) appliedFaults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

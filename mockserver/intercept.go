@@ -8,7 +8,6 @@ import (
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/journal"
-	"github.com/streamassay/streamassay/internal/pace"
 	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/reference"
 )
@@ -73,7 +72,7 @@ func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	if found.Rule != nil {
 		p.rule = found.Rule.Name
 	}
-	if hold := cmp.Or(x.overrides.Hold, setting(x.scope, func(s *Settings) *int { return s.Hold })); hold != nil {
+	if hold := cmp.Or(x.overrides.Hold, x.settings.Hold); hold != nil {
 		p.firstHeld = *hold
 	}
 	return p
@@ -105,7 +104,7 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	return found
 }
 
-// journalMisses converts the mismatches of a script to the type of the journal.
+// journalMisses returns the mismatches of a script in the form in which the journal records them.
 func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	for _, m := range all {
 		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
@@ -125,8 +124,8 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.isListen {
 		return all
 	}
-	if own := setting(x.scope, func(s *Settings) *[]fault.Spec { return s.Faults }); own != nil {
-		all = append(all, *own...)
+	if x.settings.Faults != nil {
+		all = append(all, *x.settings.Faults...)
 	}
 	return all
 }
@@ -140,8 +139,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run
 	}
 	speed := decision.Reply.Pace
-	if own := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }); own != nil {
-		speed = own.Merge(speed)
+	if x.settings.Pace != nil {
+		speed = x.settings.Pace.Merge(speed)
 	}
 	if x.overrides.Pace != nil {
 		speed = speed.Merge(*x.overrides.Pace)

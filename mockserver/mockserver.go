@@ -59,13 +59,13 @@ type Server struct {
 	journal    *journal.Journal
 	clock      *Clock
 	seed       uint64
-	shared     *scope                 // of all tests
-	scopes     latest[string, *scope] // of the tests, by their ids
-	settingsMu sync.Mutex             // serializes updates of settings
+	shared     *testScope                    // of all tests
+	scopes     recentMap[string, *testScope] // of the tests, by their ids
+	settingsMu sync.Mutex                    // serializes updates of settings
 	requests   keyCounter
-	plans      latest[runKey, *faultPlan]
-	streams    streams
-	variations latest[variationKey, *vary.Variation]
+	plans      recentMap[runKey, *faultPlan]
+	streams    openStreams
+	variations recentMap[variationKey, *vary.Variation]
 	store      state.Resetter
 	backend    backendServer
 	handler    http.Handler
@@ -76,7 +76,7 @@ type Server struct {
 	requestCount atomic.Uint64
 }
 
-// A backendServer is a reference server for one or more dialects.
+// A backendServer is a *reference.Server or, for several dialects, a *reference.Mux.
 type backendServer interface {
 	http.Handler
 	Shutdown(context.Context) error

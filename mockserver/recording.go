@@ -16,11 +16,10 @@ import (
 // the request, according to found, or if there is no such recording. If it searches the recordings,
 // it writes the result of the search to the journal.
 func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
-	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
-	if library == nil || found.Rule != nil {
+	if x.settings.Replay == nil || found.Rule != nil {
 		return nil
 	}
-	response, reasons := library.Find(h.Dialect, h.Request, nil, x.scope.sessions)
+	response, reasons := x.settings.Replay.Find(h.Dialect, h.Request, nil, x.scope.sessions)
 	all := journalMisses(found.Mismatches)
 	for _, text := range reasons {
 		all = append(all, journal.Mismatch{Rule: "recordings", Why: text})
@@ -43,10 +42,9 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 // The timing is scaled by the speed of the configured pace.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
-	configured := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace })
-	for _, override := range []*pace.Pace{configured, x.overrides.Pace} {
-		if override != nil && override.Speed > 0 {
-			speed = override.Speed
+	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {
+		if configured != nil && configured.Speed > 0 {
+			speed = configured.Speed
 		}
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {

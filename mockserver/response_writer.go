@@ -16,7 +16,7 @@ import (
 // of a pipeline. It splits an event stream into frames, and each frame passes the following stages,
 // which are frame writers:
 //
-//	gate (hold) → varyStage → frame writers of the faults → clientWriter (send and record)
+//	holdStage → varyStage → frame writers of the faults → clientWriter (send and record)
 //
 // A stream without holds, variations and faults goes to the clientWriter unchanged.
 type responseWriter struct {
@@ -28,7 +28,7 @@ type responseWriter struct {
 	stream      *Stream // nil: not an open event stream
 	frames      sse.FrameSplitter
 	frameCount  atomic.Int64 // frames written by the server
-	gate        gate
+	gate        holdStage
 
 	effects      []fault.Effect
 	effectsKnown bool                // whether effects is set; see startEffects
@@ -208,8 +208,8 @@ func (w *responseWriter) close() {
 	w.client.end()
 }
 
-// removeStream removes the response from the open streams. It does nothing if the response was not
-// added to them.
+// removeStream removes the response from the server's open streams. It does nothing if the response
+// is not an event stream.
 func (w *responseWriter) removeStream() {
 	if w.stream != nil {
 		w.exchange.server.streams.close(w.stream)

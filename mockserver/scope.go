@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -31,11 +32,11 @@ type Settings struct {
 	Hold    *int            `json:"hold,omitempty"` // number of the first event that is held in each stream, from 0
 }
 
-// A scope holds the settings and the state of one test. The shared scope, which has no parent,
+// A testScope holds the settings and the state of one test. The shared scope, which has no parent,
 // holds those that all tests share.
-type scope struct {
+type testScope struct {
 	id       string
-	parent   *scope // nil: this is the shared scope
+	parent   *testScope // nil: this is the shared scope
 	state    *script.State
 	sessions *replay.PlaybackState
 	settings atomic.Pointer[Settings] // never nil
@@ -43,15 +44,15 @@ type scope struct {
 
 // newScope returns a scope with empty settings for the test with the given id. Its settings inherit
 // from those of parent, which is nil for the shared scope.
-func newScope(id string, parent *scope) *scope {
-	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
+func newScope(id string, parent *testScope) *testScope {
+	s := &testScope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
 	s.settings.Store(&Settings{})
 	return s
 }
 
 // scriptSets returns the scripts of the scope and its parent, in the order in which they
 // are tried.
-func (s *scope) scriptSets() (all []*script.RuleSet) {
+func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
 			all = append(all, own)
@@ -60,25 +61,29 @@ func (s *scope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// setting returns one field of the settings of the scope s or, if the field is nil there, of the
-// parent of s. It returns nil if both are nil. The parameter named of is a function that returns
-// the field of given settings.
-func setting[T any](s *scope, of func(*Settings) *T) *T {
-	for ; s != nil; s = s.parent {
-		if own := of(s.settings.Load()); own != nil {
-			return own
-		}
+// effectiveSettings returns the settings of the scope, in which each field that is nil there has the
+// value that all tests share. The scripts of both are tried; see scriptSets.
+func (s *testScope) effectiveSettings() Settings {
+	own := *s.settings.Load()
+	if s.parent != nil {
+		shared := s.parent.settings.Load()
+		own.Replay = cmp.Or(own.Replay, shared.Replay)
+		own.Faults = cmp.Or(own.Faults, shared.Faults)
+		own.Pace = cmp.Or(own.Pace, shared.Pace)
+		own.Seed = cmp.Or(own.Seed, shared.Seed)
+		own.Vary = cmp.Or(own.Vary, shared.Vary)
+		own.Hold = cmp.Or(own.Hold, shared.Hold)
 	}
-	return nil
+	return own
 }
 
 // scope returns the scope of a test, or the shared scope if test is "". It creates a scope for a
 // test that has none. If there are maxTests scopes already, it first drops the oldest one.
-func (s *Server) scope(test string) *scope {
+func (s *Server) scope(test string) *testScope {
 	if test == "" {
 		return s.shared
 	}
-	return s.scopes.get(test, func() *scope { return newScope(test, s.shared) })
+	return s.scopes.get(test, func() *testScope { return newScope(test, s.shared) })
 }
 
 // Settings returns the settings of a test, or those that all tests share if test is "". A test that

@@ -55,9 +55,9 @@ func (s stageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
-// A gate is the frame writer that holds back the frames of a stream from a certain number on, until
+// A holdStage is the frame writer that holds back the frames of a stream from a certain number on, until
 // they are released. Its methods except WriteFrame may be called concurrently.
-type gate struct {
+type holdStage struct {
 	client *clientWriter
 	next   frameWriter
 
@@ -68,14 +68,14 @@ type gate struct {
 
 // holdFrom holds all frames whose number is at least from, counted from 0, and lets the frames
 // before them pass. If from is noFrame, all frames pass.
-func (g *gate) holdFrom(from int) {
+func (g *holdStage) holdFrom(from int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(from)
 }
 
 // allow lets n more frames pass. It returns an error if the gate does not hold the stream.
-func (g *gate) allow(n int) error {
+func (g *holdStage) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.firstHeld == noFrame {
@@ -87,7 +87,7 @@ func (g *gate) allow(n int) error {
 
 // set changes the number of the first frame that is held back and wakes the frame that waits. The
 // caller must hold g.mu.
-func (g *gate) set(from int) {
+func (g *holdStage) set(from int) {
 	if g.firstHeld = from; g.changed != nil {
 		close(g.changed)
 		g.changed = nil
@@ -96,7 +96,7 @@ func (g *gate) set(from int) {
 
 // held returns the number of the first frame that the gate holds back, or noFrame if the gate holds
 // back no frames.
-func (g *gate) held() int {
+func (g *holdStage) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.firstHeld
@@ -104,7 +104,7 @@ func (g *gate) held() int {
 
 // WriteFrame passes a frame on as soon as it may pass. Before it waits for that, it sends the
 // preceding frames. It returns an error if the stream ends while it waits. Comments pass at once.
-func (g *gate) WriteFrame(n int, frame []byte) error {
+func (g *holdStage) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {
 		g.mu.Lock()
 		isHeld := n >= g.firstHeld

@@ -32,15 +32,15 @@ type StreamStatus struct {
 	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held; nil: none
 }
 
-// streams holds the open streams. It is safe for concurrent use.
-type streams struct {
+// openStreams holds the streams that the server is sending. It is safe for concurrent use.
+type openStreams struct {
 	mu   sync.Mutex
 	last uint64
 	live map[string]*Stream
 }
 
-// open adds the response w to the open streams and returns the new Stream, which has a new id.
-func (s *streams) open(w *responseWriter) *Stream {
+// open adds a Stream with a new id for the response w to the open streams, and returns it.
+func (s *openStreams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
@@ -52,15 +52,15 @@ func (s *streams) open(w *responseWriter) *Stream {
 	return one
 }
 
-// close removes a stream from the open streams.
-func (s *streams) close(one *Stream) {
+// close removes the stream one from the open streams.
+func (s *openStreams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, one.ID)
 }
 
 // all returns the open streams, the oldest first.
-func (s *streams) all() (all []*Stream) {
+func (s *openStreams) all() (all []*Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.live {

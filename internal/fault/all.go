@@ -10,7 +10,7 @@ var All = slices.Concat(
 	inCategory(CategoryWire, wireFaults),
 )
 
-// inCategory sets the category of the given faults and returns them.
+// inCategory sets the category of each fault to c and returns the faults.
 func inCategory(c Category, faults []*Fault) []*Fault {
 	for _, f := range faults {
 		f.Category = c

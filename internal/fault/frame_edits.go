@@ -34,18 +34,18 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger. If no event number is set, it returns 1,
-// because defects in the very first event, which has the number 0, are the least typical.
-func startIndex(at Trigger) int {
-	if at.Event < 0 {
+// startIndex returns the event number of the trigger t, or 1 if t has none: a defect in the very
+// first event, which has the number 0, would be the least typical.
+func startIndex(t Trigger) int {
+	if t.Event < 0 {
 		return 1
 	}
-	return at.Event
+	return t.Event
 }
 
 // editData returns a value for [Fault.NewEffect]. The effect calls change with the data of each
 // frame that editFrame selects until change returns true for ok, and replaces the data of that
-// frame by the result out.
+// frame with the result out.
 func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return editFrame(func(a Args, frame []byte, data sse.Line) ([]byte, bool) {
 		out, ok := change(a, data.Value)
@@ -145,7 +145,8 @@ func chooseType(m members, types []string) string {
 	return ""
 }
 
-// setMember returns the argument change of editMember that sets the member to the given JSON value.
+// setMember returns a function for the parameter change of editMember: one that sets the member to
+// the given JSON value.
 func setMember(value string) func(m members, name string) {
 	return func(m members, name string) { m[name] = json.RawMessage(value) }
 }

@@ -156,12 +156,12 @@ func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 }
 
 // eventReached returns a function that reports whether a stream has reached the event number of the
-// trigger. The function must be called with the index of each frame, in order, or with -1 for a
-// comment. If the trigger has no event number, the function always returns true.
-func eventReached(at Trigger) func(n int) bool {
-	reached := at.Event <= 0
+// trigger t. The function must be called with the index of each frame, in order, and with -1 for
+// each comment. If t has no event number, the function always returns true.
+func eventReached(t Trigger) func(n int) bool {
+	reached := t.Event <= 0
 	return func(n int) bool {
-		reached = reached || n >= at.Event
+		reached = reached || n >= t.Event
 		return reached
 	}
 }

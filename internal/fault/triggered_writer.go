@@ -57,7 +57,7 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
-// fire injects the fault and returns the error from inject.
+// fire calls inject with rest, the unwritten part of the current frame, and returns its error.
 func (c *triggeredWriter) fire(rest []byte) error {
 	c.done = true
 	c.args.Applied()

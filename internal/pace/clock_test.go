@@ -64,28 +64,6 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-func TestRecorded(t *testing.T) {
-	offsets := []time.Duration{0, 100 * ms, 80 * ms, 300 * ms}
-	for _, tt := range []struct {
-		speed float64
-		want  []time.Duration
-	}{
-		{0, []time.Duration{0, 100 * ms, 100 * ms, 300 * ms, 300 * ms}},
-		{2, []time.Duration{0, 50 * ms, 50 * ms, 150 * ms, 150 * ms}},
-		{0.5, []time.Duration{0, 200 * ms, 200 * ms, 600 * ms, 600 * ms}},
-	} {
-		c := pace.NewRecordedClock(offsets, tt.speed)
-		got := []time.Duration{c.NextEvent(), c.NextToken(), c.NextToken(), c.NextEvent(), c.NextToken()}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("speed %v: got %v, want %v", tt.speed, got, tt.want)
-		}
-	}
-	c := pace.NewRecordedClock(nil, 1)
-	if c.Delay(ms); c.NextToken() != ms || c.NextEvent() != ms {
-		t.Error("a delay has no effect on a clock without recorded events")
-	}
-}
-
 // TestJitter checks that equal seeds give equal schedules, and that jitter has the expected
 // distribution and does not accumulate.
 func TestJitter(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package pace computes the timing of streamed replies: the delay of the first token, the rate of
-// the others, jitter, bursts and recorded timing. Times are offsets from the beginning of the
+// the others, jitter and bursts. Times are offsets from the beginning of the
 // stream rather than from the preceding event, so that a late event does not delay the following
 // ones. The package itself neither waits nor reads the clock.
 package pace

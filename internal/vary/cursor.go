@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A cursorEncoding is one form of cursors: an encoded text between a prefix and a suffix. Cursors
-// are opaque to clients, so any text that is valid as an SSE id and as a header value is legal.
+// A cursorEncoding is a form in which a cursor can be sent: an encoded text between a prefix and a
+// suffix. Cursors are opaque to clients, so any text that is valid as an SSE id and as a header value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
@@ -27,8 +27,8 @@ var cursorEncodings = []cursorEncoding{
 	{strings.Repeat("long-", 60), "", hex.EncodeToString, hex.DecodeString},
 }
 
-// EncodeCursor encodes text, a cursor of the server, in the form that the variation uses. It
-// returns text unchanged if text is empty or the variation does not vary cursors.
+// EncodeCursor returns text, a cursor as the reference server writes it, in the form that the
+// variation uses. It returns text unchanged if text is empty or the variation does not vary cursors.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -36,7 +36,7 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
-// wrap encodes text, a cursor of the server, in the form f.
+// wrap returns text, a cursor as the reference server writes it, in the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
 // DecodeCursor reverses [Variation.EncodeCursor] for every variation: it returns the cursor that
@@ -55,8 +55,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether the document of dialect d permits requests to resume a stream
-// with cursors of all forms.
+// allowsAnyCursor reports whether the document of dialect d allows a request to resume a stream from
+// a cursor in each of the forms of cursorEncodings.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

@@ -1,6 +1,7 @@
 package vary
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -53,13 +54,8 @@ func varyMediaType(r *rand.Rand, text string) string {
 // canonical names stay in h with nil values, so that net/http neither sends these names nor adds
 // defaults for them.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names) // the result must not depend on the order of the map
 	convert := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(h)) { // the result must not depend on the order of the map
 		other := convert(name)
 		if slices.Contains(framingHeaders, http.CanonicalHeaderKey(name)) || other == name || len(h[name]) == 0 {
 			continue

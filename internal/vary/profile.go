@@ -8,34 +8,34 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A profile describes which variations the document and the catalogue of a dialect allow.
-type profile struct {
+// A dialectProfile describes which variations the document and the catalogue of a dialect allow.
+type dialectProfile struct {
 	frameShape, replyShape *dialect.Shape
 	unknownEvent           dialect.UnknownEventForm
 	forbidden              map[Trait]bool
 	keepAliveText          string // required text of comments; "": any
 }
 
-// plainFramesCheck is the id of the check that demands frames without optional fields. It applies
-// to dialects that have a requirement for it.
+// plainFramesCheck is the id of the check that fails if frames have optional fields. A dialect allows
+// such fields unless one of its requirements names that check.
 const plainFramesCheck = "wire.frames-are-plain"
 
 // profiles caches the profiles of dialects, because it takes long to derive a profile from a
 // document.
-var profiles sync.Map // *dialect.Dialect → *profile
+var profiles sync.Map // *dialect.Dialect → *dialectProfile
 
-// profileOf returns the profile of a dialect, from the cache if possible.
-func profileOf(d *dialect.Dialect) *profile {
-	if known, ok := profiles.Load(d); ok {
-		return known.(*profile)
+// profileOf returns the profile of dialect d from the cache, after adding it if necessary.
+func profileOf(d *dialect.Dialect) *dialectProfile {
+	known, ok := profiles.Load(d)
+	if !ok {
+		known, _ = profiles.LoadOrStore(d, newProfile(d))
 	}
-	known, _ := profiles.LoadOrStore(d, newProfile(d))
-	return known.(*profile)
+	return known.(*dialectProfile)
 }
 
 // newProfile derives the profile of a dialect from its document and catalogue.
-func newProfile(d *dialect.Dialect) *profile {
-	b := &profile{}
+func newProfile(d *dialect.Dialect) *dialectProfile {
+	b := &dialectProfile{}
 	b.frameShape, b.replyShape = d.Shapes()
 	unknownEvents, eventNames := false, false
 	b.unknownEvent, unknownEvents = d.UnknownEventForm()
@@ -57,7 +57,7 @@ func newProfile(d *dialect.Dialect) *profile {
 }
 
 // allows reports whether responses of the dialect may have the trait t.
-func (b *profile) allows(t Trait) bool { return !b.forbidden[t] }
+func (b *dialectProfile) allows(t Trait) bool { return !b.forbidden[t] }
 
 // hasKind reports whether the document of dialect d defines k, an event kind or a slot.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }

@@ -25,8 +25,8 @@ type jsonRewriter struct {
 }
 
 // rewriteJSON returns another encoding of the JSON text with the same meaning. If text is not valid
-// JSON, it is returned unchanged. r determines the choices, and s is the shape of the value. The
-// argument p only sets the options allowNewlines and allowEscapes; its other fields are ignored.
+// JSON, rewriteJSON returns it unchanged. Random choices are drawn from r, and s is the shape of the
+// value. Of the argument p, only the options allowNewlines and allowEscapes are used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -38,8 +38,8 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p j
 	return p.output
 }
 
-// rewriteValue takes the next value from the input and appends it rewritten to the output. s is the
-// shape of the value, or nil if the document does not describe it.
+// rewriteValue takes the next value from the input and appends it rewritten to the output. The
+// parameter s is the shape of the value, or nil if the document does not describe the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 	if s == nil {
 		s = &dialect.Shape{}
@@ -59,27 +59,17 @@ func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 // rewriteObject takes the next value, an object of shape s, from the input and appends it rewritten
 // to the output.
 func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
-	p.input = p.input[1:]
-	var members [][]byte // rewritten members
-	for p.skipSpace(); p.input[0] != '}'; p.skipSpace() {
-		if p.input[0] == ',' {
-			p.input = p.input[1:]
-			p.skipSpace()
-		}
-		outer := p.output
-		p.output = nil
-		key := p.takeToken()
-		p.rewriteString(key)
+	members := p.rewriteEach('}', func() {
+		name := p.takeToken()
+		p.rewriteString(name)
 		p.skipSpace()
 		p.input = p.input[1:] // the colon
 		p.skipSpace()
 		p.addSpace()
 		p.output = append(p.output, ':')
 		p.addSpace()
-		p.rewriteValue(memberShape(s, key))
-		members, p.output = append(members, p.output), outer
-	}
-	p.input = p.input[1:]
+		p.rewriteValue(memberShape(s, name))
+	})
 	if p.variation.Has(UnknownMembers) && s.AllowsMembers() {
 		for range p.rng.IntN(3) {
 			members = append(members, p.unknownMember(s, len(members)))
@@ -94,24 +84,36 @@ func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
 // rewriteList takes the next value, an array of shape s, from the input and appends it rewritten to
 // the output.
 func (p *jsonRewriter) rewriteList(s *dialect.Shape) {
+	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(itemShape(s)) }), ']')
+}
+
+// rewriteEach takes the next value, an object or array that ends with the bracket end, from the
+// input and returns its members or items, rewritten. It calls rewrite for each of them.
+func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
-	var items [][]byte
-	for p.skipSpace(); p.input[0] != ']'; p.skipSpace() {
+	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
 		if p.input[0] == ',' {
 			p.input = p.input[1:]
 			p.skipSpace()
 		}
-		outer := p.output
-		p.output = nil
-		p.rewriteValue(itemShape(s))
-		items, p.output = append(items, p.output), outer
+		all = append(all, p.capture(rewrite))
 	}
 	p.input = p.input[1:]
-	p.appendJoined('[', items, ']')
+	return all
 }
 
-// memberShape returns the shape of a member of an object whose shape is s. literal is the name of
-// the member as a JSON string. The result is nil if the document does not describe the member, or
+// capture returns what write appends to the output, and leaves the output as it was.
+func (p *jsonRewriter) capture(write func()) []byte {
+	outer := p.output
+	p.output = nil
+	write()
+	text := p.output
+	p.output = outer
+	return text
+}
+
+// memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
+// the name of the member as a JSON string. The result is nil if the document does not describe the member, or
 // maps the object as a whole to a slot.
 func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	var name string
@@ -160,22 +162,19 @@ var unknownMemberValues = []string{
 }
 
 // unknownMember returns the JSON of a member whose name the document does not define for objects of
-// shape s. n is the number of members before it in the object. It becomes part of the name, so that
-// the name is unique in the object.
+// shape s. The parameter n is the number of preceding members in the object; it becomes part of the
+// name, so that the name is unique in the object.
 func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
 		name = strings.Repeat(name, 3)
 	}
-	outer := p.output
-	p.output = nil
-	p.rewriteString([]byte(`"` + name + `"`))
-	p.output = append(p.output, ':')
-	p.addSpace()
-	p.output = append(p.output, unknownMemberValues[p.rng.IntN(len(unknownMemberValues))]...)
-	text := p.output
-	p.output = outer
-	return text
+	return p.capture(func() {
+		p.rewriteString([]byte(`"` + name + `"`))
+		p.output = append(p.output, ':')
+		p.addSpace()
+		p.output = append(p.output, unknownMemberValues[p.rng.IntN(len(unknownMemberValues))]...)
+	})
 }
 
 // takeToken removes the next token, a string, number or keyword, from the input and returns it.
@@ -189,8 +188,8 @@ func (p *jsonRewriter) takeToken() []byte {
 		}
 		end++
 	} else {
-		for end < len(p.input) && !bytes.ContainsRune([]byte(" \t\r\n,]}"), rune(p.input[end])) {
-			end++
+		if end = bytes.IndexAny(p.input, " \t\r\n,]}"); end < 0 {
+			end = len(p.input)
 		}
 	}
 	text := p.input[:end]
@@ -261,8 +260,8 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends one character of a string to the output, escaped or not, at random. r is the
-// character, and raw contains its bytes in the input.
+// rewriteChar appends r, a character of a string, to the output, escaped or not, at random. The
+// parameter raw holds the bytes of the character in the input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {

@@ -19,7 +19,7 @@ func every(seed uint64) *Variation {
 	open := &dialect.Shape{Members: map[string]*dialect.Shape{"n": {Number: true}}}
 	open.Members["in"], open.Members["list"] = open, &dialect.Shape{Items: open}
 	open.Members["payload"] = &dialect.Shape{HasSlot: true, Members: open.Members}
-	b := &profile{frameShape: open, replyShape: open, unknownEvent: dialect.UnknownEventForm{TypeMember: "type"}}
+	b := &dialectProfile{frameShape: open, replyShape: open, unknownEvent: dialect.UnknownEventForm{TypeMember: "type"}}
 	return &Variation{seed: seed, profile: b, traits: Traits, cursorEncoding: cursorEncodings[2], lineEnds: []string{"\n", "\r", "\r\n"}}
 }
 

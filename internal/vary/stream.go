@@ -1,6 +1,7 @@
 package vary
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -23,7 +24,8 @@ type StreamEncoder struct {
 // NewStream returns an encoder for one stream. The seed determines the text between frames and the
 // ends of segments. It does not affect the encoding of the frames themselves.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
-	return &StreamEncoder{variation: v, rng: v.streamRNG(seed), lastByte: '\n'}
+	rng := v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
+	return &StreamEncoder{variation: v, rng: rng, lastByte: '\n'}
 }
 
 // EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller

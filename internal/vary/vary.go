@@ -5,7 +5,6 @@
 package vary
 
 import (
-	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -63,7 +62,7 @@ var Traits = []Trait{
 // a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
-	profile        *profile
+	profile        *dialectProfile
 	traits         []Trait
 	cursorEncoding cursorEncoding
 	lineEnds       []string // the line ends in use
@@ -97,14 +96,15 @@ func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	v.lineEnds = map[Trait][]string{"": {"\n"}, CRLF: {"\r\n"}, CR: {"\r"}, MixedLineEnds: {"\n", "\r\n", "\r"}}[choice]
 }
 
-// Has reports whether the variation has a trait.
+// Has reports whether the variation has the trait t.
 func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 
-// Traits returns a copy of the list of traits that the variation has.
+// Traits returns the traits that the variation has, in no particular order. The caller may modify
+// the slice.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
-// rng returns a source of random numbers that depends only on the seed of the variation and on the
-// arguments. This way, the same frame is always encoded in the same way.
+// rng returns a source of random numbers whose sequence depends only on the seed of the variation
+// and on the arguments, so that equal frames are encoded in the same way.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -113,13 +113,8 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// streamRNG returns the source of random numbers for a stream with the given seed.
-func (v *Variation) streamRNG(seed uint64) *rand.Rand {
-	return v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
-}
-
-// requiresCheck reports whether a requirement of dialect d with level MUST or SHOULD is served by
-// the check with the given id.
+// requiresCheck reports whether dialect d has a requirement of the level MUST or SHOULD that the
+// check with the given id judges.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)

@@ -29,7 +29,7 @@ type redisStore struct {
 	uncertain  possiblyStartedRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat
-	takeover   takeover
+	takeover   orphanTakeover
 
 	stop       context.CancelFunc
 	background sync.WaitGroup
@@ -71,7 +71,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 }
 
 // startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
-// both have succeeded, or else the error of the first attempt.
+// both have succeeded. If the first attempt of one of them fails, it returns the error from that.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop

@@ -105,9 +105,9 @@ func (p *heartbeat) leave() {
 	_ = p.client.close() // no call is in progress
 }
 
-// A takeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
+// An orphanTakeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
 // so that calls do not overlap.
-type takeover struct {
+type orphanTakeover struct {
 	mu           sync.Mutex
 	pendingToken string // of a call whose reply was lost
 }

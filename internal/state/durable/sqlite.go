@@ -35,7 +35,7 @@ type sqliteStore struct {
 	statements *readStatements
 	secret     []byte
 
-	writer    *writer
+	writer    *sqliteWriter
 	jobs      chan *writeJob
 	closing   chan struct{} // closed by Close
 	closeOnce func() error
@@ -252,7 +252,7 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 // probeWrite executes a statement through the writer, like all changes. The blob that Ping inserts
 // has 16 KiB, which needs new pages in the file, so that a full disk is detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
-	return s.submit(ctx, 0, func(d *writer) error {
+	return s.submit(ctx, 0, func(d *sqliteWriter) error {
 		_, err := d.conn.ExecContext(writeContext, statement)
 		return err
 	})

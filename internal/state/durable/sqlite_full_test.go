@@ -15,7 +15,7 @@ import (
 // room limits the file to its present size plus the given number of pages.
 func (s *sqliteStore) room(t *testing.T, pages int) {
 	t.Helper()
-	err := s.submit(t.Context(), 0, func(d *writer) error {
+	err := s.submit(t.Context(), 0, func(d *sqliteWriter) error {
 		var now int
 		if err := d.conn.QueryRowContext(writeContext, "PRAGMA page_count").Scan(&now); err != nil {
 			return err
@@ -113,7 +113,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 	held, hold := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = s.submit(t.Context(), 0, func(*writer) error { // the others wait meanwhile
+		_ = s.submit(t.Context(), 0, func(*sqliteWriter) error { // the others wait meanwhile
 			close(held)
 			<-hold
 			return nil
@@ -126,7 +126,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 		_, _, over = s.Append(t.Context(), b, state.RunUpdate{Events: [][]byte{[]byte("x")}, End: true})
 	})
 	all.Go(func() {
-		failed = s.submit(t.Context(), 0, func(d *writer) error {
+		failed = s.submit(t.Context(), 0, func(d *sqliteWriter) error {
 			if _, _, err := d.appendEvents(a, encodeChunks([][]byte{[]byte("y")}), nil, true); err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ const (
 // A writeJob is a change that waits for the writer. The writer claims and executes it, unless the
 // caller has stopped waiting and has claimed the job first; the writer then skips it.
 type writeJob struct {
-	apply   func(*writer) error // may be called again after its first transaction was rolled back
+	apply   func(*sqliteWriter) error // may be called again after its first transaction was rolled back
 	size    int
 	claimed atomic.Bool
 	err     error
@@ -32,7 +32,7 @@ type writeJob struct {
 // It returns the error of do or of the transaction. If ctx is done or the store is closed before
 // the writer has begun the change, submit withdraws it and returns an error. size is the number of
 // bytes of the change's data.
-func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
+func (s *sqliteStore) submit(ctx context.Context, size int, do func(*sqliteWriter) error) error {
 	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
 	err := ctx.Err()
 	if err == nil {
@@ -103,7 +103,7 @@ func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.R
 		return state.RunInfo{}, s.wrap(err)
 	}
 	var g state.RunInfo
-	err = s.submit(ctx, size, func(d *writer) (err error) {
+	err = s.submit(ctx, size, func(d *sqliteWriter) (err error) {
 		g, err = d.startRun(b, messages)
 		return err
 	})
@@ -124,7 +124,7 @@ func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state
 	for _, c := range chunks {
 		size += len(c.data)
 	}
-	err = s.submit(ctx, size, func(d *writer) (err error) {
+	err = s.submit(ctx, size, func(d *sqliteWriter) (err error) {
 		first, canceled, err = d.appendEvents(run, chunks, messages, update.End)
 		return err
 	})
@@ -135,26 +135,26 @@ func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state
 }
 
 func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
-	return s.submit(ctx, 0, func(d *writer) error { return d.cancelRuns(run) })
+	return s.submit(ctx, 0, func(d *sqliteWriter) error { return d.cancelRuns(run) })
 }
 
-// A chunk is a sequence of events stored in one row of the file: the number of events, their sizes
+// An eventChunk is a sequence of events stored in one row of the file: the number of events, their sizes
 // as varints, and their data, one after the other.
-type chunk struct {
+type eventChunk struct {
 	count       int64
 	sizes, data []byte
 }
 
 // encodeChunks divides encoded events into chunks within the limits maxChunkEvents and
 // maxChunkBytes. An event that is larger than the limit has a chunk of its own.
-func encodeChunks(data [][]byte) (chunks []chunk) {
+func encodeChunks(data [][]byte) (chunks []eventChunk) {
 	for len(data) > 0 {
 		n, size := 0, 0
 		for n < len(data) && n < maxChunkEvents && (n == 0 || size+len(data[n]) <= maxChunkBytes) {
 			size += len(data[n])
 			n++
 		}
-		c := chunk{count: int64(n), sizes: make([]byte, 0, 2*n), data: make([]byte, 0, size)}
+		c := eventChunk{count: int64(n), sizes: make([]byte, 0, 2*n), data: make([]byte, 0, size)}
 		for _, d := range data[:n] {
 			c.sizes = binary.AppendUvarint(c.sizes, uint64(len(d)))
 			c.data = append(c.data, d...)
@@ -170,7 +170,7 @@ var errCorrupt = errors.New("stored events are corrupt")
 
 // decode returns the events of the chunk whose positions are greater than the parameter after. last
 // is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
-func (c chunk) decode(last, after int64) (entries []state.LogEntry, err error) {
+func (c eventChunk) decode(last, after int64) (entries []state.LogEntry, err error) {
 	for sizes := c.sizes; len(sizes) > 0; c.count++ {
 		_, n := binary.Uvarint(sizes)
 		if n <= 0 {

@@ -55,7 +55,7 @@ func (s *sqliteStore) entries(
 	}
 	defer rows.Close()
 	for size := 0; len(entries) < limit && rows.Next(); {
-		var c chunk
+		var c eventChunk
 		var last int64
 		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
 			return nil, err

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A writer makes all changes to the file, in one goroutine. It caches the runs that have not
+// A sqliteWriter makes all changes to the file, in one goroutine. It caches the runs that have not
 // ended, and their threads, so that most changes need no query.
-type writer struct {
+type sqliteWriter struct {
 	conn       *sql.Conn
 	statements writeStatements
 	notifier   *state.Notifier
 
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	baseTag           uint32
-	counters
+	writerCounters
 	threads map[string]*writerThread    // threads of runs below, and those not written yet
 	runs    map[state.RunRef]*writerRun // runs that have not ended
 
@@ -30,15 +30,15 @@ type writer struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// The counters of a writer are values that it keeps up to date itself instead of querying the file.
+// writerCounters holds values that a sqliteWriter keeps up to date itself instead of querying the file.
 // They are restored when a transaction is rolled back.
-type counters struct {
+type writerCounters struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
 	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
 }
 
-// A writerThread is a thread as cached by a writer.
+// A writerThread is a thread as cached by a sqliteWriter.
 type writerThread struct {
 	state.Thread
 	id, lastMessage, startSeq int64
@@ -50,7 +50,7 @@ type writerThread struct {
 	dirty                     bool // it is in writer.dirty
 }
 
-// A writerRun is a run that has not ended, as cached by a writer.
+// A writerRun is a run that has not ended, as cached by a sqliteWriter.
 type writerRun struct {
 	id                 int64
 	thread             *writerThread
@@ -65,8 +65,8 @@ var writeContext = context.Background()
 
 // newWriter returns a writer that uses conn, with the current counters from the file. It appends
 // its prepared statements to open, a list of what its owner must close.
-func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*writer, error) {
-	d := &writer{
+func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
+	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
 		maxRuns: int64(cmp.Or(cfg.MaxRuns, SQLiteMaxRuns)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
 	}
@@ -82,14 +82,14 @@ func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closer
 	return d, row.Scan(&d.lastThread, &d.lastStart, &d.lastRun, &d.lastEnd, &d.finishedRuns, &d.finishedBytes)
 }
 
-func (d *writer) clear() {
+func (d *sqliteWriter) clear() {
 	d.threads, d.runs = map[string]*writerThread{}, map[state.RunRef]*writerRun{}
 }
 
 // writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
 // executes each job in a transaction of its own, so that only the job that causes the error fails.
-func (d *writer) writeBatch(batch []*writeJob) {
-	before := d.counters
+func (d *sqliteWriter) writeBatch(batch []*writeJob) {
+	before := d.writerCounters
 	err := d.transact(batch)
 	if err == nil {
 		for _, thread := range d.changedThreads {
@@ -101,7 +101,7 @@ func (d *writer) writeBatch(batch []*writeJob) {
 		return
 	}
 	_, _ = d.statements.rollback.Exec() // fails if SQLite has rolled back already
-	d.counters = before
+	d.writerCounters = before
 	d.clear()
 	if len(batch) == 1 {
 		batch[0].err = err
@@ -114,7 +114,7 @@ func (d *writer) writeBatch(batch []*writeJob) {
 
 // transact executes jobs in one transaction. It returns an error if the transaction must be rolled
 // back. ErrNotOwner and ErrNotFound are stored in their job and do not affect the others.
-func (d *writer) transact(batch []*writeJob) error {
+func (d *sqliteWriter) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
 	d.dirty, d.changedThreads, d.canceled, d.endedRuns = d.dirty[:0], d.changedThreads[:0], d.canceled[:0], 0
@@ -139,7 +139,7 @@ func (d *writer) transact(batch []*writeJob) error {
 
 // markChanged records that the thread t has changed. The thread is written once, at the end of the
 // transaction, and its watchers are notified after the commit.
-func (d *writer) markChanged(t *writerThread) {
+func (d *sqliteWriter) markChanged(t *writerThread) {
 	if !t.dirty {
 		t.dirty = true
 		d.dirty = append(d.dirty, t)
@@ -148,7 +148,7 @@ func (d *writer) markChanged(t *writerThread) {
 }
 
 // flushThreads writes the threads that changed in this transaction to the file.
-func (d *writer) flushThreads() error {
+func (d *sqliteWriter) flushThreads() error {
 	for _, t := range d.dirty {
 		var err error
 		switch {
@@ -172,7 +172,7 @@ func (d *writer) flushThreads() error {
 
 // findThread returns the thread with this name, from the cache or the file. It returns nil without
 // an error if the thread does not exist.
-func (d *writer) findThread(name string) (*writerThread, error) {
+func (d *sqliteWriter) findThread(name string) (*writerThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
 	}
@@ -186,7 +186,7 @@ func (d *writer) findThread(name string) (*writerThread, error) {
 }
 
 // startRun implements [state.Store.StartRun] within a transaction.
-func (d *writer) startRun(b state.RunRequest, messages []encodedMessage) (g state.RunInfo, err error) {
+func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (g state.RunInfo, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
@@ -206,7 +206,7 @@ func (d *writer) startRun(b state.RunRequest, messages []encodedMessage) (g stat
 		}
 	}
 	d.lastRun++
-	d.counters.lastStart++
+	d.lastStart++
 	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
 	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
 	startedAt := encodeTime(b.StartedAt)
@@ -215,14 +215,14 @@ func (d *writer) startRun(b state.RunRequest, messages []encodedMessage) (g stat
 	if err != nil {
 		return g, err
 	}
-	t.startSeq, t.startChanged = d.counters.lastStart, true
+	t.startSeq, t.startChanged = d.lastStart, true
 	d.trackRun(b.RunRef, r)
 	d.markChanged(t)
 	return g, d.addMessages(t, messages)
 }
 
 // trackRun adds a run that has not ended, and the run's thread, to the cache.
-func (d *writer) trackRun(run state.RunRef, r *writerRun) {
+func (d *sqliteWriter) trackRun(run state.RunRef, r *writerRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
 	r.thread.running++
@@ -230,7 +230,7 @@ func (d *writer) trackRun(run state.RunRef, r *writerRun) {
 
 // existingRun returns the stored information about the run with the given name in a thread. thread
 // is the id of the thread's row. If there is no such run, g.Existed is false.
-func (d *writer) existingRun(thread int64, run string) (g state.RunInfo, err error) {
+func (d *sqliteWriter) existingRun(thread int64, run string) (g state.RunInfo, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -243,7 +243,7 @@ func (d *writer) existingRun(thread int64, run string) (g state.RunInfo, err err
 	return g, err
 }
 
-func (d *writer) addMessages(t *writerThread, messages []encodedMessage) error {
+func (d *sqliteWriter) addMessages(t *writerThread, messages []encodedMessage) error {
 	for _, m := range messages {
 		t.lastMessage++
 		t.contentChanged = true
@@ -261,7 +261,7 @@ func (d *writer) addMessages(t *writerThread, messages []encodedMessage) error {
 
 // unfinishedRun returns a run that has not ended, from the cache or the file. The error is
 // ErrNotFound if the run does not exist or has ended.
-func (d *writer) unfinishedRun(run state.RunRef) (*writerRun, error) {
+func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*writerRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
 	}
@@ -285,7 +285,7 @@ func (d *writer) unfinishedRun(run state.RunRef) (*writerRun, error) {
 }
 
 // appendEvents implements [state.Store.Append] within a transaction.
-func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []encodedMessage, end bool) (
+func (d *sqliteWriter) appendEvents(run state.RunRef, chunks []eventChunk, messages []encodedMessage, end bool) (
 	first int64, canceled bool, err error,
 ) {
 	r, err := d.unfinishedRun(run)
@@ -315,11 +315,11 @@ func (d *writer) appendEvents(run state.RunRef, chunks []chunk, messages []encod
 	return first, r.cancelRequested, err
 }
 
-func (d *writer) endRun(run state.RunRef, r *writerRun) error {
+func (d *sqliteWriter) endRun(run state.RunRef, r *writerRun) error {
 	d.lastEnd++
 	d.endedRuns++
 	d.finishedRuns++
-	d.counters.finishedBytes += r.size
+	d.finishedBytes += r.size
 	delete(d.runs, run)
 	r.thread.running-- // at 0, flushThreads removes the thread from the cache
 	_, err := d.statements.endRun.Exec(d.lastEnd, r.lastPosition, r.size, r.id)
@@ -327,7 +327,7 @@ func (d *writer) endRun(run state.RunRef, r *writerRun) error {
 }
 
 // cancelRuns implements [state.Store.Cancel] within a transaction.
-func (d *writer) cancelRuns(run state.RunRef) error {
+func (d *sqliteWriter) cancelRuns(run state.RunRef) error {
 	names := []string{run.Run}
 	if run.Run == "" {
 		t, err := d.findThread(run.Thread)

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A latest is a map that holds at most limit entries. Adding an entry to a full map drops the entry
+// A recentMap is a map that holds at most limit entries. Adding an entry to a full map drops the entry
 // that was added first. It is safe for concurrent use.
-type latest[K comparable, V any] struct {
+type recentMap[K comparable, V any] struct {
 	limit int
 
 	mu    sync.Mutex
@@ -15,16 +15,16 @@ type latest[K comparable, V any] struct {
 	order []K // the keys, that added first at the front
 }
 
-// find returns the value of a key, or the zero value if the map has no such key.
-func (l *latest[K, V]) find(key K) V {
+// find returns the value of key, or the zero value if the map does not contain key.
+func (l *recentMap[K, V]) find(key K) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all[key]
 }
 
-// get returns the value of a key. If the map has no such key, get adds the key with the result of
-// create as its value. The function create must not use the map.
-func (l *latest[K, V]) get(key K, create func() V) V {
+// get returns the value of key. If the map does not contain key, get first adds key with the result
+// of create as its value. The function create must not use the map.
+func (l *recentMap[K, V]) get(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if found, ok := l.all[key]; ok {
@@ -42,8 +42,8 @@ func (l *latest[K, V]) get(key K, create func() V) V {
 	return l.all[key]
 }
 
-// drop removes a key. It does nothing if the map has no such key.
-func (l *latest[K, V]) drop(key K) {
+// drop removes key and its value. It does nothing if the map does not contain key.
+func (l *recentMap[K, V]) drop(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, key)
@@ -51,14 +51,14 @@ func (l *latest[K, V]) drop(key K) {
 }
 
 // keys returns the keys in the order in which they were added, oldest first.
-func (l *latest[K, V]) keys() []K {
+func (l *recentMap[K, V]) keys() []K {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.order)
 }
 
 // reset removes all keys.
-func (l *latest[K, V]) reset() {
+func (l *recentMap[K, V]) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all, l.order = nil, nil
