@@ -64,7 +64,7 @@ type Server struct {
 	settingsMu sync.Mutex                    // serializes updates of settings
 	requests   keyCounter
 	plans      recentMap[runKey, *faultPlan]
-	streams    openStreams
+	streams    liveStreams
 	variations recentMap[variationKey, *vary.Variation]
 	store      state.Resetter
 	backend    backendServer

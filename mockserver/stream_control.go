@@ -32,15 +32,15 @@ type StreamStatus struct {
 	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held; nil: none
 }
 
-// openStreams holds the streams that the server is sending. It is safe for concurrent use.
-type openStreams struct {
+// liveStreams holds the streams that the server is sending. It is safe for concurrent use.
+type liveStreams struct {
 	mu   sync.Mutex
 	last uint64
 	live map[string]*Stream
 }
 
 // open adds a Stream with a new id for the response w to the open streams, and returns it.
-func (s *openStreams) open(w *responseWriter) *Stream {
+func (s *liveStreams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
@@ -53,14 +53,14 @@ func (s *openStreams) open(w *responseWriter) *Stream {
 }
 
 // close removes the stream one from the open streams.
-func (s *openStreams) close(one *Stream) {
+func (s *liveStreams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, one.ID)
 }
 
 // all returns the open streams, the oldest first.
-func (s *openStreams) all() (all []*Stream) {
+func (s *liveStreams) all() (all []*Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.live {
