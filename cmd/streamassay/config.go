@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
 // maxConfig is the largest --config file that is read, in bytes.
@@ -138,16 +140,20 @@ func configItems(data []byte) ([]configItem, error) {
 		return nil, yamlError(err)
 	}
 	var list []any
+	var root ast.Node
+	if len(file.Docs) > 0 {
+		root = file.Docs[0].Body
+	}
 	for _, field := range raw {
 		if field.Key != "targets" {
 			key := fmt.Sprint(field.Key)
 			return nil, fmt.Errorf(":%d: unknown field %q%s",
-				fieldLineNumbers(file, "$")[key], key, near.Suggest(key, []string{"targets"}))
+				fieldLineNumbers(root)[key], key, near.Suggest(key, []string{"targets"}))
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
 			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`",
-				fieldLineNumbers(file, "$")["targets"])
+				fieldLineNumbers(root)["targets"])
 		}
 	}
 	if len(list) == 0 {
@@ -155,8 +161,8 @@ func configItems(data []byte) ([]configItem, error) {
 	}
 	var items []configItem
 	for i, one := range list {
-		at := fmt.Sprintf("$.targets[%d]", i)
-		item := configItem{fieldLines: fieldLineNumbers(file, at), line: lineOfNode(file, at)}
+		node, line, _ := yamltree.Find(root, "targets", strconv.Itoa(i))
+		item := configItem{fieldLines: fieldLineNumbers(node), line: line}
 		var ok bool
 		if item.fields, ok = one.(yaml.MapSlice); !ok {
 			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", item.line, i+1)
@@ -178,57 +184,14 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// nodeAt returns the node at a YAML path such as "$.targets[0]", or nil if the path is invalid or
-// the file has no such node.
-func nodeAt(file *ast.File, path string) ast.Node {
-	at, err := yaml.PathString(path)
-	if err != nil {
-		return nil
-	}
-	node, err := at.FilterFile(file)
-	if err != nil {
-		return nil
-	}
-	return node
-}
-
-// lineOfNode returns the number of the line on which the node at a YAML path begins, or 1 if the
-// file has no such node.
-func lineOfNode(file *ast.File, path string) int {
-	node := nodeAt(file, path)
-	if fields := mappingFields(node); len(fields) > 0 {
-		node = fields[0].Key
-	}
-	if node == nil || node.GetToken() == nil {
-		return 1
-	}
-	return node.GetToken().Position.Line
-}
-
-// fieldLineNumbers returns the line number of each field of the mapping at a YAML path, by key. The
-// result is empty if there is no mapping at that path.
-func fieldLineNumbers(file *ast.File, path string) map[string]int {
+// fieldLineNumbers returns the line number of each field of n, by key. The result is empty if n is
+// not a mapping.
+func fieldLineNumbers(n ast.Node) map[string]int {
 	lines := map[string]int{}
-	for _, field := range mappingFields(nodeAt(file, path)) {
-		if t := field.Key.GetToken(); t != nil {
-			lines[t.Value] = t.Position.Line
-		}
+	for _, field := range yamltree.Fields(n) {
+		lines[yamltree.Key(field)] = yamltree.Line(field.Key)
 	}
 	return lines
-}
-
-// mappingFields returns the fields of node if it is a mapping, with or without an anchor, and nil
-// otherwise.
-func mappingFields(node ast.Node) []*ast.MappingValueNode {
-	switch node := node.(type) {
-	case *ast.MappingNode:
-		return node.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{node}
-	case *ast.AnchorNode:
-		return mappingFields(node.Value)
-	}
-	return nil
 }
 
 // setFields sets the options of the target from fields, its mapping in a --config file. Prompts are

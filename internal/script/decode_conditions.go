@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/streamassay/streamassay/internal/yamltree"
 	"github.com/streamassay/streamassay/reference"
 )
 
@@ -78,7 +79,7 @@ type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
-	for _, m := range members(n) {
+	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
 		decoderOf(ctx).decode(m.Value, h.matcher)
 		*all = append(*all, h)
@@ -94,7 +95,7 @@ type bodyMatchers []bodyMatcher
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
-	for _, m := range members(n) {
+	for _, m := range yamltree.Fields(n) {
 		want := bodyMatcher{pointer: scalarText(m.Key)}
 		equals := m.Value
 		if m.Value.Type() == ast.MappingType {
@@ -127,7 +128,7 @@ type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
 func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
-	for _, m := range members(n) {
+	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
 	}
 	return nil

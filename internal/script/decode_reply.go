@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/streamassay/streamassay/internal/yamltree"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -63,7 +64,7 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
 	s.filePosition = positionOf(n)
-	if all := members(n); all != nil {
+	if all := yamltree.Fields(n); all != nil {
 		key, value = scalarText(all[0].Key), all[0].Value
 	}
 	s.name, s.kind = key, stepKinds[key]
@@ -95,7 +96,7 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 
 // decodeCall returns the tool call in a node, which is an object with name, arguments and result.
 func (d *decoder) decodeCall(n ast.Node) (c call) {
-	for _, m := range members(n) {
+	for _, m := range yamltree.Fields(n) {
 		switch scalarText(m.Key) {
 		case "name":
 			d.decode(m.Value, &c.name)

@@ -13,6 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/internal/pace"
+	"github.com/streamassay/streamassay/internal/yamltree"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -111,7 +112,7 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, item := range itemsOf(n) {
 		at := item
 		var params map[string]any
-		if all := members(item); all != nil {
+		if all := yamltree.Fields(item); all != nil {
 			at = all[0].Key
 			decoderOf(ctx).decode(all[0].Value, &params)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
 // The limits of a script file, which bound the time and the memory to parse it.
@@ -255,17 +257,9 @@ func scalarText(n ast.Node) string {
 	return n.GetToken().Value
 }
 
-// members returns the members of an object, or nil if the node is not an object.
-func members(n ast.Node) []*ast.MappingValueNode {
-	if m, ok := n.(*ast.MappingNode); ok {
-		return m.Values
-	}
-	return nil
-}
-
 // member returns the member of an object with the given key, or nil if there is none.
 func member(n ast.Node, key string) *ast.MappingValueNode {
-	for _, m := range members(n) {
+	for _, m := range yamltree.Fields(n) {
 		if scalarText(m.Key) == key {
 			return m
 		}
@@ -277,16 +271,8 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 // the indexes of items. If there is no such node, lookup returns the innermost node on the way that
 // exists.
 func lookup(n ast.Node, location ...string) ast.Node {
-	for _, step := range location {
-		if list, ok := n.(*ast.SequenceNode); ok {
-			if i, err := strconv.Atoi(step); err == nil && i < len(list.Values) {
-				n = list.Values[i]
-			}
-		} else if m := member(n, step); m != nil {
-			n = m.Value
-		}
-	}
-	return n
+	found, _, _ := yamltree.Find(n, location...)
+	return found
 }
 
 // describe returns a short description of a node for messages: "a list", "an object with text and

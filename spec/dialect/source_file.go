@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
 // A FileError is an error at one place in a document or catalogue.
@@ -133,7 +135,7 @@ func errorAt(files []sourceFile, pointer, message string) *FileError {
 		if err != nil || len(tree.Docs) == 0 {
 			continue
 		}
-		if line, depth := lineAt(tree.Docs[0].Body, tokensOf(pointer)); depth > longest {
+		if _, line, depth := yamltree.Find(tree.Docs[0].Body, tokensOf(pointer)...); depth > longest {
 			found.File, found.Line, longest = f.name, line, depth
 		}
 	}
@@ -151,74 +153,6 @@ func tokensOf(pointer string) (tokens []string) {
 	return tokens
 }
 
-// lineAt follows the tokens of a JSON pointer from n. It returns the line on which the last value
-// that it reaches begins, and the number of tokens that it followed. The number is less than
-// len(tokens) if the tree lacks the rest.
-func lineAt(n ast.Node, tokens []string) (line, depth int) {
-	line = 1
-	for {
-		n = content(n)
-		if depth == 0 && n != nil && n.GetToken() != nil {
-			line = n.GetToken().Position.Line
-			if fields := mappingFields(n); len(fields) > 0 {
-				line = fields[0].Key.GetToken().Position.Line
-			}
-		}
-		if depth == len(tokens) {
-			return line, depth
-		}
-		next, at := child(n, tokens[depth])
-		if next == nil {
-			return line, depth
-		}
-		n, line, depth = next, at, depth+1
-	}
-}
-
-// content returns the node to which a YAML anchor or tag is attached, or else n itself.
-func content(n ast.Node) ast.Node {
-	for {
-		switch wrapped := n.(type) {
-		case *ast.AnchorNode:
-			n = wrapped.Value
-		case *ast.TagNode:
-			n = wrapped.Value
-		default:
-			return n
-		}
-	}
-}
-
-// mappingFields returns the fields of n, or nil if n is not a mapping.
-func mappingFields(n ast.Node) []*ast.MappingValueNode {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
-	}
-	return nil
-}
-
-// child returns the member or item of n that a token of a JSON pointer names, and its line. It
-// returns nil if there is none.
-func child(n ast.Node, token string) (ast.Node, int) {
-	if list, ok := n.(*ast.SequenceNode); ok {
-		i, err := strconv.Atoi(token)
-		if err != nil || i < 0 || i >= len(list.Values) {
-			return nil, 0
-		}
-		line, _ := lineAt(list.Values[i], nil)
-		return list.Values[i], line
-	}
-	for _, field := range mappingFields(n) {
-		if key := field.Key.GetToken(); key != nil && key.Value == token {
-			return field.Value, key.Position.Line
-		}
-	}
-	return nil, 0
-}
-
 // pointerAt returns the pointer to the innermost member or item below n whose key or value begins
 // at the given line and column, both starting at 1. at is the pointer to n. The result is "" if
 // there is no such member or item.
@@ -230,18 +164,17 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	visit := func(n ast.Node, key ast.Node, at string) {
 		if inner := pointerAt(n, line, column, at); inner != "" {
 			pointer = inner
-		} else if here(key) || here(content(n)) {
+		} else if here(key) || here(yamltree.Content(n)) {
 			pointer = at
 		}
 	}
-	n = content(n)
-	if list, ok := n.(*ast.SequenceNode); ok {
+	if list, ok := yamltree.Content(n).(*ast.SequenceNode); ok {
 		for i, item := range list.Values {
 			visit(item, item, at+"/"+strconv.Itoa(i))
 		}
 	}
-	for _, field := range mappingFields(n) {
-		visit(field.Value, field.Key, at+"/"+escape(field.Key.GetToken().Value))
+	for _, field := range yamltree.Fields(n) {
+		visit(field.Value, field.Key, at+"/"+escape(yamltree.Key(field)))
 	}
 	return pointer
 }

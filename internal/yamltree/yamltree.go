@@ -1,0 +1,82 @@
+// Package yamltree finds values in parsed YAML, and the lines on which they begin. It sees through
+// anchors and tags, but does not follow aliases.
+package yamltree
+
+import (
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Content returns the node to which a YAML anchor or tag is attached, or n itself if n is neither.
+func Content(n ast.Node) ast.Node {
+	for {
+		switch wrapper := n.(type) {
+		case *ast.AnchorNode:
+			n = wrapper.Value
+		case *ast.TagNode:
+			n = wrapper.Value
+		default:
+			return n
+		}
+	}
+}
+
+// Fields returns the fields of n in the order of the file, or nil if n is not a mapping.
+func Fields(n ast.Node) []*ast.MappingValueNode {
+	switch n := Content(n).(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	return nil
+}
+
+// Key returns the key of a field: without quotes if it is a string, otherwise as written.
+func Key(field *ast.MappingValueNode) string { return field.Key.GetToken().Value }
+
+// Line returns the line on which n begins, starting at 1. For a mapping, that is the line of its
+// first key. Line returns 1 if n is nil.
+func Line(n ast.Node) int {
+	n = Content(n)
+	if fields := Fields(n); len(fields) > 0 {
+		n = fields[0].Key
+	}
+	if n == nil || n.GetToken() == nil {
+		return 1
+	}
+	return n.GetToken().Position.Line
+}
+
+// Find follows a path from n, which consists of keys of mappings and indexes of sequences. It
+// returns the last node that it reaches, the line of that node, and the number of steps that it
+// made, which is less than len(path) if the tree lacks the rest. The line of a field is that of its
+// key.
+func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
+	line = Line(n)
+	for _, step := range path {
+		next, at := child(n, step)
+		if next == nil {
+			break
+		}
+		n, line, steps = next, at, steps+1
+	}
+	return n, line, steps
+}
+
+// child returns the value of a field or the item of n that one step of a path leads to, and its
+// line. It returns nil if there is none.
+func child(n ast.Node, step string) (ast.Node, int) {
+	if list, ok := Content(n).(*ast.SequenceNode); ok {
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list.Values) {
+			return list.Values[i], Line(list.Values[i])
+		}
+	}
+	for _, field := range Fields(n) {
+		if Key(field) == step {
+			return field.Value, Line(field.Key)
+		}
+	}
+	return nil, 0
+}
