@@ -3,6 +3,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,12 +86,8 @@ func (c Config) withDefaults() Config {
 	if len(c.SigningKey) == 0 {
 		c.SigningKey = []byte(rand.Text() + rand.Text())
 	}
-	if c.LinkLifetime <= 0 {
-		c.LinkLifetime = time.Hour
-	}
-	if c.MaxFileBytes <= 0 {
-		c.MaxFileBytes = 10 << 20
-	}
+	c.LinkLifetime = cmp.Or(max(c.LinkLifetime, 0), time.Hour)
+	c.MaxFileBytes = cmp.Or(max(c.MaxFileBytes, 0), 10<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -4,17 +4,15 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// The names of the query parameters of a link, with their separators, in the order in which they
-// occur.
-const (
-	expiresParam   = "expires="
-	signatureParam = "&signature="
-)
+// linkPattern matches a link. Its groups are the path of the file, the time at which the link
+// expires, in Unix seconds, and the signature.
+var linkPattern = regexp.MustCompile(`/` + linkDir + `/([^/?]+)\?expires=(\d{1,20})&signature=([\w-]+)$`)
 
 // Link returns a signed URL of the file f below a base URL. The URL expires after
 // Config.LinkLifetime. Link returns "" if Put cannot have returned f.
@@ -23,8 +21,7 @@ func (s *Store) Link(base string, f File) string {
 		return ""
 	}
 	until := strconv.FormatInt(s.cfg.Now().Add(s.cfg.LinkLifetime).Unix(), 10)
-	query := expiresParam + until + signatureParam + s.sign(f.Path, until)
-	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + "?" + query
+	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + "?expires=" + until + "&signature=" + s.sign(f.Path, until)
 }
 
 // ParseLink returns the file of a link that Link returned, for any base and even if the link has
@@ -40,17 +37,12 @@ func (s *Store) ParseLink(link string) (File, bool) {
 // has expired.
 func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	// Link returns only characters that need no escaping, so there is one form to parse.
-	address, query, hasQuery := cutLast(link, "?")
-	dir, path, _ := cutLast(address, "/")
-	query, hasExpiry := strings.CutPrefix(query, expiresParam)
-	expiry, signature, signed := strings.Cut(query, signatureParam)
-	if !hasQuery || !hasExpiry || !signed || len(expiry) > 20 {
+	m := linkPattern.FindStringSubmatch(link)
+	if m == nil {
 		return f, until, false
 	}
-	if !strings.HasSuffix(dir, "/"+linkDir) || !isValidPath(path) {
-		return f, until, false
-	}
-	if !hmac.Equal([]byte(signature), []byte(s.sign(path, expiry))) {
+	path, expiry, signature := m[1], m[2], m[3]
+	if !isValidPath(path) || !hmac.Equal([]byte(signature), []byte(s.sign(path, expiry))) {
 		return f, until, false
 	}
 	seconds, err := strconv.ParseInt(expiry, 10, 64)
@@ -64,13 +56,4 @@ func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// cutLast splits text around the last sep. ok is false if text does not contain sep; before is
-// then the whole text.
-func cutLast(text, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):], true
-	}
-	return text, "", false
 }

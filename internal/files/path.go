@@ -70,37 +70,24 @@ func newPath(name, kind string) string {
 }
 
 // cleanName returns a harmless form of the last element of a file name, without its extension. It
-// keeps ASCII letters, digits and underscores, and puts a hyphen in place of other characters
-// between them. The result has about maxNameLength bytes at most.
+// keeps ASCII letters, digits and underscores, and replaces other characters between them with one
+// hyphen. The result has at most maxNameLength bytes.
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
 		name = name[:dot]
 	}
-	var b strings.Builder
-	gap := false
-	for _, r := range name {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_':
-			if gap && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			b.WriteRune(r)
-			gap = false
-		default:
-			gap = true
-		}
-		if b.Len() >= maxNameLength {
-			break
-		}
-	}
-	return b.String()
+	name = strings.Trim(unsafeCharacters.ReplaceAllString(name, "-"), "-")
+	return strings.TrimRight(name[:min(len(name), maxNameLength)], "-")
 }
 
-var pathPattern = regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_][A-Za-z0-9_-]{0,40})?(\.[a-z]{2,5})?$`)
+var (
+	unsafeCharacters = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	pathPattern      = regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_][A-Za-z0-9_-]{0,40})?(\.[a-z]{2,5})?$`)
+)
 
 // isValidPath reports whether path can be a result of newPath.
-func isValidPath(path string) bool { return len(path) < 80 && pathPattern.MatchString(path) }
+func isValidPath(path string) bool { return pathPattern.MatchString(path) }
 
 // typeOfPath returns the media type for the file name extension of a path. It returns "" if the
 // path has no extension or an unknown one.

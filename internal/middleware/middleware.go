@@ -4,12 +4,14 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/metrics"
@@ -47,9 +49,7 @@ type outermostHandler struct {
 // New returns a handler that wraps next. It serves /healthz, /readyz and /metrics
 // itself. In all other requests next finds the id in the header X-Request-Id.
 func New(next http.Handler, cfg Config) http.Handler {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
@@ -58,18 +58,7 @@ func New(next http.Handler, cfg Config) http.Handler {
 
 // randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
 // since knowing an id gives no access to anything.
-func randomID() string {
-	const digits = "0123456789abcdef"
-	var id [32]byte
-	for half := range 2 {
-		n := rand.Uint64()
-		for i := range 16 {
-			id[half*16+i] = digits[n&15]
-			n >>= 4
-		}
-	}
-	return string(id[:])
-}
+func randomID() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }
 
 // ServeHTTP assigns an id to the request and logs the request. It responds to requests for the
 // endpoints of the process and to CORS preflights itself, and passes all others to the wrapped
@@ -100,19 +89,13 @@ func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isSafeID reports whether an id that a client sent may appear in headers and logs.
+// safeIDCharacters are the characters of a request id that may appear in headers and logs.
+const safeIDCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-./:_=@"
+
+// isSafeID reports whether an id that a client sent has from 1 to 128 bytes and contains only
+// safeIDCharacters.
 func isSafeID(id string) bool {
-	for i := range len(id) {
-		c := id[i]
-		if c|0x20 < 'a' || c|0x20 > 'z' {
-			if c < '+' || c > ':' || c == ',' { // + - . / digits :
-				if c != '_' && c != '=' && c != '@' {
-					return false
-				}
-			}
-		}
-	}
-	return id != "" && len(id) <= 128
+	return id != "" && len(id) <= 128 && strings.Trim(id, safeIDCharacters) == ""
 }
 
 // logRequest logs a request that was served, without its query, which may contain

@@ -40,9 +40,6 @@ func (a *statusRecorder) markStarted() {
 // any error from the wrapped ResponseWriter.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
-	if f, ok := a.ResponseWriter.(interface{ FlushError() error }); ok {
-		return f.FlushError()
-	}
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/state"
@@ -80,7 +79,7 @@ func (a *completion) addChunk(data []byte) error {
 		if status >= 400 && status < 600 {
 			return statusError(status, a.sanitize(detail))
 		}
-		return (&runError{codeFailed, "the model's server failed"}).withDetail(a.sanitize(detail))
+		return errFailed.withDetail(a.sanitize(detail))
 	}
 	var chunk responseChunk
 	err := json.Unmarshal(data, &chunk)
@@ -208,8 +207,13 @@ func (c *streamedCall) startsAnother(d callDelta) bool {
 // back during the calls. It returns an error if the model reports a failure, or if a call has no
 // name.
 func (a *completion) finish() error {
-	if slices.Contains([]string{"content_filter", "error", "function_call"}, a.finishReason) {
-		return a.finishError()
+	switch a.finishReason {
+	case "content_filter":
+		return errFiltered
+	case "error":
+		return errFailed
+	case "function_call": // an obsolete kind of tool call, which was not requested
+		return errMalformed
 	}
 	a.endMessage()
 	for _, c := range a.calls {
@@ -229,18 +233,6 @@ func (a *completion) finish() error {
 	}
 	a.endMessage()
 	return nil
-}
-
-// finishError returns the error for the finish reason of a response that failed. The reason
-// function_call belongs to an obsolete kind of tool call, which was not requested.
-func (a *completion) finishError() error {
-	switch a.finishReason {
-	case "content_filter":
-		return errFiltered
-	case "error":
-		return &runError{codeFailed, "the model's server failed"}
-	}
-	return errMalformed
 }
 
 // asMessage returns the response as a message of the conversation, which the next request sends

@@ -36,6 +36,7 @@ var (
 	errMalformed     = &runError{codeBroken, "the model's response is malformed"}
 	errNotStream     = &runError{codeBroken, "the model's server did not respond with an event stream"}
 	errTooLong       = &runError{codeTooLong, "the model's response exceeds the size limit"}
+	errFailed        = &runError{codeFailed, "the model's server failed"}
 	errFiltered      = &runError{codeFiltered, "the model's response was withheld by a content filter"}
 	errTooManyRounds = &runError{codeRounds, "the model did not finish within the maximum number of rounds"}
 	errHistory       = &runError{codeHistory, "the earlier messages cannot be read"}
@@ -58,7 +59,7 @@ func statusError(status int, detail string) *runError {
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable:
 		f = &runError{codeUnavailable, "the model's server is not available"}
 	case status >= 500:
-		f = &runError{codeFailed, "the model's server failed"}
+		f = &runError{codeFailed, errFailed.text}
 	case status < 400:
 		f = &runError{codeBroken, errNotStream.text}
 	}

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -51,15 +52,9 @@ func New(cfg Config) (reference.Agent, error) {
 	if err := checkTools(cfg.Tools); err != nil {
 		return nil, err
 	}
-	if cfg.MaxRounds == 0 {
-		cfg.MaxRounds = 8
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = time.Minute
-	}
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = &http.Client{}
-	}
+	cfg.MaxRounds = cmp.Or(cfg.MaxRounds, 8)
+	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
+	cfg.HTTPClient = cmp.Or(cfg.HTTPClient, &http.Client{})
 	m := &chatModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
 	return reference.NewAgent(m.respond), nil
 }

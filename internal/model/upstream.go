@@ -162,7 +162,7 @@ func (w *upstream) responseError(res *http.Response) error {
 		if !isError {
 			return errNotStream
 		}
-		return (&runError{codeFailed, "the model's server failed"}).withDetail(w.sanitize(detail))
+		return errFailed.withDetail(w.sanitize(detail))
 	}
 	return statusError(res.StatusCode, w.sanitize(detail))
 }
