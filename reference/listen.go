@@ -122,9 +122,8 @@ func (s *Server) serveListen(c *requestContext) {
 			return
 		}
 	}
-	releaseStream, ok := s.registry.acquireStream(c.user)
+	releaseStream, ok := s.openStream(c)
 	if !ok {
-		s.refuseTooManyStreams(c)
 		return
 	}
 	defer releaseStream()

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/streamassay/streamassay/spec"
@@ -59,15 +60,13 @@ func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	c.override = s.cfg.Intercept(c.w, c.r, &ParsedRequest{
 		Dialect: s.dialect, Request: req, Operation: c.op, OperationKind: s.kinds[c.op], Event: &c.event,
 	})
-	if refusal := c.override.Refuse; refusal != nil {
-		text := refusal.Text
-		if text == "" {
-			text = http.StatusText(refusal.Status)
-		}
-		s.refuse(c, refusal.Status, refusal.Code, text)
-	}
-	if c.override.Refuse == nil && c.override.Serve != nil {
+	switch refusal := c.override.Refuse; {
+	case refusal != nil:
+		s.refuse(c, refusal.Status, refusal.Code, cmp.Or(refusal.Text, http.StatusText(refusal.Status)))
+	case c.override.Serve != nil:
 		c.override.Serve(c.w, c.r)
+	default:
+		return true
 	}
-	return c.override.Refuse == nil && c.override.Serve == nil
+	return false
 }

@@ -94,28 +94,23 @@ func (h *runRegistry) endOrphans() {
 	if err == nil { // an error shows in the store's readiness
 		h.orphans = append(h.orphans, found...)
 	}
-	remaining := make([]bool, len(h.orphans))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, 16)
-	for i, ref := range h.orphans {
-		s := h.serverOf(ref.Thread)
-		if remaining[i] = s == nil; s == nil { // not added yet, or its dialect is not served here
-			continue
+	all := h.orphans
+	h.orphans = nil
+	for group := range slices.Chunk(all, 16) { // which are ended at the same time
+		ended := make([]bool, len(group))
+		var wait sync.WaitGroup
+		for i, ref := range group {
+			if s := h.serverOf(ref.Thread); s != nil { // else not added yet, or its dialect is not served here
+				wait.Go(func() { ended[i] = s.endOrphan(ctx, ref) })
+			}
 		}
-		slots <- struct{}{}
-		wait.Go(func() {
-			remaining[i] = !s.endOrphan(ctx, ref)
-			<-slots
-		})
-	}
-	wait.Wait()
-	var rest []state.RunRef
-	for i, ref := range h.orphans {
-		if remaining[i] {
-			rest = append(rest, ref)
+		wait.Wait()
+		for i, ref := range group {
+			if !ended[i] {
+				h.orphans = append(h.orphans, ref)
+			}
 		}
 	}
-	h.orphans = rest
 }
 
 func (h *runRegistry) addServer(s *Server) {

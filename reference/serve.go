@@ -169,24 +169,19 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	if !s.parse(c, req) {
 		return
 	}
-	switch s.kinds[c.op] {
-	case opRun:
-		s.serveRun(c)
-	case opListen:
-		s.serveListen(c)
-	case opCancel:
-		s.serveCancel(c)
-	case opHistory:
-		s.serveHistory(c)
-	case opAttach:
-		s.serveAttach(c)
-	case opSign:
-		s.serveSign(c)
-	case opTranscribe:
-		s.serveTranscribe(c)
-	case opInfo:
-		s.respond(c, spec.Event{Kind: spec.Health})
-	}
+	handlers[s.kinds[c.op]](s, c)
+}
+
+// handlers holds the methods that serve operations, by the kind of the operation.
+var handlers = map[string]func(*Server, *requestContext){
+	opInfo:       func(s *Server, c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) },
+	opRun:        (*Server).serveRun,
+	opListen:     (*Server).serveListen,
+	opCancel:     (*Server).serveCancel,
+	opHistory:    (*Server).serveHistory,
+	opAttach:     (*Server).serveAttach,
+	opSign:       (*Server).serveSign,
+	opTranscribe: (*Server).serveTranscribe,
 }
 
 // parse decodes a request and stores the result in c. ok is false if a response was sent already,
@@ -205,11 +200,15 @@ func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	return true
 }
 
-// refuseTooManyStreams refuses a request with status 429, because its user has too many open
-// streams.
-func (s *Server) refuseTooManyStreams(c *requestContext) {
-	c.w.Header().Set("Retry-After", "1")
-	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
+// openStream registers an open stream of the user. The caller must call release when the stream
+// ends. If the user has too many open streams, openStream refuses the request with status 429 and
+// returns false.
+func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
+	if release, ok = s.registry.acquireStream(c.user); !ok {
+		c.w.Header().Set("Retry-After", "1")
+		s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
+	}
+	return release, ok
 }
 
 // respond encodes e as the document defines and sends it as the successful response of the

@@ -37,9 +37,8 @@ func (s *Server) serveRun(c *requestContext) {
 		}
 		return
 	}
-	releaseStream, ok := s.registry.acquireStream(c.user)
+	releaseStream, ok := s.openStream(c)
 	if !ok {
-		s.refuseTooManyStreams(c)
 		return
 	}
 	defer releaseStream()
