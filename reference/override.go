@@ -14,7 +14,7 @@ type ParsedRequest struct {
 	Request       spec.Request
 	Operation     *dialect.Operation
 	OperationKind string      // one of [OperationKinds]
-	Event         *spec.Event // its content and violations; Thread and Run may be set
+	Event         *spec.Event // its content and violations; Config.Intercept may set Thread and Run
 }
 
 // An Override changes how one request is served. Package mockserver uses it to inject
@@ -24,14 +24,14 @@ type Override struct {
 	Serve  http.HandlerFunc // serve the request with this handler instead
 	Agent  Agent            // run this agent instead of the server's
 
-	// NewSink returns a sink that receives the events of a run before they are encoded. It
-	// may use encode, which returns the frame of an event without its id, and must pass
-	// the frames that the client is to receive to send.
+	// NewSink returns a sink that receives the events of a run before they are encoded. The
+	// sink must call send with each frame that the client is to receive. It may make frames
+	// with encode, which returns the frame of an event without the SSE field id.
 	NewSink func(encode func(*spec.Event) []byte, send func(frame []byte)) EventSink
 
-	// ResumeFrom changes where a resumed stream begins: at is the position of the client's
-	// cursor, last that of the last event, both counted from 1. If ok is false, the cursor
-	// is refused as unknown.
+	// ResumeFrom changes where a resumed stream begins: after the event at position from. The
+	// client's cursor is at position at, and the latest event of the conversation at position
+	// last; positions begin with 1. If ok is false, the cursor is refused as unknown.
 	ResumeFrom func(at, last int64) (from int64, ok bool)
 }
 

@@ -1,10 +1,9 @@
 // Package reference provides an HTTP server that serves an agent according to a
 // dialect.
 //
-// A [Server] works on neutral [spec.Event] values; the dialect's document decodes
-// requests and encodes events, so this package contains no protocol names, JSON keys or
-// paths. Conversations are kept in a [state.Store]. Authentication, file storage and
-// speech recognition are provided by the packages identity, files and speech.
+// A [Server] works on neutral [spec.Event] values: the [dialect.Dialect] decodes requests and
+// encodes events, so that this package contains no protocol names, JSON keys or paths. An own agent
+// is a function; see [NewAgent].
 package reference
 
 import (
@@ -175,8 +174,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
-// newServer returns a server that keeps its runs in registry, and adds the server to the registry.
-// cfg must be a result of Config.withDefaults.
+// newServer returns a server for an agent in the dialect d, and adds the server to the registry in
+// which it keeps its runs. cfg must be a result of Config.withDefaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]string{}}
 	for _, kind := range OperationKinds[2:] {
@@ -253,9 +252,9 @@ type Mux struct {
 	mux      http.ServeMux
 }
 
-// NewMux returns a handler that serves an agent in each of the dialects. The paths of a dialect's
-// document are served below the path that consists of a slash, the name of the dialect, and its
-// Base.
+// NewMux returns a handler that serves an agent in each of the dialects. It serves the paths of a
+// dialect d below "/" + d.Name + d.Base. The caller must call Shutdown to release the handler's
+// resources.
 func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 	cfg = cfg.withDefaults()
 	if cfg.Files == nil {
@@ -290,8 +289,8 @@ func (m *Mux) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// target returns the path and the query of a request, without the base path of the dialect. ok is
-// false if the path is not below that base.
+// target returns the escaped path of a request without the base path of the dialect, followed by
+// "?" and the query if there is one. ok is false if the path is not below that base.
 func (s *Server) target(r *http.Request) (target string, ok bool) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.dialect.Base)
 	if !ok || !strings.HasPrefix(path, "/") {

@@ -91,9 +91,9 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// addOther emits an event that the dialect sends unchanged, such as the start of a step. It drops
-// an event of a run for which the dialect has no frame. An event that is not one of a run ends the
-// run with an error that names its kind, because the agent is broken.
+// addOther emits the event e if the dialect has a frame for it, such as the start of a step. If the
+// dialect has none, addOther drops an event of a kind that may occur in runs. For any other kind,
+// the agent is broken: addOther ends the run with an error that names the kind.
 func (t *runEncoder) addOther(e *spec.Event) {
 	switch {
 	case t.op.CanEncode(*e):
@@ -104,9 +104,9 @@ func (t *runEncoder) addOther(e *spec.Event) {
 }
 
 // emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
-// An event about the run itself also gets the time at which the run was created. An event that
-// frames of another kind carry is not emitted by itself, but becomes a part of the later events of
-// that kind. e is not modified.
+// An event about the run itself also gets the time at which the run was created. If the dialect sends
+// e only within the frames of another kind, emitEvent does not emit e but adds it to the parts of
+// all later events of that kind. It does not modify e.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	if t.op.Carrier(e.Kind) != "" {
 		t.held = append(t.held, *e)
@@ -147,8 +147,8 @@ func (t *runEncoder) start() {
 }
 
 // messageFor returns the open message with the given id. If there is none, it starts one with that
-// id, the given role, and the type kind. The subject of k tells whether it starts a message or
-// reasoning.
+// id, the given role, and kind as its type. It starts reasoning rather than a message if k is a kind
+// of reasoning.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {

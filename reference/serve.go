@@ -87,8 +87,8 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	return s.cfg.Authenticator.Authenticate(c.r.Context(), token)
 }
 
-// readBody returns the request body. It reads at most one byte more than maxBody allows, so that
-// the caller can tell that a body is too large.
+// readBody returns the request body, or the error from reading it. It reads at most one byte more
+// than maxBody allows, so that the caller can tell that a body is too large.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
@@ -238,9 +238,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the document, with the first status, code and
-// text that the document defines for this violation. The status is 400 if the document defines
-// none.
+// refuseViolation refuses a request that violates the document. The status, the code and the text
+// are the first ones that the document defines for the violation. If it defines none, the status is
+// 400 and the text is that of the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -258,8 +258,8 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 }
 
 // refuse responds to a request with an error in the form that the document defines for errors of
-// the operation. If the document does not define the status, the error has the form of another
-// error status or, if there is none, is plain text. An empty code selects the code that the
+// the operation. If the document does not define that status, the body has the form of another error
+// status or, if none is defined, is the text itself. An empty code selects the code that the
 // document assigns to the status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{

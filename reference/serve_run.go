@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveRun starts a run. The response is the stream of the run or, in dialects in which another
-// operation streams runs, a statement that the run was accepted.
+// serveRun starts a run. The response is the stream of the run. In dialects in which another
+// operation streams runs, the response only accepts the run.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -316,8 +316,9 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	return data
 }
 
-// endOrphan ends a run whose server process is gone, by adding an error event to the run. It
-// returns true if the run has ended, and false if the caller should try again.
+// endOrphan ends a run whose server process is gone, by adding an error event to the run in the
+// store. It returns true if the run has ended or no longer exists, and false if the store failed, so
+// that the caller should try again.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]

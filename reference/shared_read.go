@@ -15,8 +15,8 @@ type sharedReads struct {
 	active map[sharedReadKey]*sharedRead
 }
 
-// A sharedReadKey identifies a batch: the events of a run beyond a position. The tag distinguishes
-// a thread from an earlier thread of the same name that was dropped from the store.
+// A sharedReadKey identifies a batch: the events of a run beyond a position in its thread. The tag
+// distinguishes the thread from an earlier thread of the same name that the store has dropped.
 type sharedReadKey struct {
 	ref       state.RunRef
 	threadTag uint32

@@ -21,9 +21,9 @@ const maxUploadRequest = 12 << 20
 // filesPath is the path of uploaded files, below the dialect's base.
 const filesPath = "/files/"
 
-// fileBaseURL returns the URL with which links to uploaded files begin. It has the form in which
-// the client of this request reaches the server: its host is that of Config.PublicURL or, if that
-// is empty, of the request.
+// fileBaseURL returns the URL below which the client of a request reaches uploaded files. Its scheme
+// and host are those of Config.PublicURL or, if that is empty, of the request. Its path includes any
+// prefix of the request's path that a handler in front of the server has stripped.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {

@@ -22,13 +22,13 @@ const linkDir = "attachments"
 
 // Limits of files and of their storage.
 const (
-	storageTimeout = 15 * time.Second // for one call of the storage
+	storageTimeout = 15 * time.Second // for one call to the storage
 	maxMemoryBytes = 256 << 20        // bytes of all files in memory
 	minKeyBytes    = 16               // bytes of a configured signing key
 )
 
-// Errors of files. ErrUnavailable stands for all errors of the storage: the file is
-// valid, and the caller may try again.
+// Errors that a [Store] returns. ErrUnavailable means that the storage failed: the file is valid, and
+// the caller may try again.
 var (
 	ErrEmpty       = errors.New("the file is empty")
 	ErrTooLarge    = errors.New("the file is too large")
@@ -59,8 +59,9 @@ type File struct {
 	Size int64  // in bytes
 }
 
-// An Upload is a file to be stored. Its Name is only a hint: the name of a stored file contains at
-// most a part of it.
+// An Upload is a file to be stored, with the names of its owner and of the conversation for which it
+// is uploaded. Type is the media type that the client declares. Name is the client's file name; the
+// path of the stored file contains at most a part of it.
 type Upload struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte

@@ -49,9 +49,9 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	return File{Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
-// sign returns the signature of a link to the file at path. The parameter until is the time at
-// which the link expires, in Unix seconds. Line feeds separate the signed fields, because no field
-// contains one.
+// sign returns the signature of a link to the file at path: an HMAC-SHA256, in base64url without
+// padding. The parameter until is the time at which the link expires, in decimal Unix seconds. Line
+// feeds separate the signed fields, because no field contains one.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))

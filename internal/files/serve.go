@@ -18,9 +18,9 @@ const (
 	sendTimeout = 5 * time.Minute // for sending a file
 )
 
-// ServeHTTP serves the file of a link, which is the URL of the request. It ignores the part of the
-// path before the bucket, so a prefix may be stripped. A valid link is the only credential that it
-// requires.
+// ServeHTTP serves the file to which the URL of the request, a link that Link returned, refers. It
+// ignores the path of the link's base, so a prefix may be stripped. A valid link is the only
+// credential that it requires.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

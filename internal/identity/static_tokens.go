@@ -17,14 +17,14 @@ type StaticTokens struct {
 	entries []tokenEntry
 }
 
-// A tokenEntry is a user with the hash of a token. Hashes have equal lengths, and
+// A tokenEntry is a user with the SHA-256 hash of a token. Hashes have equal lengths, and
 // comparing them in constant time does not reveal how close a guess is.
 type tokenEntry struct {
 	sum  [sha256.Size]byte
 	user string
 }
 
-// minToken is the minimum length of a token in bytes. Shorter tokens could be guessed.
+// minToken is the minimum length of a token in bytes. Shorter tokens would be easy to guess.
 const minToken = 8
 
 // Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens; a token belongs

@@ -41,8 +41,8 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// encode returns the message in the form of the API. It assigns ids to the tool calls of the
-// message and records them in ids. A tool result gets the id that ids holds for its call.
+// encode returns w as a message of the chat completions API. It assigns an id to each tool call of w
+// and records that id in ids. A tool result gets the id that was recorded for its call.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {

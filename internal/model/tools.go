@@ -41,9 +41,9 @@ func checkTools(tools []Tool) error {
 	return nil
 }
 
-// findTool returns the tool of this server with the given name. It reports false if there is none,
-// or if the client has a tool of that name, which takes precedence.
-func (r *modelRun) findTool(name string) (Tool, bool) {
+// findTool returns the tool of this server with the given name. ok is false if there is none, or if
+// the client has a tool of that name, which takes precedence.
+func (r *modelRun) findTool(name string) (tool Tool, ok bool) {
 	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 || r.isClientTool(name) {
 		return Tool{}, false

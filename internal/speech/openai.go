@@ -120,7 +120,8 @@ func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	return 0, false
 }
 
-// readText returns the text in a response of the service. Its errors wrap ErrUnavailable.
+// readText returns the member "text" of the JSON object in a response body. The error wraps
+// ErrUnavailable if the body is larger than maxResponse or has no such member.
 func readText(body io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
 	if len(data) > maxResponse {

@@ -13,8 +13,8 @@ import (
 // MaxBytes is the size limit of a recording in bytes.
 const MaxBytes = 10 << 20
 
-// Errors of a transcription. ErrUnavailable stands for all errors of the speech
-// recognizer: the recording is valid, and the caller may try again.
+// Errors that a [Transcriber] returns. ErrUnavailable means that the speech recognizer failed: the
+// recording is valid, and the caller may try again.
 var (
 	ErrEmpty       = errors.New("the recording is empty")
 	ErrTooLarge    = errors.New("the recording is too large")

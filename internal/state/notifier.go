@@ -18,6 +18,7 @@ type Notifier struct {
 	canceled chan RunRef
 }
 
+// NewNotifier returns a notifier without watchers.
 func NewNotifier() *Notifier {
 	return &Notifier{watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled)}
 }

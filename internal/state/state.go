@@ -26,7 +26,7 @@ const (
 // returns. A single larger event is returned alone. Stores in memory do not have this limit.
 const MaxReadBytes = 64 << 10
 
-// Errors of a [Store], besides those of its medium.
+// Errors that a [Store] returns, besides errors from its medium.
 var (
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	ErrNotFound = errors.New("no such conversation or run")
@@ -55,8 +55,8 @@ type RunInfo struct {
 	ThreadCreated bool // the call created the thread
 	Existed       bool // the run existed before; nothing was changed, and the fields below are its own
 	TaskID        string
-	StartedAt     time.Time //
-	FirstMessage  int64     // number of the first message that the run added, or would have
+	StartedAt     time.Time
+	FirstMessage  int64 // number of the first message that the run added, or would have
 }
 
 // A Thread is the state of a conversation.
@@ -185,15 +185,15 @@ type Store interface {
 //
 // Only about the last 10,000 messages of each thread are kept, however many runs the thread has.
 type Config struct {
-	// MaxRuns is how many ended runs are kept at most, of all threads together. Beyond
-	// that the oldest are dropped, and a thread is dropped with its messages when none of
-	// its runs is left. 0 means the default of the kind of store.
+	// MaxRuns is the maximum number of ended runs that are kept, of all threads together.
+	// Beyond that, the runs that ended first are dropped, and a thread is dropped with its
+	// messages when none of its runs is left. 0 means the default of the kind of store.
 	MaxRuns int
 	// MaxBytes bounds the stored events of ended runs, in bytes; beyond it the oldest runs
 	// are dropped as well. 0 means 256 MiB in memory, and no bound elsewhere.
 	MaxBytes int64
-	// DeadAfter is how long a process that shares a store may send no heartbeat before its
-	// runs count as orphans. 0 means 3 s.
+	// DeadAfter is the time without a heartbeat of a process that shares the store after
+	// which the runs of that process count as orphans. 0 means 3 s.
 	DeadAfter time.Duration
 	Now       func() time.Time // nil means time.Now
 	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible

@@ -11,10 +11,10 @@ import (
 	"os"
 )
 
-// A dir is a storage in a directory, given by its path. Each blob is a file, with its attributes in
-// another file beside it. The directory is opened for each call, so that it may be unmounted and
-// mounted again.
-type dir string
+// A dirStorage is the path of a directory that is used as a storage. Each blob is a file, with its
+// attributes in another file beside it. The directory is opened for each call, so that it may be
+// unmounted and mounted again.
+type dirStorage string
 
 // attributesSuffix is the end of the names of files that contain attributes.
 const attributesSuffix = ".attrs"
@@ -38,13 +38,13 @@ func OpenDir(path string) (Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir(path), root.Close()
+	return dirStorage(path), root.Close()
 }
 
 // withRoot calls do with the opened directory and returns the error from do. If the directory
 // cannot be opened, the error does not wrap fs.ErrNotExist, because that would mean that a blob
 // does not exist.
-func (d dir) withRoot(do func(*os.Root) error) error {
+func (d dirStorage) withRoot(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
 		return fmt.Errorf("the directory cannot be opened: %v", err)
@@ -53,7 +53,7 @@ func (d dir) withRoot(do func(*os.Root) error) error {
 	return do(root)
 }
 
-func (d dir) Put(ctx context.Context, path string, data []byte, a Attributes) error {
+func (d dirStorage) Put(ctx context.Context, path string, data []byte, a Attributes) error {
 	attributes, err := json.Marshal(storedAttributes{a.Type, a.Metadata})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
@@ -86,7 +86,7 @@ func writeFile(root *os.Root, name string, data []byte) error {
 // temporaryName returns a new file name, which is not the path of a blob.
 func temporaryName() string { return "tmp-" + rand.Text() }
 
-func (d dir) Stat(_ context.Context, path string) (a Attributes, err error) {
+func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err error) {
 	return a, d.withRoot(func(root *os.Root) error {
 		a, err = readAttributes(root, path)
 		return err
@@ -114,7 +114,7 @@ func readAttributes(root *os.Root, path string) (Attributes, error) {
 	return Attributes{stored.Type, info.Size(), stored.Metadata}, err
 }
 
-func (d dir) Open(_ context.Context, path string) (content io.ReadSeekCloser, a Attributes, err error) {
+func (d dirStorage) Open(_ context.Context, path string) (content io.ReadSeekCloser, a Attributes, err error) {
 	return content, a, d.withRoot(func(root *os.Root) error {
 		if a, err = readAttributes(root, path); err == nil {
 			content, err = root.Open(path)
@@ -123,7 +123,7 @@ func (d dir) Open(_ context.Context, path string) (content io.ReadSeekCloser, a 
 	})
 }
 
-func (d dir) Ping(context.Context) error {
+func (d dirStorage) Ping(context.Context) error {
 	return d.withRoot(func(root *os.Root) error {
 		name := temporaryName() // other processes may call Ping at the same time
 		return errors.Join(root.WriteFile(name, make([]byte, ProbeSize), 0o600), root.Remove(name))

@@ -54,7 +54,7 @@ func Open(location string) (blob.Storage, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true // the length of an object is that of its response
 	return &bucket{
-		url: endpoint, region: cmp.Or(region, "us-east-1"), credentials: credentials.New(newProvider()),
+		url: endpoint, region: cmp.Or(region, "us-east-1"), credentials: credentials.New(newCredentialsProvider()),
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -106,17 +106,17 @@ func parseEndpoint(text, region string) (*url.URL, error) {
 var errNoCredentials = errors.New("s3: found no credentials: neither in the environment, nor in the shared " +
 	"configuration files, nor a role of the machine")
 
-// A provider returns the credentials of the first of several sources that has any. It returns
-// errNoCredentials if none has, whereas its Chain alone would return empty credentials.
-type provider struct{ credentials.Chain }
+// A credentialsProvider returns the credentials from the first source in its Chain that has any. It
+// returns errNoCredentials if none has, whereas the Chain alone would return empty credentials.
+type credentialsProvider struct{ credentials.Chain }
 
-func newProvider() *provider {
-	return &provider{credentials.Chain{Providers: []credentials.Provider{
+func newCredentialsProvider() *credentialsProvider {
+	return &credentialsProvider{credentials.Chain{Providers: []credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 	}}}
 }
 
-func (p *provider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+func (p *credentialsProvider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
 	v, err := p.Chain.RetrieveWithCredContext(c)
 	if err == nil && v.SignerType == credentials.SignatureAnonymous {
 		err = errNoCredentials
