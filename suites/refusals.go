@@ -63,15 +63,30 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
 	}
-	mutants := t.dialect.UnseenInvalidRequests(r, known)
 	valid := r // the last valid request that was sent
-	for _, m := range mutants {
+	for _, m := range t.unseenInvalidRequests(r, known) {
 		if string(m.Valid.Body) != string(valid.Body) || m.Valid.Target != valid.Target {
 			t.sendProbe(o, m.Valid)
 			valid = m.Valid
 		}
 		t.sendProbe(o, m.Request)
 	}
+}
+
+// unseenInvalidRequests returns the requests that [dialect.Dialect.UnseenInvalidRequests] returns,
+// without those whose refusal is about none of the requirements in Target.RefusalsAbout, if there
+// are any.
+func (t *Conversation) unseenInvalidRequests(r spec.Request, known *dialect.InvalidRequestSet) []dialect.InvalidRequest {
+	all := t.dialect.UnseenInvalidRequests(r, known)
+	if len(t.target.RefusalsAbout) == 0 {
+		return all
+	}
+	isWanted := func(d spec.RefusalRequirement) bool { return slices.Contains(t.target.RefusalsAbout, d.Requirement) }
+	return slices.DeleteFunc(all, func(m dialect.InvalidRequest) bool {
+		return !slices.ContainsFunc(t.dialect.ValidateRequest(m.Request), func(v spec.Violation) bool {
+			return slices.ContainsFunc(v.Refusals, isWanted)
+		})
+	})
 }
 
 // replyTemplateCapabilities maps the name of a reply template to the capability that a server needs
@@ -97,7 +112,7 @@ func (t *Conversation) probeReply(o *dialect.Operation, template string, known *
 	if !ok || !t.Send(valid) {
 		return
 	}
-	for _, m := range t.dialect.UnseenInvalidRequests(valid, known) {
+	for _, m := range t.unseenInvalidRequests(valid, known) {
 		if r, ok := newReply(); ok {
 			if again, ok := t.dialect.InvalidRequestByName(r, m.Name); ok {
 				t.Send(again.Request)

@@ -47,6 +47,7 @@ type Target struct {
 	LackedCapabilities  []string          // capabilities that the server does not have
 	Only                []string          // globs of the check, requirement or scenario ids to test; none: all
 	Skip                []string          // likewise, not to test
+	RefusalsAbout       []string          // the requirements about whose refusals invalid requests are sent; none: all
 
 	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
 	// scenario must have a name that no other scenario has, and a function Run.

@@ -74,7 +74,8 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite runs the suite like [RunOne] and also returns the results of the scenarios. If only is
-// not empty, it plays only the scenarios with these names.
+// not empty, it plays only the scenarios with these names, and if m is a generated mutant of a
+// refusal, sends only invalid requests whose refusal is about its requirement.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -92,13 +93,17 @@ func runSuite(
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("base URL: %w", err)
 	}
-	parts, err := suites.Run(ctx, suites.Target{
+	target := suites.Target{
 		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
 		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
 		Header:      spec.Header{{Name: "Authorization", Value: primaryUser}},
 		OtherHeader: spec.Header{{Name: "Authorization", Value: otherUser}},
 		Only:        only, Skip: m.skippedScenarios(),
-	}, nil)
+	}
+	if len(only) > 0 && m.KilledBy[refusesAsDocumented] != "" {
+		target.RefusalsAbout = []string{m.requirement}
+	}
+	parts, err := suites.Run(ctx, target, nil)
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("suite: %w", err)
 	}
