@@ -27,7 +27,7 @@ var may = map[string]struct {
 	"internal/printable":     {nil, "it shows texts, whatever they say"},
 	"internal/redact":        {nil, "secrets and the texts that hold them; whose they are is not its business"},
 	"internal/sse":           {nil, "bytes and frames; what they say is not its business"},
-	"internal/transcript":    {[]string{"internal/redact", "spec", "golang.org/x/tools"}, "a recording names its dialect, it does not read it"},
+	"internal/transcript":    {[]string{"internal/redact", "spec", "golang.org/x/net", "golang.org/x/tools"}, "a recording names its dialect, it does not read it"},
 	"internal/wire":          {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol would forgive"},
 	"reference":              {[]string{"spec", "spec/dialect", "internal/state", "internal/files", "internal/speech", "internal/identity", "internal/metrics", "github.com/google/uuid"}, "a server that could see the rules would be written to pass them"},
 	"internal/state":         {nil, "it keeps what it is given; what that means is the server's business"},

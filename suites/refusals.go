@@ -76,7 +76,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 // unseenInvalidRequests returns the requests that [dialect.Dialect.UnseenInvalidRequests] returns,
 // without those whose refusal is about none of the requirements in Target.RefusalsAbout, if there
 // are any.
-func (t *Conversation) unseenInvalidRequests(r spec.Request, known *dialect.InvalidRequestSet) []dialect.InvalidRequest {
+func (t *Conversation) unseenInvalidRequests(
+	r spec.Request, known *dialect.InvalidRequestSet,
+) []dialect.InvalidRequest {
 	all := t.dialect.UnseenInvalidRequests(r, known)
 	if len(t.target.RefusalsAbout) == 0 {
 		return all

@@ -99,7 +99,8 @@ of the checks that must find it serves a requirement: such a check has to fail, 
 nothing else may. (The scenario that sends invalid requests takes as long as all others: it is played where
 a refusal, or what should be none, has to be found.) The mutants called REQUIREMENT.DEFECT are generated
 from the documents; against them, only scenarios are played in which the correct server is judged for that
-requirement, and only invalid requests are sent whose refusal is about it. In each dialect the correct server has to pass, and a canary has to die, or none of this
+requirement, and only invalid requests are sent whose refusal is about it. In each dialect the correct server
+has to pass, and a canary has to die, or none of this
 counts. %d mutants, %d plays.
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)

@@ -32,8 +32,8 @@ func countBackslashes(data []byte, end int) (n int) {
 }
 
 // Parameters of the search. minWindow is the minimum number of bytes that are searched at a time.
-// maxSpellingFactor is the maximum length of an escaped spelling of a secret, in multiples of the
-// length of the unescaped one; it is large because text can be escaped several times.
+// maxSpellingFactor is the maximum length of an escaped form of a [secretPattern], in multiples of
+// the length of the pattern; it is large because text can be escaped several times.
 const (
 	minWindow         = 16 << 10
 	maxSpellingFactor = 128
@@ -113,7 +113,7 @@ const (
 
 // searchView adds to s.found the ranges of the secrets in a view, and in the views that result from
 // undoing its escapes. layer is the number of layers of escapes that were undone to get the view.
-// chain is whether all escapes of each of these layers were undone, and not only those of one kind.
+// chain is true if all escapes of each of these layers were undone, and not only those of one kind.
 func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	s.searchText(v)
 	if layer == maxLayers || !chain && layer == maxMixed {

@@ -21,7 +21,8 @@ var otherSecretNames = []string{
 	"client_secret", "password", "secret", "signature", "sig",
 }
 
-// secretNameParts are texts that mark a field as secret if its name contains one of them.
+// secretNameParts are texts, in lower case, that mark a field as secret if its name in lower case
+// contains one of them.
 var secretNameParts = []string{
 	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
 }
@@ -34,7 +35,7 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of secret and of harmless fields, grouped by length for a fast lookup.
+// The names of secret and of harmless fields, grouped by their length as groupByLength returns them.
 var (
 	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
 	harmlessByLength = groupByLength(harmlessHeaders)
@@ -145,8 +146,8 @@ func WithoutUser(text string) string {
 	return u.String()
 }
 
-// RedactTarget returns the target of a request with [Placeholder] in place of the values of those
-// query parameters for whose names secret returns true.
+// RedactTarget returns target, the path and query of a request, with [Placeholder] in place of the
+// value of each query parameter for whose decoded name the function secret returns true.
 func RedactTarget(target string, secret func(name string) bool) string {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok {
@@ -165,8 +166,9 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// SecretParameters returns the values of those query parameters of a target for whose names secret
-// returns true. It returns each value twice: as written and decoded. Empty values are left out.
+// SecretParameters returns the values of those query parameters of target, the path and query of a
+// request, for whose decoded names the function secret returns true. It returns each value twice: as
+// written and decoded. Empty values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {

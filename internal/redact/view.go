@@ -13,7 +13,7 @@ import (
 
 // An unescapedView is a part of a text with some of its escapes undone. Byte i of the field text
 // stands for the bytes of the original from offset from[i] up to, but not including, to[i]. If from
-// and to are nil, no escapes were undone and offsets in text are those in the original.
+// and to are nil, no escapes were undone, and an offset in text is also that in the original.
 type unescapedView struct {
 	text     []byte
 	from, to []int32
@@ -157,7 +157,7 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 	case c == 'u':
 		return decodeUTF16(dst, s)
 	case c == 'U':
-		return decodeRune(dst, s, 8)
+		return decodeUTF32(dst, s)
 	case c == 'x':
 		return decodeByte(dst, s, 2, 2, 16)
 	case '0' <= c && c <= '3':
@@ -188,10 +188,9 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
-// decodeRune implements decode for an escape with the given number of hexadecimal digits, such as
-// \U0000002d.
-func decodeRune(dst, s []byte, digits int) ([]byte, int) {
-	code, n := parseDigits(s, 2, digits, 16)
+// decodeUTF32 implements decode for an escape such as \U0000002d.
+func decodeUTF32(dst, s []byte) ([]byte, int) {
+	code, n := parseDigits(s, 2, 8, 16)
 	if n == 0 {
 		return nil, 0
 	}
@@ -215,7 +214,7 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0
 	}
-	for _, c := range s[after : after+digits] {
+	for _, c := range s[after : after+digits] { // strconv.ParseUint would allocate an error for other characters
 		digit := base
 		switch {
 		case '0' <= c && c <= '9':

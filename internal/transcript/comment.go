@@ -18,7 +18,7 @@ type settingCodec struct {
 	repeatable bool                                   // it may occur more than once
 	expects    string                                 // the form of the value, for errors
 	read       func(t *Transcript, value string) bool // false if the value is invalid
-	write      func(t *Transcript) []string
+	write      func(t *Transcript) []string           // the values; "" stands for none
 }
 
 // settings lists all settings that a comment may have, in the order in which Format writes them.
@@ -78,18 +78,15 @@ var settings = []settingCodec{
 }
 
 // textSetting returns a setting with the given key whose value may be any non-empty text. The
-// function field returns a pointer to the place of the value in a transcript. The text expects
-// describes the value in errors.
+// argument expects is the form of the value, for errors. The function field returns a pointer to
+// the field of a transcript that holds the value.
 func textSetting(key, expects string, field func(*Transcript) *string) settingCodec {
 	return settingCodec{
 		key: key, expects: expects,
 		read:  func(t *Transcript, value string) bool { *field(t) = value; return value != "" },
-		write: func(t *Transcript) []string { return slices.DeleteFunc([]string{*field(t)}, isEmpty) },
+		write: func(t *Transcript) []string { return []string{*field(t)} },
 	}
 }
-
-// isEmpty reports whether s is empty.
-func isEmpty(s string) bool { return s == "" }
 
 // settingNames returns the names of all settings, separated by commas, for use in a message.
 func settingNames() string {
@@ -148,7 +145,7 @@ func (t *Transcript) parseComment(comment string) error {
 // settings.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
-	for line := range strings.Lines(hide.text(t.Comment)) {
+	for line := range strings.Lines(hide.String(t.Comment)) {
 		prose = append(prose, proseLine(line))
 	}
 	if text := strings.Trim(strings.Join(prose, "\n"), "\n"); text != "" {
@@ -156,10 +153,13 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	}
 	for _, s := range settings {
 		for _, value := range s.write(t) {
+			if value == "" {
+				continue
+			}
 			if s.key == "target" {
 				value = redact.WithoutUser(value)
 			}
-			b.WriteString(s.key + ": " + oneLine(hide.text(value)) + "\n")
+			b.WriteString(s.key + ": " + oneLine(hide.String(value)) + "\n")
 		}
 	}
 }

@@ -54,14 +54,14 @@ func (c curlInvocation) endError() error {
 // challenge, a proxy's response) are dropped too, as curl does not print their bodies. A trailer
 // cannot be told from the body.
 func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
-	p := &curlParser{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
 	if len(p.data) == 0 && x.Response.End == nil {
 		return nil, p.errorAt("empty file: want the output of curl -i, which begins with a status line " +
 			`(if there was no response, give the reason as "curl_exit" in NAME.request.json)`)
 	}
 	for len(p.data) > 0 {
-		r, complete, err := p.head(x.Response.End)
+		r, complete, err := p.parseCurlHead(x.Response.End)
 		if err != nil {
 			return nil, err
 		}
@@ -128,51 +128,35 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	return nil
 }
 
-// A curlParser parses the heads of responses in the output of "curl -i".
-type curlParser struct {
-	position
-	data []byte
-}
-
-// nextLine removes the first line from the data and returns it without its line end. ok is false if
-// the data ended before the line did.
-func (p *curlParser) nextLine() (line string, ok bool) {
-	b, rest, ok := bytes.Cut(p.data, []byte("\n"))
-	p.data = rest
-	p.line++
-	return string(bytes.TrimSuffix(b, []byte("\r"))), ok
-}
-
-// head parses the next head, which consists of a status line and header fields, and removes it from
-// the data. The parameter end is the error with which the response ended, or nil. If end is not
-// nil, the head may be incomplete; the result complete is then false, and err is nil.
-func (p *curlParser) head(end error) (r spec.Response, complete bool, err error) {
-	at := p.position
-	line, ended := p.nextLine()
+// parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
+// and removes it from the data. The parameter end is the error with which the response ended, or
+// nil. If end is not nil, the head may be incomplete; the result complete is then false, and err is
+// nil.
+func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
+	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
 	if err != nil {
 		if end != nil && !ended || errors.Is(end, spec.ErrNotHTTP) {
-			p.data = nil
+			s.data = nil
 			return r, false, nil
 		}
-		return r, false, at.errorAt("%w", err)
+		return r, false, s.lastLineAt().errorAt("%w", err)
 	}
 	if r.Proto, r.Status, r.Reason, err = statusLine(parts); err != nil {
-		return r, false, at.errorAt("%w", err)
+		return r, false, s.lastLineAt().errorAt("%w", err)
 	}
 	for {
-		at = p.position
-		line, ended := p.nextLine()
+		line, ended := s.nextLine()
 		switch {
 		case line == "" && ended:
 			return r, true, nil
 		case !ended && end != nil:
 			return r, false, nil
 		case !ended:
-			return r, false, at.errorAt("incomplete head: an empty line must follow the header fields")
+			return r, false, s.lastLineAt().errorAt("incomplete head: an empty line must follow the header fields")
 		}
 		if err := appendHeaderLine(&r.Header, line); err != nil {
-			return r, false, at.errorAt("%w", err)
+			return r, false, s.lastLineAt().errorAt("%w", err)
 		}
 	}
 }

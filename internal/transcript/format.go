@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -19,7 +20,7 @@ import (
 // (see the package comment).
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
-	hide := newSecretRedactor(t)
+	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
 	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
 		fmt.Fprintf(b, "-- %d.request --\n", i+1)
@@ -62,8 +63,8 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
 	}
-	target, header := hide.text(r.Target), hide.header(r.Header)
-	body := hide.body(r.Body)
+	target, header := hide.String(r.Target), hide.header(r.Header)
+	body := hide.Bytes(r.Body)
 	w := sectionWriter{b, usesCRLF(body)}
 	w.lineEnds()
 	method := r.Method
@@ -94,9 +95,9 @@ func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields
 // removed by hide. The parameter method is the method of the request.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
-	why = hide.text(why)
+	why = hide.String(why)
 	header, trailer := hide.header(r.Header), hide.header(r.Trailer)
-	body := hide.body(r.Body)
+	body := hide.Bytes(r.Body)
 	w := sectionWriter{b, usesCRLF(body)}
 	w.framing(r.Framing, framingOf(method, spec.Response{Proto: r.Proto, Status: r.Status, Header: header}))
 	e := bodyEnd{word: word, why: why, stream: isEventStream(header), trailer: trailer, required: len(trailer) > 0}
@@ -106,7 +107,7 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretR
 		w.end(e)
 		return
 	}
-	w.status(r.Proto, r.Status, hide.text(r.Reason))
+	w.status(r.Proto, r.Status, hide.String(r.Reason))
 	w.fields(header)
 	if len(body) == 0 && word == "end" && !e.required {
 		return
@@ -126,16 +127,12 @@ type sectionWriter struct {
 // framing writes a directive that states the framing f. It writes nothing if f equals evident,
 // which is the framing that the head implies, or if f is not one that a directive can state.
 func (w sectionWriter) framing(f, evident spec.Framing) {
-	switch f {
-	case evident:
-	case spec.FramingUnknown:
+	switch {
+	case f == evident:
+	case f == spec.FramingUnknown:
 		w.WriteString(directivePrefix + " framing unknown\n")
-	default:
-		for _, known := range framings {
-			if f == known {
-				w.WriteString(directivePrefix + " framing " + string(f) + "\n")
-			}
-		}
+	case slices.Contains(framings, f):
+		w.WriteString(directivePrefix + " framing " + string(f) + "\n")
 	}
 }
 

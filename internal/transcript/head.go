@@ -32,20 +32,21 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A sectionReader is the part of a section of the archive that is still to be parsed, with its
-// position in the file.
+// A sectionReader is the part of a section of the archive, or of the output of curl, that is still
+// to be parsed, with its position in the file.
 type sectionReader struct {
 	position
-	name string
+	name string // of the section, for errors; "" for the output of curl
 	data []byte
 }
 
-// nextLine removes the first line from the section and returns it without its line end.
-func (s *sectionReader) nextLine() string {
-	line, rest, _ := bytes.Cut(s.data, []byte("\n"))
+// nextLine removes the first line from the data and returns it without its line end. ended is false
+// if the data ended before the line did.
+func (s *sectionReader) nextLine() (line string, ended bool) {
+	text, rest, ended := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
 	s.line++
-	return string(bytes.TrimSuffix(line, []byte("\r")))
+	return string(bytes.TrimSuffix(text, []byte("\r"))), ended
 }
 
 // lastLineAt returns the position of the line that nextLine returned last.
@@ -58,12 +59,12 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
 	}
-	if h.startLine, err = parseStart(s.nextLine(), split); err != nil {
+	line, _ := s.nextLine()
+	if h.startLine, err = parseStart(line, split); err != nil {
 		return h, s.lastLineAt().errorAt("%s: %w", s.name, err)
 	}
 	for len(s.data) > 0 {
-		line := s.nextLine()
-		if line == "" {
+		if line, _ = s.nextLine(); line == "" {
 			return h, nil
 		}
 		field, err := parseHeadField(line)
@@ -129,15 +130,14 @@ var framings = []spec.Framing{
 // parseFraming returns the framing that a framing directive names as word. It returns an error if
 // there is no framing with that name.
 func parseFraming(word string) (*spec.Framing, error) {
-	for _, f := range framings {
-		if word == string(f) {
-			return &f, nil
-		}
+	f := spec.Framing(word)
+	switch {
+	case word == "unknown":
+		f = spec.FramingUnknown
+	case !slices.Contains(framings, f):
+		return nil, errors.New("want one of none, length, chunked, close, h2, unknown")
 	}
-	if unknown := spec.FramingUnknown; word == "unknown" {
-		return &unknown, nil
-	}
-	return nil, fmt.Errorf("want one of none, length, chunked, close, h2, unknown")
+	return &f, nil
 }
 
 // framingOf returns the framing that the head of the response r implies. The parameter method is

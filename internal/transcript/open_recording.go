@@ -181,21 +181,15 @@ func readFile(path string) ([]byte, error) {
 	case info.Size() > MaxFileBytes:
 		return nil, tooLarge(path)
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, to reach EOF without growing
-	for {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case err == io.EOF:
-			return data, nil
-		case err != nil:
-			return nil, readError(path, err)
-		case len(data) > MaxFileBytes:
-			return nil, tooLarge(path)
-		case len(data) == cap(data): // not a regular file, or it has grown
-			data = slices.Grow(data, len(data))
-		}
+	var b bytes.Buffer
+	b.Grow(int(info.Size()) + bytes.MinRead) // ReadFrom then reads a regular file without copying it
+	if _, err := b.ReadFrom(io.LimitReader(f, MaxFileBytes+1)); err != nil {
+		return nil, readError(path, err)
 	}
+	if b.Len() > MaxFileBytes {
+		return nil, tooLarge(path)
+	}
+	return b.Bytes(), nil
 }
 
 // readError returns the error for a file that cannot be read, without the repeated path that err

@@ -8,18 +8,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
 
 // TestRedactedBodyKeepsItsOffsets checks that a redacted body keeps its size, so that offsets,
 // lines and Content-Length stay valid.
 func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
-	hide := newSecretRedactor(&Transcript{Secrets: []string{"abcd", "cdef0123"}})
-	if body := string(hide.body([]byte("--abcd\n-_abcdef0123--"))); body != "--****\n-_REDACTED**--" {
+	hide := secretRedactor{Redactor: redact.New("abcd", "cdef0123")}
+	if body := string(hide.Bytes([]byte("--abcd\n-_abcdef0123--"))); body != "--****\n-_REDACTED**--" {
 		t.Errorf("body: %s", body)
 	}
 	whole := []byte("nothing to hide")
-	if same := hide.body(whole); &same[0] != &whole[0] {
+	if same := hide.Bytes(whole); &same[0] != &whole[0] {
 		t.Error("a body without secrets was copied")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 const (
@@ -52,15 +54,7 @@ func isCleanValue(s string) bool {
 
 // isToken reports whether s is a token, such as a method or the name of a header field (RFC 9110
 // section 5.6.2).
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != ""
-}
+func isToken(s string) bool { return httpguts.ValidHeaderFieldName(s) }
 
 // isPlainLine reports whether a line of a body, without its newline, needs no encoding.
 func isPlainLine(line []byte) bool {
