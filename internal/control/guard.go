@@ -32,13 +32,13 @@ func (s *server) guard(inner http.Handler) http.Handler {
 			w.Header().Set(name, value)
 		}
 		if !s.isAllowedHost(r.Host) {
-			writeProblemf(w, http.StatusMisdirectedRequest,
-				"host %.100q is not allowed (want 127.0.0.1, [::1] or localhost)", r.Host)
+			writeProblem(w, problemf(http.StatusMisdirectedRequest,
+				"host %.100q is not allowed (want 127.0.0.1, [::1] or localhost)", r.Host))
 			return
 		}
 		if err := protection.Check(r); err != nil || !isSameOrigin(r) && isUnsafeMethod(r.Method) {
-			writeProblemf(w, http.StatusForbidden,
-				"changes requested by pages of another origin (%.100q) are not allowed", r.Header.Get("Origin"))
+			writeProblem(w, problemf(http.StatusForbidden,
+				"changes requested by pages of another origin (%.100q) are not allowed", r.Header.Get("Origin")))
 			return
 		}
 		inner.ServeHTTP(w, r)

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -112,21 +111,17 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
-		return nil, nil, &apiError{
-			status: http.StatusServiceUnavailable,
-			text:   fmt.Sprintf("%d requests are waiting or listening already, the maximum", maxLongRequests),
-		}
+		return nil, nil, problemf(http.StatusServiceUnavailable,
+			"%d requests are waiting or listening already, the maximum", maxLongRequests)
 	}
 	ctx, stop := context.WithCancel(r.Context())
-	if s.cfg.Done != nil {
-		go func() {
-			select {
-			case <-s.cfg.Done:
-				stop()
-			case <-ctx.Done():
-			}
-		}()
-	}
+	go func() {
+		select {
+		case <-s.cfg.Done: // blocks forever if it is nil
+			stop()
+		case <-ctx.Done():
+		}
+	}()
 	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 

@@ -24,25 +24,24 @@ type apiError struct {
 // Error returns the text of the error.
 func (w *apiError) Error() string { return w.text }
 
+// problemf returns an error that is sent with the given status and the formatted text.
+func problemf(status int, format string, args ...any) *apiError {
+	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
+}
+
 // badRequest returns an error that is sent with status 400 and the formatted text.
 func badRequest(format string, args ...any) error {
-	return &apiError{status: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
+	return problemf(http.StatusBadRequest, format, args...)
 }
 
 // notFound returns an error that is sent with status 404 and the formatted text.
 func notFound(format string, args ...any) error {
-	return &apiError{status: http.StatusNotFound, text: fmt.Sprintf(format, args...)}
+	return problemf(http.StatusNotFound, format, args...)
 }
 
 // conflict returns an error that is sent with status 409 and the formatted text.
 func conflict(format string, args ...any) error {
-	return &apiError{status: http.StatusConflict, text: fmt.Sprintf(format, args...)}
-}
-
-// writeProblemf sends an RFC 9457 problem with the given status and the formatted text as its
-// detail.
-func writeProblemf(w http.ResponseWriter, status int, format string, args ...any) {
-	writeProblem(w, &apiError{status: status, text: fmt.Sprintf(format, args...)})
+	return problemf(http.StatusConflict, format, args...)
 }
 
 // writeProblem sends an apiError as an RFC 9457 problem.
@@ -59,7 +58,7 @@ func writeProblem(w http.ResponseWriter, apiErr *apiError) {
 // writeError sends err as an RFC 9457 problem. If err is not an apiError, the status is 500 and
 // the text of err is not sent.
 func writeError(w http.ResponseWriter, err error) {
-	apiErr := &apiError{status: http.StatusInternalServerError, text: "internal error"}
+	apiErr := problemf(http.StatusInternalServerError, "internal error")
 	errors.As(err, &apiErr)
 	writeProblem(w, apiErr)
 }
@@ -96,10 +95,8 @@ func requestMediaType(r *http.Request, known ...string) (string, error) {
 	}
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil || !slices.Contains(known, mediaType) {
-		return "", &apiError{
-			status: http.StatusUnsupportedMediaType,
-			text:   fmt.Sprintf("invalid Content-Type %.100q (want %s)", contentType, strings.Join(known, " or ")),
-		}
+		return "", problemf(http.StatusUnsupportedMediaType,
+			"invalid Content-Type %.100q (want %s)", contentType, strings.Join(known, " or "))
 	}
 	return mediaType, nil
 }
@@ -112,9 +109,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &apiError{
-			status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the body is larger than %d bytes", large.Limit),
-		}
+		return nil, problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case err != nil:
 		return nil, badRequest("the body is incomplete")
 	}

@@ -44,11 +44,11 @@ func (s *server) apiRoutes() []route {
 		{"POST", "/v1/verify", []string{"test", "after"}, s.verifyCalls},
 		{"POST", "/v1/wait", noQuery, s.waitForExchanges},
 		{"GET", "/v1/streams", perTest, s.listStreams},
-		{"GET", "/v1/streams/{id}", noQuery, s.getStream},
-		{"POST", "/v1/streams/{id}/hold", noQuery, s.holdStream},
-		{"POST", "/v1/streams/{id}/next", noQuery, s.stepStream},
-		{"POST", "/v1/streams/{id}/release", noQuery, s.releaseStream},
-		{"POST", "/v1/streams/{id}/inject", noQuery, s.injectFrame},
+		{"GET", "/v1/streams/{id}", noQuery, s.onStream(getStream)},
+		{"POST", "/v1/streams/{id}/hold", noQuery, s.onStream(holdStream)},
+		{"POST", "/v1/streams/{id}/next", noQuery, s.onStream(stepStream)},
+		{"POST", "/v1/streams/{id}/release", noQuery, s.onStream(releaseStream)},
+		{"POST", "/v1/streams/{id}/inject", noQuery, s.onStream(injectFrame)},
 		{"POST", "/v1/streams/{id}/end", noQuery, s.endStream},
 		{"GET", "/v1/scripts", perTest, s.getScripts},
 		{"PUT", "/v1/scripts", perTest, s.putScripts},
@@ -91,7 +91,7 @@ func (s *server) newMux() http.Handler {
 		byPath[at.path][at.method] = at
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblemf(w, http.StatusNotFound, "unknown path %.100q (see /openapi.yaml)", r.URL.Path)
+		writeProblem(w, problemf(http.StatusNotFound, "unknown path %.100q (see /openapi.yaml)", r.URL.Path))
 	})
 	return mux
 }
@@ -111,7 +111,7 @@ func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		allow := strings.Join(slices.Sorted(maps.Keys(routes)), ", ")
 		w.Header().Set("Allow", allow)
-		writeProblemf(w, http.StatusMethodNotAllowed, "method %.20q is not allowed (want %s)", r.Method, allow)
+		writeProblem(w, problemf(http.StatusMethodNotAllowed, "method %.20q is not allowed (want %s)", r.Method, allow))
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))

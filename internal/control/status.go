@@ -19,15 +19,15 @@ type mockStatus struct {
 	Journal  journalSize     `json:"journal"`
 }
 
-// A servedDialect names a dialect that the mock serves, with the path of its base URL on the port of
-// the mock.
+// A servedDialect names a dialect that the mock serves, with the path of its base URL on the port
+// of the mock.
 type servedDialect struct {
 	Name string `json:"name"`
 	Base string `json:"base"`
 }
 
-// A journalSize holds the number of exchanges in the journal, the approximate memory that they use in
-// bytes, and the number of exchanges that were dropped because of a limit.
+// A journalSize holds the number of exchanges in the journal, the approximate memory that they use
+// in bytes, and the number of exchanges that were dropped because of a limit.
 type journalSize struct {
 	Exchanges int    `json:"exchanges"`
 	Bytes     int64  `json:"bytes"`

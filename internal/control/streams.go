@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -48,15 +49,26 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 	return one, nil
 }
 
-// getStream handles GET /v1/streams/{id}: it responds with the state of a stream.
-func (s *server) getStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	one, err := s.findStream(r)
-	if err != nil {
-		return err
+// onStream returns a handler that calls change with the stream whose id is in the path of the
+// request, and responds with the state of the stream, unless change returns an error.
+func (s *server) onStream(
+	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
+) apiHandler {
+	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
+		one, err := s.findStream(r)
+		if err != nil {
+			return err
+		}
+		if err := change(w, r, one); err != nil {
+			return err
+		}
+		writeJSON(w, one.Status())
+		return nil
 	}
-	writeJSON(w, one.Status())
-	return nil
 }
+
+// getStream handles GET /v1/streams/{id}: it changes nothing and returns nil.
+func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
 
 // readOptionalJSON is like readJSON, but does nothing and returns nil if the request has no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
@@ -66,40 +78,36 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 	return readJSON(w, r, into, example)
 }
 
+// checkEvent returns an error with status 400 unless event is the number of an event, from 0 to
+// maxEvent.
+func checkEvent(event int) error {
+	if event < 0 || event > maxEvent {
+		return badRequest("invalid event %d (want a number from 0 to %d)", event, maxEvent)
+	}
+	return nil
+}
+
 // holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
 // names, or before the next event if the body names none.
-func (s *server) holdStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	one, err := s.findStream(r)
-	if err != nil {
-		return err
-	}
+func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
 	}
 	if err := readOptionalJSON(w, r, &to, `{"event": 3}`); err != nil {
 		return err
 	}
-	if to.Event == nil {
-		now := one.Status()
-		if to.Event = now.Held; now.Held == nil {
-			to.Event = &now.Events
-		}
+	now := one.Status()
+	event := cmp.Or(to.Event, now.Held, &now.Events)
+	if err := checkEvent(*event); err != nil {
+		return err
 	}
-	if *to.Event < 0 || *to.Event > maxEvent {
-		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
-	}
-	one.Hold(*to.Event)
-	writeJSON(w, one.Status())
+	one.Hold(*event)
 	return nil
 }
 
 // stepStream handles POST /v1/streams/{id}/next: it lets as many further events of a held stream
 // pass as the body states, or one if the body states no number.
-func (s *server) stepStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	one, err := s.findStream(r)
-	if err != nil {
-		return err
-	}
+func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
 		Events *int `json:"events"`
@@ -113,28 +121,18 @@ func (s *server) stepStream(w http.ResponseWriter, r *http.Request, query url.Va
 	if err := one.Next(*to.Events); err != nil {
 		return conflict("%v; hold it first", err)
 	}
-	writeJSON(w, one.Status())
 	return nil
 }
 
 // releaseStream handles POST /v1/streams/{id}/release: it lets all events of a stream pass.
-func (s *server) releaseStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	one, err := s.findStream(r)
-	if err != nil {
-		return err
-	}
+func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
-	writeJSON(w, one.Status())
 	return nil
 }
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
 // a stream, unchanged and between frames of the run.
-func (s *server) injectFrame(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	one, err := s.findStream(r)
-	if err != nil {
-		return err
-	}
+func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
 		return err
@@ -142,7 +140,6 @@ func (s *server) injectFrame(w http.ResponseWriter, r *http.Request, query url.V
 	if err := one.Inject(frame); err != nil {
 		return conflict("cannot write to the stream: %v", err)
 	}
-	writeJSON(w, one.Status())
 	return nil
 }
 
@@ -208,14 +205,14 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if *to.Event < 0 || *to.Event > maxEvent {
-		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
+	if err := checkEvent(*to.Event); err != nil {
+		return err
 	}
 	if sent := one.Status().Events; sent > *to.Event && one.Status().Held == nil {
 		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
 	if !s.longRequests.tryAcquire() {
-		return &apiError{status: http.StatusServiceUnavailable, text: "too many requests are waiting already"}
+		return problemf(http.StatusServiceUnavailable, "too many requests are waiting already")
 	}
 	one.Hold(*to.Event)
 	go func() {

@@ -79,7 +79,7 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query 
 	f.Limit = 1
 	_, seen := s.journal().List(f)
 	if err != nil && ctx.Err() != nil {
-		return &apiError{status: http.StatusServiceUnavailable, text: "the mock is shutting down"}
+		return problemf(http.StatusServiceUnavailable, "the mock is shutting down")
 	}
 	writeJSON(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
 	return nil

@@ -58,8 +58,8 @@ type Entry struct {
 // ID returns the id of the exchange. Exchanges are numbered from 1.
 func (e *Entry) ID() uint64 { return e.id }
 
-// lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped from
-// the journal. The caller must release the lock, usually with unlock.
+// lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped
+// from the journal. The caller must release the lock, usually with unlock.
 func (e *Entry) lock() *recordedExchange {
 	e.exchange.mu.Lock()
 	if e.exchange.id != e.id || e.exchange.endReason != InProgress {
@@ -105,8 +105,8 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	})
 }
 
-// Matched records the name of the rule that matched the request, or "" if no rule did. The mismatches
-// give the reasons why other rules did not match; at most 64 of them are kept.
+// Matched records the name of the rule that matched the request, or "" if no rule did. The
+// mismatches give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *Entry) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) Event {
 		s.setMatch(rule, mismatches)
@@ -144,8 +144,8 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that the fault with the given name changed the response, at the position after
-// the bytes that were recorded so far. At most 64 faults of an exchange are kept.
+// FaultApplied records that the fault with the given name changed the response, at the position
+// after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
 func (e *Entry) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) Event {
 		name = s.redact(name)
@@ -172,8 +172,8 @@ func (e *Entry) Close(reason EndReason) {
 	})
 }
 
-// unlock unlocks s, the exchange that lock returned. If the growth of s makes the journal exceed its
-// memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
+// unlock unlocks s, the exchange that lock returned. If the growth of s makes the journal exceed
+// its memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
 // journal.
 func (e *Entry) unlock(s *recordedExchange) {
 	grown := s.memorySize() - s.countedBytes

@@ -107,8 +107,8 @@ func (x Expectation) filter() Filter {
 	return x.Filter
 }
 
-// countRange returns the minimum and the maximum number of exchanges that x expects. A maximum of -1
-// means that there is no maximum.
+// countRange returns the minimum and the maximum number of exchanges that x expects. A maximum of
+// -1 means that there is no maximum.
 func (x Expectation) countRange() (minimum, maximum int) {
 	if x.Exactly != nil {
 		return *x.Exactly, *x.Exactly

@@ -58,8 +58,8 @@ type subscriber struct {
 }
 
 // Subscribe returns a channel that receives an event for each change of the journal. The channel is
-// closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives an
-// event of the kind EventDropped, with the number of lost events, before the next event.
+// closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives
+// an event of the kind EventDropped, with the number of lost events, before the next event.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
 	l := &subscriber{events: make(chan Event, maxQueuedEvents)}
 	j.feed.mu.Lock()

@@ -215,8 +215,8 @@ func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	return dropped, kept
 }
 
-// is reports whether name is the kind of the finding, the id of the requirement that it violates, or
-// "any".
+// is reports whether name is the kind of the finding, the id of the requirement that it violates,
+// or "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzExpect checks that each error of LoadExpectations is one line that begins with the name of the
-// file, and that valid expectations can be concluded.
+// FuzzExpect checks that each error of LoadExpectations is one line that begins with the name of
+// the file, and that valid expectations can be concluded.
 func FuzzExpect(f *testing.F) {
 	for _, text := range []string{
 		"calls:\n  - {op: run, at-least: 1, at-most: 3, name: a}\n", "calls:\n- op: run\n  exactly: 2\n  ended: whole\n", "calls: [{op: cancel, status: 2xx, contains: hi, path: /x, thread: t}]\n",

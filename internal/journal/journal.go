@@ -83,8 +83,8 @@ func (j *Journal) Clear() {
 	j.publish(Event{Kind: EventReset})
 }
 
-// dropTests removes the exchanges and the stored findings of those tests for whose ids match returns
-// true.
+// dropTests removes the exchanges and the stored findings of those tests for whose ids match
+// returns true.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,8 +100,8 @@ func (j *Journal) dropTests(match func(test string) bool) {
 	})
 }
 
-// recycle clears s, so that it can hold another exchange. If the exchange in s is still in progress,
-// its Entry has no effect from then on. The caller must hold the locks of the journal and
+// recycle clears s, so that it can hold another exchange. If the exchange in s is still in
+// progress, its Entry has no effect from then on. The caller must hold the locks of the journal and
 // of s.
 func (j *Journal) recycle(s *recordedExchange) {
 	j.heldBytes.Add(-s.countedBytes)
@@ -111,8 +111,8 @@ func (j *Journal) recycle(s *recordedExchange) {
 	}
 }
 
-// Limits of the unused exchanges that are kept: their number, and the bytes of memory that each slice
-// of one may keep.
+// Limits of the unused exchanges that are kept: their number, and the bytes of memory that each
+// slice of one may keep.
 const (
 	maxFreeExchanges = 64
 	maxIdleBytes     = 8 << 10
@@ -136,15 +136,15 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange by its id. The field exchange held the exchange with that id when
-// the entryRef was made, but may since have been reused for another exchange.
+// An entryRef refers to an exchange by its id. The field exchange held the exchange with that id
+// when the entryRef was made, but may since have been reused for another exchange.
 type entryRef struct {
 	exchange *recordedExchange
 	id       uint64
 }
 
-// lock reports whether r.exchange still holds the exchange with the id of r. If it does, lock returns
-// with the lock of r.exchange held, and the caller must release it.
+// lock reports whether r.exchange still holds the exchange with the id of r. If it does, lock
+// returns with the lock of r.exchange held, and the caller must release it.
 func (r entryRef) lock() bool {
 	r.exchange.mu.Lock()
 	if r.exchange.id == r.id {

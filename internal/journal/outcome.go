@@ -61,8 +61,8 @@ func (x Expectations) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the requests of one dialect: its name, the plan for judging its
-// clients, and the evaluations of its requests.
+// clientReport returns the report on the requests of one dialect: its name, the plan for judging
+// its clients, and the evaluations of its requests.
 func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
@@ -129,8 +129,8 @@ func (x Expectations) callChecks(failures []Failure) (all []reports.Check) {
 	return all
 }
 
-// WriteJSON writes the outcome to w as one line of JSON. It returns the first error from encoding the
-// outcome or from writing to w.
+// WriteJSON writes the outcome to w as one line of JSON. It returns the first error from encoding
+// the outcome or from writing to w.
 func (o Outcome) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
@@ -139,8 +139,8 @@ func (o Outcome) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text returns the outcome as text: a line for each finding and a last line with the verdict and the
-// number of exchanges.
+// Text returns the outcome as text: a line for each finding and a last line with the verdict and
+// the number of exchanges.
 func (o Outcome) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {

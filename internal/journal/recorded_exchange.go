@@ -170,8 +170,8 @@ func (s *recordedExchange) reset() {
 	s.exchangeData = exchangeData{sentBytes: buf, pieces: pieces, header: head, secrets: secrets}
 }
 
-// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, without the data
-// to which they point.
+// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, without
+// the data to which they point.
 const exchangeOverhead = 768
 
 // memorySize returns the approximate memory of the exchange in bytes.

@@ -15,8 +15,8 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch converts the match object of a fixture to the conditions of a rule. If once is true, the
-// rule may match only one request. Errors are recorded in c.
+// readMatch converts the match object of a fixture to the conditions of a rule. If once is true,
+// the rule may match only one request. Errors are recorded in c.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
 	var is matchMembers
 	known := memberDecoders{

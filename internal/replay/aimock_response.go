@@ -14,8 +14,8 @@ type fixtureResponse struct {
 	errorReply         orderedMap
 }
 
-// readResponse converts the response object of a fixture to the steps of a reply or, if the response
-// has an error, to an error status; the other result is nil. Errors are recorded in c.
+// readResponse converts the response object of a fixture to the steps of a reply or, if the
+// response has an error, to an error status; the other result is nil. Errors are recorded in c.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal orderedMap) {
 	var s fixtureResponse
 	var status, after *float64

@@ -139,7 +139,8 @@ func milliseconds(ms float64) string {
 
 // setFaults sets the faults of a rule from the fault members in p. It warns about differences: in
 // scripts, faults with a chance occur independently of each other, whereas in aimock at most one of
-// them occurs. If isError is true, the reply of the rule is an error status, and the rule has no faults.
+// them occurs. If isError is true, the reply of the rule is an error status, and the rule has no
+// faults.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, isError bool) {
 	var all []any
 	add := func(name string, set orderedMap) {

@@ -83,7 +83,8 @@ func readFixtures(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// fileError returns a list with one problem: an error about the whole file, with a formatted message.
+// fileError returns a list with one problem: an error about the whole file, with a formatted
+// message.
 func fileError(path, format string, args ...any) []FileProblem {
 	return []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(format, args...)}}
 }

@@ -133,8 +133,8 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader returns the header fields of a request to forward to the server, sorted by name. It
-// replaces Accept-Encoding so that the server does not compress the response, which the recorder
+// forwardedHeader returns the header fields of a request to forward to the server, sorted by name.
+// It replaces Accept-Encoding so that the server does not compress the response, which the recorder
 // could not read.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {

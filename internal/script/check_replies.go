@@ -68,7 +68,7 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	at := filePosition{r.Line, r.column}
 	for _, s := range r.action.steps {
 		if s.name == "raw" {
-			at = s.filePosition
+			at = positionOf(s.node)
 			break
 		}
 	}

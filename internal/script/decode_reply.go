@@ -12,7 +12,7 @@ import (
 
 // A step is one element of a scripted reply, such as a text, a tool call or a pause.
 type step struct {
-	filePosition
+	node         ast.Node
 	name         string         // the kind of step, as the script names it
 	kind         spec.Kind      // the kind of event that a dialect must support; "" if none
 	text         textTemplate   // the text; for an image, its URL
@@ -22,11 +22,6 @@ type step struct {
 	children     stepList       // the parts of a message
 	wait         time.Duration
 	hasTemplates bool // one of its texts, also of its calls or parts, contains a template
-}
-
-// problem returns a problem at the position of the step s, which is in the given file.
-func (s *step) problem(file string, level Severity, text string) Problem {
-	return Problem{file, s.line, s.column, level, text}
 }
 
 // A call is a tool call in a scripted reply. If result is nil, the client runs the tool and sends
@@ -63,7 +58,7 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // kind of step.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
-	s.filePosition = positionOf(n)
+	s.node = n
 	if all := yamltree.Fields(n); all != nil {
 		key, value = scalarText(all[0].Key), all[0].Value
 	}
@@ -125,7 +120,7 @@ func (d *decoder) checkStepOrder(all []step) {
 			why = "which ends the run until the client sends the result: reply to that in another rule with tool-result"
 		}
 		if why != "" {
-			d.add(s.problem(d.file, Error, s.name+" cannot follow "+after+", "+why))
+			d.errorf(s.node, "%s cannot follow %s, %s", s.name, after, why)
 			return
 		}
 		if n := len(s.children); n > 0 && s.children[n-1].name == "error" {

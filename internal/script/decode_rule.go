@@ -54,8 +54,7 @@ type quotaDocument struct {
 // pace and faults of the response.
 type ruleAction struct {
 	steps    []step
-	rendered []renderedStep // the rendered steps, if they have no templates
-	hasReply bool           // the steps are the reply; otherwise the server's own agent replies
+	hasReply bool // the steps are the reply; otherwise the server's own agent replies
 	status   *statusReply
 	pace     pace.Pace
 	faults   []fault.Spec
@@ -63,9 +62,9 @@ type ruleAction struct {
 
 // A statusReply is a response with an error status, which is sent instead of an event stream.
 type statusReply struct {
-	code          int
-	text, problem textTemplate
-	retryAfter    time.Duration
+	Code          int
+	Text, Problem textTemplate
+	RetryAfter    durationValue `yaml:"retry-after"`
 }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is a
@@ -73,16 +72,11 @@ type statusReply struct {
 func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
-		d.decode(n, &s.code)
+		d.decode(n, &s.Code)
 		return nil
 	}
-	var c struct {
-		Code          int
-		Text, Problem textTemplate
-		RetryAfter    durationValue `yaml:"retry-after"`
-	}
-	d.decode(n, &c)
-	*s = statusReply{c.Code, c.Text, c.Problem, time.Duration(c.RetryAfter)}
+	type members statusReply // without this method
+	d.decode(n, (*members)(s))
 	return nil
 }
 
@@ -209,9 +203,6 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 		rule.conditions.Operations = textList{runOperation}
 	}
 	d.lintRule(rule, n)
-	if a := &rule.action; a.hasReply && len(d.templates) == 0 && !hasErrors(d.problems) {
-		a.rendered, _ = a.renderStatic()
-	}
 	return rule
 }
 

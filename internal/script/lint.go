@@ -130,8 +130,7 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 		return
 	case spec.ToolStart:
 		if s.name == "client-tool" && !supportsAny(served, spec.InputToolResult) {
-			d.add(s.problem(d.file, Error,
-				"client-tool: clients of "+dialectNames(served)+" cannot send the result: use tool with a result"))
+			d.errorf(s.node, "client-tool: clients of %s cannot send the result: use tool with a result", dialectNames(served))
 			return
 		}
 		kinds = append(kinds, spec.ToolCall)
@@ -143,7 +142,7 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 		instead = "its payload is sent as a message"
 	}
 	if !supportsAny(served, kinds...) {
-		d.add(s.problem(d.file, Warning, s.name+" is not part of "+dialectNames(served)+" and "+instead))
+		d.warnf(s.node, "%s is not part of %s and %s", s.name, dialectNames(served), instead)
 	}
 }
 
@@ -163,7 +162,7 @@ func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 			if len(served) > 1 {
 				instead = "list the dialects that it is for in dialects, or " + instead
 			}
-			d.add(s.problem(d.file, Error, "raw: the frame violates "+of.Name+": "+why+"; "+instead))
+			d.errorf(s.node, "raw: the frame violates %s: %s; %s", of.Name, why, instead)
 			return
 		}
 	}

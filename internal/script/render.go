@@ -29,14 +29,6 @@ type renderedCall struct {
 	hasResult               bool
 }
 
-// renderStatic renders the steps of a reply without templates, so that they need not be rendered
-// for each request. ok is false if a step cannot be rendered.
-func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
-	v := newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()})
-	all, _, err := renderSteps(a.steps, v)
-	return all, err == nil
-}
-
 // renderSteps executes the templates of the steps on v and returns the rendered steps. If a
 // template fails, all is nil and at is the step that contains that template.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
@@ -105,14 +97,10 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	case a.status != nil:
 		reply.Refusal = a.status.renderRefusal(r, p)
 	case a.hasReply:
-		steps := a.rendered
-		if steps == nil && len(a.steps) > 0 {
-			var at *step
-			var err error
-			if steps, at, err = renderSteps(a.steps, newTemplateData(p)); err != nil {
-				reply.Refusal = renderFailure(r, at.line, at.name, err)
-				return reply
-			}
+		steps, at, err := renderSteps(a.steps, newTemplateData(p))
+		if err != nil {
+			reply.Refusal = renderFailure(r, positionOf(at.node).line, at.name, err)
+			return reply
 		}
 		st := p.state
 		reply.Agent = func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent {
@@ -138,11 +126,11 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 // returns the response. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
-	text, err := s.text.render(v)
+	text, err := s.Text.render(v)
 	if err == nil {
 		var code string
-		if code, err = s.problem.render(v); err == nil {
-			return &fault.Refusal{Status: s.code, Code: code, Message: text, RetryAfter: s.retryAfter}
+		if code, err = s.Problem.render(v); err == nil {
+			return &fault.Refusal{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
 		}
 	}
 	return renderFailure(r, r.Line, "status", err)

@@ -236,16 +236,16 @@ func (m *boundedMap[T]) put(key string, v T) {
 // Only this many bytes of a longer key are compared and stored.
 const maxKeyLength = 1024
 
-// blockedReason returns the reason why the state keeps a rule from matching: a scenario is at a
-// step other than the required one, or the rule has reached its maximum number of matches. It
-// returns "" if neither is the case.
+// blockedReason returns what blockedReasonLocked returns. The caller must not hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked is like blockedReason, but the caller must hold s.mu.
+// blockedReasonLocked returns the reason why the state keeps a rule from matching: a scenario is at a
+// step other than the required one, or the rule has reached its maximum number of matches. It
+// returns "" if neither is the case. The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

@@ -225,7 +225,8 @@ func compileTemplate(text string) (textTemplate, error) {
 }
 
 // simplifyTemplateError returns err, an error from text/template, without the parts that name the
-// template. If err reports an unknown function, the new error suggests a function with a similar name.
+// template. If err reports an unknown function, the new error suggests a function with a similar
+// name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")

@@ -18,7 +18,8 @@ var allowedFuncs = slices.AppendSeq(
 	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
 	maps.Keys((&templateData{}).funcs()))
 
-// allowedFields lists the exported fields of templateData, each with a leading dot, such as ".Text".
+// allowedFields lists the exported fields of templateData, each with a leading dot, such as
+// ".Text".
 var allowedFields = func() (all []string) {
 	for field := range reflect.TypeFor[templateData]().Fields() {
 		if field.IsExported() {
@@ -35,8 +36,8 @@ type templateChecker struct {
 
 // check returns an error for the first node at or below n that scripts may not use: an action other
 // than if and with, since others could run for an unbounded time, an unknown function, field or
-// group, an invalid JSON pointer, or the template data as a whole. If inWith is true, the node is in
-// the body of a with action, where the dot stands for a value of any type and is not checked.
+// group, an invalid JSON pointer, or the template data as a whole. If inWith is true, the node is
+// in the body of a with action, where the dot stands for a value of any type and is not checked.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
