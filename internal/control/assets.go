@@ -9,8 +9,8 @@ import (
 //go:embed page.js page.css page.html exchange.html parts.html
 var assets embed.FS
 
-// serveAsset returns a handler that responds with the embedded file of the given name and with the
-// given media type. The file is a part of the HTML pages.
+// serveAsset returns a handler that responds with the embedded file with the given name, in the
+// given media type.
 func serveAsset(name, media string) apiHandler {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		data, err := assets.ReadFile(name)

@@ -51,7 +51,7 @@ const (
 	writeTimeout    = 30 * time.Second // for one write of a response
 )
 
-// New returns the handler of the control port of a mock server.
+// New returns the handler of the control port of m, with the configuration cfg.
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,
@@ -66,8 +66,8 @@ func (s *server) journal() *journal.Journal { return s.mock.Journal() }
 // A semaphore limits the number of concurrent holders to the capacity of the channel.
 type semaphore chan struct{}
 
-// tryAcquire acquires the semaphore and reports true. If the semaphore already has as many holders
-// as its capacity allows, tryAcquire reports false at once.
+// tryAcquire acquires the semaphore and returns true. If it is held as often as its capacity
+// allows, tryAcquire returns false without waiting.
 func (s semaphore) tryAcquire() bool {
 	select {
 	case s <- struct{}{}:
@@ -77,5 +77,6 @@ func (s semaphore) tryAcquire() bool {
 	}
 }
 
-// release releases the semaphore. It must be called once for each tryAcquire that reported true.
+// release releases the semaphore. It must be called once for each call of tryAcquire that returned
+// true.
 func (s semaphore) release() { <-s }

@@ -22,9 +22,9 @@ var securityHeaders = map[string]string{
 }
 
 // guard returns a handler that refuses requests made by pages of other sites and passes all others
-// to inner. Such a page can make its own host name resolve to this address (DNS rebinding), which
-// the Host header reveals. It can also submit forms, which the Origin and Sec-Fetch-Site headers
-// reveal.
+// to inner. A page of another site can make its own host name resolve to this address (DNS
+// rebinding), which the Host header reveals, and submit forms, which the Origin and Sec-Fetch-Site
+// headers reveal.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,8 +60,8 @@ func (s *server) isAllowedHost(hostport string) bool {
 	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin reports whether the request has no Origin header, or exactly one that names the
-// origin of this port. Otherwise, a page of another origin made the request.
+// isSameOrigin reports whether the request has no Origin header, or exactly one, which names the
+// origin of this port.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {

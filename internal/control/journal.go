@@ -16,9 +16,9 @@ import (
 // ndjson is the media type of newline-delimited JSON.
 const ndjson = "application/x-ndjson"
 
-// listExchanges handles GET /v1/journal. It responds with a page of the exchanges that match the
-// query. If the client accepts NDJSON, it responds with all matching exchanges in that format, or
-// with as many as the query allows.
+// listExchanges handles GET /v1/journal: it responds with those exchanges that match the query. The
+// response is a page of at most 100 exchanges, or as many as the query allows; if the client
+// accepts NDJSON, it is that format, with all exchanges unless the query sets a limit.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url
 	return nil
 }
 
-// accepts reports whether the Accept header of a request lists a media type.
+// accepts reports whether the Accept header of r lists mediaType. Wildcards do not count.
 func accepts(r *http.Request, mediaType string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		if accepted, _, err := mime.ParseMediaType(part); err == nil && accepted == mediaType {
@@ -58,7 +58,7 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// A deadlineWriter is a response writer that allows writeTimeout for each write instead of for the
+// A deadlineWriter is a response writer that allows writeTimeout for each write rather than for the
 // whole response.
 type deadlineWriter struct{ http.ResponseWriter }
 

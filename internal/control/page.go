@@ -53,7 +53,7 @@ func displayText(raw journal.BodyBytes) string {
 	return string(raw) + rest
 }
 
-// A streamView is the data about a stream that an HTML page shows.
+// A streamView is what an HTML page shows of a stream.
 type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
@@ -61,8 +61,8 @@ type streamView struct {
 	Endings []string            // the ways to end the stream
 }
 
-// newStreamView returns the data that a page shows about the stream with the given status. It
-// includes the latest events of the stream if the journal contains them.
+// newStreamView returns what a page shows of the stream with the given status. It includes the
+// latest events of the stream if the journal contains them.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -109,8 +109,8 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns the latest exchanges that match f, the newest first and at most maxRows
-// of them. It also returns the number of all matching exchanges.
+// newestExchanges returns the latest exchanges that match f, at most maxRows, the newest first. The
+// second result is the number of all matching exchanges.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)

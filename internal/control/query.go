@@ -76,8 +76,9 @@ func checkFilter(f journal.Filter) error {
 	return nil
 }
 
-// intParam returns the value of an integer query parameter, or fallback if it is absent. It
-// returns an error with status 400 unless the value is from 0 to limit.
+// intParam returns the value of the query parameter with the given name, or fallback if it is
+// absent or empty. It returns an error with status 400 unless the value is an integer from 0 to
+// limit.
 func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

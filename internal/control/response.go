@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// An apiError is an error of a request to the control port. It is sent with its status code as an
-// RFC 9457 problem, a JSON error object.
+// An apiError is an error that is sent, with its status code, as an RFC 9457 problem: a JSON object
+// that describes the error.
 type apiError struct {
 	status  int
 	text    string
@@ -24,27 +24,27 @@ type apiError struct {
 // Error returns the text of the error.
 func (w *apiError) Error() string { return w.text }
 
-// problemf returns an error that is sent with the given status and the formatted text.
+// problemf returns an error with the formatted text, which is sent with the given status.
 func problemf(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// badRequest returns an error that is sent with status 400 and the formatted text.
+// badRequest returns an error with the formatted text, which is sent with status 400.
 func badRequest(format string, args ...any) error {
 	return problemf(http.StatusBadRequest, format, args...)
 }
 
-// notFound returns an error that is sent with status 404 and the formatted text.
+// notFound returns an error with the formatted text, which is sent with status 404.
 func notFound(format string, args ...any) error {
 	return problemf(http.StatusNotFound, format, args...)
 }
 
-// conflict returns an error that is sent with status 409 and the formatted text.
+// conflict returns an error with the formatted text, which is sent with status 409.
 func conflict(format string, args ...any) error {
 	return problemf(http.StatusConflict, format, args...)
 }
 
-// writeProblem sends an apiError as an RFC 9457 problem.
+// writeProblem sends apiErr as an RFC 9457 problem, with the media type application/problem+json.
 func writeProblem(w http.ResponseWriter, apiErr *apiError) {
 	body := map[string]any{
 		"type": "about:blank", "title": http.StatusText(apiErr.status), "status": apiErr.status, "detail": apiErr.text,
@@ -75,8 +75,8 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// encodeJSON returns v as JSON, in which <, > and & are not escaped. It returns no error, because
-// all values that are sent can be encoded.
+// encodeJSON returns v as JSON with a newline at the end, in which <, > and & are not escaped. The
+// value must be one that JSON can represent.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

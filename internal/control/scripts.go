@@ -26,8 +26,8 @@ const maxProblems = 100
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
 // loadScripts parses the script in the body of a request. It returns the text and the rules of the
-// script, and the errors and warnings found in it. If the script has errors, set is nil and err is
-// nil. The result err is set only if the request itself is invalid.
+// script, and at most maxProblems errors and warnings about it. If the script has errors, set is
+// nil and err is nil. The result err is set only if the request itself is invalid.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -130,7 +130,8 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return nil
 }
 
-// ruleInfos returns descriptions of the rules in set. If set is nil, it returns an empty slice.
+// ruleInfos returns descriptions of the rules in set, in the order in which they are tried. The
+// result is never nil; set may be.
 func ruleInfos(set *script.RuleSet) []ruleInfo {
 	all := []ruleInfo{}
 	for _, r := range set.Rules() {

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// exampleSettings is a valid body of a request that changes settings. Errors quote it.
+// exampleSettings is a valid body of a request that changes settings, which error messages quote.
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
@@ -30,8 +30,8 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 	return nil
 }
 
-// putSettings handles PUT /v1/settings: it replaces the settings by those in the body, and removes
-// settings that the body does not contain. Scripts and recordings stay.
+// putSettings handles PUT /v1/settings: it replaces the settings with those in the body, and
+// removes settings that the body does not contain. Scripts and recordings stay.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
@@ -109,8 +109,8 @@ var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error
 	"faults": func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Faults, text, parseFaults) },
 }
 
-// readSetting stores in *to a pointer to the value that parse returns for text, or nil if text is
-// null. It returns the error that parse returns.
+// readSetting stores in *to a pointer to the result of parse for text, or nil if text is the JSON
+// value null. It returns the error from parse.
 func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error)) error {
 	*to = nil
 	if string(text) == "null" {
@@ -121,11 +121,12 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 	return err
 }
 
-// parseSeed parses a seed from JSON, an integer from 0 to 2^53-1.
+// parseSeed parses text, a JSON number, as a seed. It returns an error unless the number is an
+// integer from 0 to 2^53-1.
 func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
 
-// parseHold parses the number of an event from JSON. It returns an error unless the number is an
-// integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the number of an event. It returns an error unless the
+// number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -133,7 +134,8 @@ func parseHold(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// parsePace parses a pace from JSON, an object with the same fields as in scripts.
+// parsePace parses text, a JSON object with the same fields as a pace in a script. It returns an
+// error if a field is unknown or has an invalid value.
 func parsePace(text []byte) (pace.Pace, error) {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -145,9 +147,9 @@ func parsePace(text []byte) (pace.Pace, error) {
 // maxFaults is the maximum number of faults in a list of faults that a request sets.
 const maxFaults = 32
 
-// parseFaults parses faults from JSON: a string in the syntax of [fault.Parse], or a list of such
-// strings and of objects in the form that scripts use. It returns an error if the JSON has another
-// form or a fault is invalid.
+// parseFaults parses text, a list of faults in JSON: a string in the syntax of [fault.Parse], or a
+// list of such strings and of objects in the form that scripts use. It returns an error if the JSON
+// has another form, a fault is invalid, or a list has more than maxFaults faults.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {

@@ -67,8 +67,8 @@ func (s *server) getClock(w http.ResponseWriter, r *http.Request, query url.Valu
 	return nil
 }
 
-// putClock handles PUT /v1/clock: it stops the clock at a given time, stops it at a time later than
-// now by a given duration, or lets it run again.
+// putClock handles PUT /v1/clock: it stops the clock, either at a given time or at the current time
+// plus a given duration, or lets the clock run again.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -121,7 +121,7 @@ type faultDescription struct {
 	Params []fault.Param `json:"params"`
 }
 
-// allFaults returns the JSON form of all faults.
+// allFaults returns descriptions of all faults, in the order of [fault.All].
 func allFaults() []faultDescription {
 	all := []faultDescription{}
 	for _, f := range fault.All {

@@ -70,7 +70,8 @@ func (s *server) onStream(
 // getStream handles GET /v1/streams/{id}: it changes nothing and returns nil.
 func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
 
-// readOptionalJSON is like readJSON, but does nothing and returns nil if the request has no body.
+// readOptionalJSON is like readJSON, but leaves into unchanged and returns nil if the request has
+// no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -143,9 +144,9 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 	return nil
 }
 
-// readFrame returns the frame in the body of a request. The body is the frame itself, or a JSON
-// object with either a frame or the data of an event. It returns an error with status 400 for any
-// other body.
+// readFrame returns the frame in the body of a request. The body is the frame itself or, with the
+// media type application/json, an object {"frame": TEXT} or {"event": DATA}. For any other body,
+// readFrame returns an error with status 400 or that of requestMediaType or readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	mediaType, err := requestMediaType(r,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
@@ -226,9 +227,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the stream reaches the given event, before which the caller must have held it,
-// and then ends the stream in the given way. It returns without doing so if the stream ends before
-// that or the port shuts down.
+// endAt waits until the event with the given number is the next to be sent, and then ends the
+// stream in the given way. The caller must have held the stream before that event. If the stream
+// ends earlier or the port shuts down, endAt returns without doing anything.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -245,8 +246,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends a stream in the given way. For fault.Torn it first sends the beginning of a line, so
-// that the stream ends in the middle of a line.
+// endNow ends the stream in the given way. For fault.Torn it first sends the beginning of a line,
+// so that the stream ends in the middle of a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

@@ -14,9 +14,10 @@ import (
 // a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
-// ConvertFixtures converts a file of aimock fixtures, {"fixtures": [{"match": …, "response": …}]},
-// to a script with one rule per fixture. The parameters are the name and the content of the file.
-// If no fixture can be converted, there are no output files. [Convert] describes the problems.
+// ConvertFixtures converts data, a JSON document of aimock fixtures {"fixtures": [{"match": …,
+// "response": …}]}, to a script with one rule per fixture. The script is a single file in YAML,
+// named after name, the name of the input file. If no fixture can be converted, there are no output
+// files. [Convert] describes the problems.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -74,8 +75,8 @@ func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.addProblem(Error, format, args...)
 }
 
-// warnf records a warning about the current fixture. The script represents a part of that fixture
-// differently or not at all.
+// warnf records a warning: the script represents a part of the current fixture differently or not
+// at all.
 func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warning, format, args...) }
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
@@ -87,9 +88,9 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject calls the functions in known with the values of the members of a JSON object, in
-// alphabetical order of their names. It warns about members that are not in known. If raw is not an
-// object, it records an error. The parameter what names the object in messages.
+// readObject passes the value of each member of raw, a JSON object, to the function that known has
+// for the member, in alphabetical order of the names. It warns about members that are not in known.
+// If raw is not an object, it records an error. The parameter what names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -123,9 +124,8 @@ func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names
 	}
 }
 
-// readText returns a function that decodes a JSON string and stores it in the variable to which the
-// first parameter points. If the value is not a string, the function records an error, in which it
-// is called name.
+// readText returns a function that decodes a JSON string and stores it in *to. If the value is not
+// a string, the function records an error, which calls the value by the parameter name.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -135,9 +135,8 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 }
 
 // readNumber returns a function that decodes a JSON number from low to high, both included, and
-// stores a pointer to it in the variable to which the first parameter points. If the value is not
-// such a number, the function records an error, in which it is called name, and leaves the variable
-// unchanged.
+// stores a pointer to it in *to. If the value is not such a number, the function records an error,
+// which calls the value by the parameter name, and leaves *to unchanged.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -150,9 +149,9 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
-// learnToolNames records the name of the tool for the id of each tool call in the response of a
-// fixture. It must be called for all fixtures before the first one is converted, because a fixture
-// may refer to the calls of another one.
+// learnToolNames records, for each tool call in the response of the fixture raw, the name of the
+// tool under the id of the call. It must be called for all fixtures before the first one is
+// converted, because a fixture may refer to the calls of another one.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -170,8 +169,8 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture converts raw, the fixture with index i (starting at 0), to a rule. If the fixture
-// cannot be converted, convertFixture records an error and ok is false.
+// convertFixture converts raw, the fixture with index i in the file, to a rule. Indexes begin at 0.
+// If the fixture cannot be converted, convertFixture records an error and ok is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

@@ -55,9 +55,9 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
 }
 
-// conditions returns the conditions of the rule for a fixture whose match object has the given
-// members. The conditions on the kind of input come first. If the members contradict each other,
-// conditions records an error.
+// conditions returns the conditions of a rule for is, the members of the match object of a fixture.
+// The conditions on the kind of input come first. If the members contradict each other, conditions
+// records an error.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
@@ -100,9 +100,9 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	return conditions
 }
 
-// toolResultCondition returns the condition on a tool result, or nil if the fixture has none. The
-// condition names the tool rather than the call if possible, because the mock chooses the ids of
-// calls.
+// toolResultCondition returns the condition on a tool result for the members in is, or nil if they
+// require no particular result. The condition names the tool rather than the call if possible,
+// because the mock chooses the ids of calls.
 func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	if is.toolCallID != "" {
 		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
@@ -119,10 +119,10 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence compares index, the sequenceIndex of a fixture, with the next index among the
-// fixtures whose match objects are otherwise equal; raw is the match object. If the two are equal,
-// it counts the fixture and returns true. Otherwise it records an error and returns false. The
-// fixtures of such a sequence become rules that match once each, in order.
+// isNextInSequence reports whether index, the sequenceIndex of the match object raw, is the next
+// one among the fixtures whose match objects are otherwise equal, and counts the fixture if so.
+// Otherwise it records an error. The fixtures of such a sequence become rules that match once each,
+// in order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

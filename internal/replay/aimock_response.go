@@ -50,9 +50,8 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 	return c.replySteps(s), nil
 }
 
-// warnUnlessOneOf warns that the member with the given name is ignored, unless its value is one of
-// the usual strings. Scripts cannot set such a member, so the rule cannot reproduce an unusual
-// value.
+// warnUnlessOneOf records a warning that the member with the given name is ignored, unless its
+// value raw is one of the strings in usual. Scripts cannot set such a member.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {
@@ -60,8 +59,8 @@ func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usu
 	}
 }
 
-// readContent returns the content of a response as text: the characters of a string, or an object
-// or list as compact JSON. For any other value it records an error and returns "".
+// readContent returns raw, the content of a response, as text: the characters of a JSON string, or
+// an object or list as compact JSON. For any other value it records an error and returns "".
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -74,9 +73,9 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// readCall converts a tool call of a fixture to a client-tool step, because with aimock the client
-// runs all tools. The parameter more holds functions for members other than name, id and arguments;
-// it may be nil.
+// readCall converts raw, a tool call of a fixture, to a client-tool step, because with aimock the
+// client runs all tools. The parameter more holds functions for members other than name, id and
+// arguments; it may be nil.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -97,9 +96,9 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns the arguments of a tool call. If these are a JSON object or list that a
-// script can represent exactly, the result is an orderedMap or a list, otherwise a text. Arguments
-// that are not valid JSON cause a warning.
+// readArguments returns the arguments of a tool call for a script: an orderedMap or a list if raw
+// is a JSON object or list, or a string with the JSON of one, that a script can represent exactly,
+// and otherwise a text. Arguments that are not valid JSON cause a warning.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -155,9 +154,9 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// replySteps returns the steps of a reply: first the reasoning, then the texts, and finally the
-// tool calls, because a call of a client's tool ends the run. It records an error if the response
-// has no content.
+// replySteps returns the steps of a reply for the response s: first the reasoning, then the texts,
+// and finally the tool calls, because a call of a client tool ends the run. If the response has no
+// content, replySteps records an error.
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -191,8 +190,8 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	return append(all, calls...)
 }
 
-// readError converts the error object of a response to the members text and problem of an error
-// status. If the object has neither a message nor a code, the result is empty, but not nil.
+// readError converts raw, the error object of a response, to the members text and problem of an
+// error status. If the object has neither a message nor a code, the result is empty, but not nil.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -212,10 +211,10 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	return o
 }
 
-// statusReply returns the error status of a rule: the status code (default 500), the members in
-// refusal, and the time after which the client may retry, if there is one. The last two parameters,
-// the status and that time in seconds, are nil if the fixture does not set them. A status below 400
-// is recorded as an error.
+// statusReply returns the error status of a rule: the status code, the members in refusal, and
+// retry-after. The parameter status is the code and after the number of seconds for retry-after; if
+// the fixture does not set them, they are nil, the code is 500, and retry-after is 1s for 429 and
+// absent otherwise. A status below 400 is recorded as an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

@@ -26,7 +26,7 @@ const (
 )
 
 // readStreamOptions adds functions to known that decode the members of a fixture for timing and
-// faults. The functions store the values in p.
+// faults and store the values in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
@@ -57,8 +57,8 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOpti
 	}
 }
 
-// readTimings decodes recordedTimings and stores the time of the first token and the mean interval
-// between chunks in p.
+// readTimings decodes raw, the value of recordedTimings, and stores the time of the first token and
+// the mean interval between chunks in *p, both in milliseconds.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
@@ -126,13 +126,14 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	}
 }
 
-// roundDigits rounds a number to six significant digits, so that rates in scripts are short.
+// roundDigits returns n rounded to six significant digits, so that rates in scripts are short.
 func roundDigits(n float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(n, 'g', 6, 64), 64)
 	return short
 }
 
-// milliseconds formats a number of milliseconds as a duration, such as "1.5s".
+// milliseconds returns ms, a number of milliseconds, as a duration in Go's notation, such as
+// "1.5s".
 func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RecordedConversation holds the exchanges of one thread that a recorder has observed so far.
+// A RecordedConversation holds the exchanges of one thread that a recorder has recorded so far, in
+// order of their start times.
 type RecordedConversation struct {
 	Number    int    // identifies the conversation within the recorder, from 1
 	Thread    string // "" for exchanges that belong to no thread
@@ -22,8 +23,8 @@ type RecordedConversation struct {
 	Secrets   []string // values in the trace that must be redacted
 }
 
-// Transcript returns the conversation as a transcript. Its secrets are redacted when the transcript
-// is formatted.
+// Transcript returns the conversation as a transcript, which shares the exchanges and the secrets
+// with c. The secrets are redacted when the transcript is formatted.
 func (c RecordedConversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
@@ -39,9 +40,9 @@ const (
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// An conversationCache holds the conversations to which a recorder may still add exchanges. At a
+// A conversationCache holds the conversations to which a recorder may still add exchanges. At a
 // limit, the least recently used conversation is dropped; further exchanges of its thread begin a
-// new conversation.
+// new conversation. It is safe for concurrent use.
 type conversationCache struct {
 	mu            sync.Mutex
 	conversations []*cachedConversation // the most recently used is the last
@@ -49,15 +50,15 @@ type conversationCache struct {
 	totalBytes    int // size of all bodies
 }
 
-// An cachedConversation is a recorded conversation with the total size of its bodies.
+// A cachedConversation is a recorded conversation with the total size of its bodies.
 type cachedConversation struct {
 	RecordedConversation
 	bytes int
 }
 
-// addExchange adds exchange o, which began at the given time, to the conversation of its thread.
-// The exchanges of a conversation are in order of their start times. It then calls the function
-// Save of recorder r, which must not be nil, and returns the error of that function.
+// addExchange adds exchange o, which began at the given time, to the conversation of its thread. It
+// then passes a copy of the conversation to the function Save in the configuration of r, which must
+// not be nil, and returns the error from that function.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,9 +117,10 @@ func (l *conversationCache) evict(i int) {
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
-// exchangeSecrets returns the credentials in the header fields and the target of an exchange. They
-// are redacted wherever they occur, since servers repeat them. It leaves out very short values, and
-// the ids of the thread and the run in request, which are needed to replay the conversation.
+// exchangeSecrets returns the credentials in the header fields and the target of x, which are
+// redacted wherever they occur, since servers repeat them. It leaves out values shorter than
+// redact.MinDetectedSecret, and the ids of the thread and the run in request, which are needed to
+// replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
@@ -135,8 +137,8 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 }
 
 // configSecrets returns the secrets in the configuration of a recorder: the values of its header
-// fields, and the password and query parameters of the upstream URL. It leaves out very short
-// values.
+// fields, and the password and query parameters of the upstream URL. It leaves out values shorter
+// than redact.MinDetectedSecret.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

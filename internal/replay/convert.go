@@ -95,9 +95,9 @@ func fileStem(path string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// convertRecording returns one transcript for each conversation of the recording t, which was read
-// from path, and the problems that it found. If a dialect is given and no exchange belongs to it,
-// convertRecording returns no transcripts, and the last problem is an error. It modifies t.
+// convertRecording returns one transcript for each conversation of t, the recording that was read
+// from path, and the problems that it found. If o names a dialect to which no exchange belongs,
+// there are no transcripts, and the last problem is an error. It modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -140,10 +140,10 @@ func convertRecording(
 	return files, problems
 }
 
-// splitConversations returns the conversations of a recording, in order of their first exchanges,
-// and a message for each exchange that is omitted because it is not an operation of dialect d. For
-// this, it completes the requests in t and removes the base path of d from them. If d is nil, the
-// whole recording is one conversation and t is not modified.
+// splitConversations returns the conversations of the recording t, in order of their first
+// exchanges, and a message for each exchange that is omitted because it is not an operation of
+// dialect d. It completes the requests in t and removes the base path of d from them. If d is nil,
+// the whole recording is one conversation and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

@@ -92,8 +92,8 @@ type candidate struct {
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is
-// better, and 0 if both are the same exchange. The score counts most, then the fewest replays, then
-// the position in the library.
+// better, and 0 if both have the same exchange. A higher score is better; at the same score, fewer
+// replays are better, and then an earlier position in the library.
 func (a candidate) compare(b candidate) int {
 	return cmp.Or(
 		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
@@ -138,8 +138,8 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match determines whether the exchange of candidate f matches the request. If it does, match fills
-// in f and returns a mismatch without a reason. Otherwise the mismatch has the reason.
+// match determines whether the exchange of candidate f matches the request. If it does, match
+// completes f and returns a mismatch without a reason. Otherwise it returns the reason.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -203,9 +203,9 @@ func hasCredentials(h spec.Header) bool {
 }
 
 // checkCredentials returns the reason why a request with credentials does not match an exchange
-// that was recorded without credentials, or "" if there is no such mismatch. A request without
-// credentials matches any exchange, since clients of a mock often have none. If both have
-// credentials or both have none, the score of candidate f increases.
+// that was recorded without, or "" if there is no such mismatch. A request without credentials
+// matches any exchange, since clients of a mock often have none. If both have credentials or both
+// have none, checkCredentials raises the score of candidate f.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -219,8 +219,8 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 }
 
 // checkCursor returns the reason why the recorded response of candidate f cannot begin at the
-// cursor of the request, or "" if it can. If the cursor is the recorded one, the score of f
-// increases. Otherwise checkCursor sets the point in f at which the recorded stream is resumed.
+// cursor of the request, or "" if it can. If the two cursors are equal, checkCursor raises the
+// score of f. Otherwise it sets the point at which the stream of f is resumed.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -266,7 +266,7 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 }
 
 // respond returns the response of candidate f, and records in the playback that the exchange of f
-// was replayed.
+// was replayed and which ids of the client correspond to recorded ones.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -289,10 +289,9 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs returns an iterator over pairs of ids of corresponding user messages: the first
-// id is from the recorded input, the second from the current one. The parameters are the parts of
-// the two inputs. The iterator begins with the last user messages and goes backwards while the
-// texts are equal.
+// userMessagePairs returns an iterator over the ids of corresponding user messages in was, the
+// recorded input, and is, the current one; each pair has the recorded id first. The iterator begins
+// with the last user messages and goes backwards while their texts are equal.
 func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {

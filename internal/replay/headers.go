@@ -16,8 +16,8 @@ var hopByHopHeaders = []string{
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
-// withoutHopByHop returns the fields of h, without the hop-by-hop fields, the fields that
-// Connection lists, and the fields whose names are in drop.
+// withoutHopByHop returns a copy of h without the hop-by-hop fields, the fields that Connection
+// lists, and the fields whose names are in drop. Names are compared without regard to case.
 func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 	drop = append(drop, hopByHopHeaders...)
 	for _, f := range h {

@@ -20,11 +20,12 @@ const (
 	MaxBytes = 512 << 20 // total size of the recordings in bytes
 )
 
-// Extensions lists the file name extensions of recordings as text for messages, separated by
-// commas.
+// Extensions lists the file name extensions of recordings for messages, separated by a comma and a
+// space.
 const Extensions = ".txtar, .http, .sse, .har"
 
-// IsRecording reports whether a file name has the extension of a recording.
+// IsRecording reports whether path ends with one of the extensions of recordings, in upper or lower
+// case.
 func IsRecording(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
 	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
@@ -46,9 +47,9 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of all recordings at or below paths, without duplicates. If one
-// of the paths has no recordings, or if all recordings together exceed the limits of a library, it
-// returns a problem and no files.
+// findRecordings returns the paths of all recordings at or below paths, without duplicates. If a
+// path cannot be read or has no recordings, or if all recordings together exceed MaxFiles or
+// MaxBytes, it returns one problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -117,8 +118,8 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf returns the problem for an error whose text begins with "FILE:LINE: " or "FILE: ". It
-// moves this prefix from the message to the fields File and Line of the problem.
+// problemOf returns the problem for err. If the text of err begins with "FILE:LINE: " or "FILE: ",
+// this prefix becomes the fields File and Line of the problem instead of a part of its message.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -134,8 +135,8 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of the given transcripts. dialects holds the dialects that are
-// served; there must be at least one. A transcript of another dialect is omitted with a warning. A
+// NewLibrary returns a library of the transcripts in list for the dialects that are served, of
+// which there must be at least one. A transcript of another dialect is omitted with a warning. A
 // transcript that names no dialect is an error unless only one dialect is served. If one of the
 // problems is an error, the library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {

@@ -50,8 +50,9 @@ func newMatchKey(request *spec.Event) matchKey {
 	return q
 }
 
-// newInput returns the new input of a request as text, one item per line: the last message of the
-// user, or the tool results and answers to interrupts that follow that message.
+// newInput returns the new input among parts, the parts of a request, as text with one item per
+// line: the last message of the user, or the tool results and answers to interrupts that follow
+// that message.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -76,9 +77,9 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends line, a tool result or an answer to an interrupt, to the input of a request
-// and returns the result. It removes the lines of earlier user messages and images, because the
-// server has already answered these. The slice lines must not be used afterwards.
+// appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
+// request, and returns the extended slice. It removes the lines of user messages and images, which
+// the server has already answered. The argument lines must not be used afterwards.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")
@@ -86,8 +87,8 @@ func appendReply(lines []string, line string) []string {
 	return append(lines, line)
 }
 
-// compactIfJSON returns a JSON object, list or string without insignificant white space. Any other
-// text is returned unchanged.
+// compactIfJSON returns s without insignificant white space if s is a JSON object, list or string.
+// Otherwise it returns s.
 func compactIfJSON(s string) string {
 	if t := strings.TrimSpace(s); t == "" || !strings.ContainsAny(t[:1], `{["`) {
 		return s
@@ -118,8 +119,8 @@ func (q matchKey) difference(recorded matchKey) string {
 // maxQuoteLength is the maximum number of bytes of a text that is quoted in a reason.
 const maxQuoteLength = 80
 
-// quoteBrief returns the first maxQuoteLength bytes of a text in quotes, or "nothing" if the text
-// is empty.
+// quoteBrief returns s in quotes, or "nothing" if s is empty. Of a text longer than maxQuoteLength
+// bytes, only the beginning is quoted, followed by an ellipsis.
 func quoteBrief(s string) string {
 	if s == "" {
 		return "nothing"

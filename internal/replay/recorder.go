@@ -156,8 +156,8 @@ type responseForwarder struct {
 	err    error // write error: the client is gone
 }
 
-// forward sends to the client what has arrived of the response since the previous call; the first
-// call sends the header. It returns true if the client has left, so that the recorder stops
+// forward sends to the client the part of received that has arrived since the previous call; the
+// first call sends the header. It returns true if the client has left, so that the recorder stops
 // receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
@@ -215,7 +215,7 @@ func (b *responseForwarder) finish(received spec.Response) {
 }
 
 // finishExchange passes exchange x, which began at the given time, to the function OnExchange of
-// the configuration. It then saves the exchange unless there is a reason not to.
+// the configuration. It then saves the exchange, or logs the reason for not saving it.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -241,8 +241,9 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 // targetPath returns the target of a request without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify returns the thread of an exchange and the reason not to save the exchange. The thread is
-// "" if the exchange belongs to none; the reason is "" if the exchange is to be saved.
+// classify returns the id of the thread of exchange x, whose request was parsed as request, and the
+// reason not to save x. The thread is "" if x belongs to none; the reason is "" if x is to be
+// saved.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {

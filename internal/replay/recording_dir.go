@@ -24,8 +24,8 @@ type RecordingDir struct {
 	taken map[string]bool // the file names in use
 }
 
-// OpenRecordingDir opens a directory of recordings, and creates it if it does not exist. The caller
-// must close the result.
+// OpenRecordingDir opens the directory dir for recordings, and creates it and its parents if they
+// do not exist. It returns an error if that fails. The caller must close the result.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
@@ -40,8 +40,8 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 // Close releases the directory. Saved files remain.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes a conversation to its file. If the conversation was saved before, Save replaces the
-// file atomically.
+// Save writes c to its file. If the conversation with the number of c was saved before, Save
+// replaces the file atomically. It returns an error if the file cannot be written.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,8 +60,8 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name, without directory, of the file of a conversation, or "" if Save has
-// not chosen a name for that conversation.
+// FileName returns the name, without directory, of the file that Save chose for the conversation
+// with the number of c, or "" if Save has not been called for that conversation.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -44,8 +44,8 @@ func (p FileProblem) String() string {
 	return p.File + ": " + p.Message
 }
 
-// A Library holds recorded conversations to replay. It is immutable and safe for concurrent use; a
-// [PlaybackState] records what has been replayed.
+// A Library holds recorded conversations to replay. It is immutable and safe for concurrent use;
+// what has been replayed is recorded in a [PlaybackState].
 type Library struct {
 	conversations []*recording
 	exchanges     int
@@ -124,9 +124,10 @@ type Response struct {
 	arrivals []spec.Arrival
 }
 
-// TimedChunks yields the parts of the body, each with the time at which it is due, counted from the
-// request. A speed of 2 means twice as fast as recorded. If the speed is not positive or the
-// response has no recorded times, all parts are due at once. The caller must not modify the parts.
+// TimedChunks returns an iterator over the parts of the body, each with the time since the request
+// at which it is due. A speed of 2 means twice as fast as recorded. If the speed is not positive or
+// the response has no recorded times, all parts are due at once. The caller must not modify the
+// parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

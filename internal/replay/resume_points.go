@@ -15,8 +15,8 @@ type resumePoint struct {
 	at     time.Duration // when that event had arrived
 }
 
-// indexResponse decodes the recorded exchange and stores in x the ids that the server chose and the
-// points from which the stream can be resumed.
+// indexResponse decodes recorded, the exchange from which x was made, and stores in x the ids that
+// the server chose and the points from which the stream can be resumed.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
@@ -43,7 +43,7 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	}
 }
 
-// isReadableStream reports whether the response is an event stream that is not compressed.
+// isReadableStream reports whether the response is an event stream without a content coding.
 func (x *storedExchange) isReadableStream() bool {
 	return x.response.Header.MediaType() == spec.EventStream && x.isUnencoded()
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x. The keys of ids are recorded ids, which are replaced by
-// the corresponding values unless the response has a content coding. If from is not nil, the body
-// begins at that resume point.
+// newResponse returns the response of x for the current client. It replaces each recorded id that
+// is a key of ids with the value of that key, unless the response has a content coding. If from is
+// not nil, the body begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -32,8 +32,8 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns the arrivals of the data after a resume point. Their offsets and times are
-// relative to that point.
+// arrivalsAfter returns the elements of reads for the data after a resume point, with offsets and
+// times relative to that point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -71,10 +71,10 @@ func compactJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rewriteIDs replaces the keys of pairs by their values wherever they are complete JSON strings in
-// body, including JSON strings within JSON strings. It returns the new body, and the arrivals with
-// offsets in that body; an offset within a replaced id becomes the end of the new id. The arguments
-// are not modified.
+// rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
+// in body, including JSON strings within JSON strings. It returns the new body and reads, the
+// arrivals of body, with offsets in the new body; an offset within a replaced id becomes the end of
+// the new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -101,9 +101,9 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 // became longer; it may be negative.
 type replacement struct{ from, to, growth int }
 
-// rewriteJSONStrings replaces each JSON string in text that is a key of pairs by the corresponding
-// value. It returns the new text and what was replaced; replacements is nil if nothing was
-// replaced.
+// rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
+// replaced with the value of that key, and the replacements in order of their positions. If nothing
+// was replaced, replacements is nil.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacement) {
 	done := 0
 	for at := 0; ; {
@@ -165,11 +165,11 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns a recorded time divided by the parameter times, which is the speed of the
-// replay. It returns 0 if times is not positive.
-func scaleDelay(at time.Duration, times float64) time.Duration {
-	if !(times > 0) {
+// scaleDelay returns at, a recorded time, divided by speed, the speed of the replay. It returns 0
+// if speed is not positive.
+func scaleDelay(at time.Duration, speed float64) time.Duration {
+	if !(speed > 0) {
 		return 0
 	}
-	return time.Duration(float64(at) / times)
+	return time.Duration(float64(at) / speed)
 }

@@ -98,7 +98,7 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that the client now uses the id now in place of the id recorded. For an id that the
+// mapID records that the client uses the id now in place of the recorded id; for an id that the
 // server chose, the two are equal. If one of them is "", or if the recorded id is new and the
 // binding already has maxIDs ids, mapID does nothing.
 func (b *binding) mapID(recorded, now string) {
@@ -110,8 +110,8 @@ func (b *binding) mapID(recorded, now string) {
 	}
 }
 
-// mapRun records that a recorded run id corresponds to a run id of the client, the parameter now.
-// It also records the two with mapID.
+// mapRun records that the client uses the run id now in place of the recorded run id, and calls
+// mapID with the two.
 func (b *binding) mapRun(recorded, now string) {
 	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[now] = recorded

@@ -32,7 +32,8 @@ func (o orderedMap) MarshalYAML() (any, error) {
 	return m, nil
 }
 
-// formatYAML returns an object as YAML. It returns an error if the encoder cannot encode it.
+// formatYAML returns o as YAML. It returns an error if o has a value that the encoder cannot
+// encode.
 func formatYAML(o orderedMap) ([]byte, error) {
 	return yaml.MarshalWithOptions(o, yaml.IndentSequence(true), yaml.CustomMarshaler(formatString),
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
@@ -43,8 +44,8 @@ func formatYAML(o orderedMap) ([]byte, error) {
 // characters.
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
-// formatString returns a string as YAML. It quotes the string as in JSON unless plainText matches
-// it.
+// formatString returns s as a YAML scalar: plain or quoted by the encoder if plainText matches s,
+// and otherwise in double quotes with the escapes of JSON.
 func formatString(s string) ([]byte, error) {
 	if plainText.MatchString(s) {
 		return yaml.Marshal(s)
@@ -52,10 +53,10 @@ func formatString(s string) ([]byte, error) {
 	return []byte(`"` + jsonStringBody(s) + `"`), nil
 }
 
-// decodeOrdered decodes JSON, with objects as orderedMaps. ok is false if data is invalid, is
-// nested deeper than maxDepth, or contains something that a script cannot represent exactly:
-// duplicate members, keys that the YAML encoder does not support, or numbers that would be written
-// differently.
+// decodeOrdered decodes a JSON value, with objects as orderedMaps and numbers as int64 or float64.
+// ok is false if data is invalid, is nested deeper than maxDepth, or contains something that a
+// script cannot represent exactly: duplicate members, keys that the YAML encoder does not support,
+// or numbers that would be written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -115,8 +116,8 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 // isKey reports whether its argument is a key that the YAML encoder writes correctly.
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
-// parseExactNumber returns a JSON number as int64 or float64, and true. It returns false if s is
-// not a number or if formatting the value would change the text of the number.
+// parseExactNumber returns the JSON number s as int64 or float64, and true. It returns false if s
+// is not a number or if formatting the value without an exponent gives another text.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s

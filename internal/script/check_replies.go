@@ -43,9 +43,8 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	return problems
 }
 
-// stepSignature returns the kinds of the steps as one string, such as "text()wait()"; the
-// parentheses contain the kinds of a step's parts. Of the replies without raw frames that have the
-// same signature, only one needs to be checked.
+// stepSignature returns the names of the steps as one string, such as "text()wait()"; the
+// parentheses contain the names of a step's parts.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -54,8 +53,8 @@ func stepSignature(steps []step) (text string) {
 }
 
 // checkReply runs check on the reply of the rule in dialect d. If the reply violates the protocol,
-// ok is false and p is the problem to report. Otherwise ok is true. This includes a reply that
-// cannot be checked because its templates need a real request.
+// ok is false and p is the problem to report. Otherwise ok is true, also if the reply cannot be
+// checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request
@@ -79,9 +78,9 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply returns the reply of the rule to a minimal request in dialect d. Each capture group
-// of the rule's regular expressions has the value "1". It returns an error if a template depends on
-// something that this request lacks.
+// exampleReply returns the reply of the rule to a minimal request in dialect d, in which each
+// capture group of the rule's regular expressions has the value "1". It returns an error if a
+// template needs something that this request lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
 	for group := range r.groups {

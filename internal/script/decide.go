@@ -50,8 +50,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns the reasons why rules did not match request f, for at most maxMismatches
-// rules. They are sorted by the number of conditions that the request met, in descending order.
+// mismatches returns, for at most maxMismatches rules, the reason why the rule did not match
+// request f. Rules of which the request met more conditions come first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

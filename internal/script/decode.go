@@ -15,9 +15,9 @@ import (
 // maxProblems is the maximum number of problems reported for one file; further ones are dropped.
 const maxProblems = 100
 
-// A decoder decodes one script file. Those UnmarshalYAML methods of this package that have a
-// context get the decoder from it. UnmarshalYAML methods are called only for nodes that satisfy the
-// schema. They record all other errors as problems of the decoder.
+// A decoder decodes one script file. The UnmarshalYAML methods of this package are called only for
+// nodes that satisfy the schema. Those that have a context get the decoder from it, and add all
+// other errors to its problems.
 type decoder struct {
 	file     string
 	dialects []*dialect.Dialect // those that are served
@@ -34,8 +34,8 @@ type decoderKey struct{}
 // decoderOf returns the decoder that calls an UnmarshalYAML method with the given context.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
-// decode decodes the node n into the variable to which the parameter to points. Errors, such as
-// keys for which the variable has no field, are added to the problems of the file.
+// decode decodes the node n into *to, where to must be a pointer. Errors, such as keys for which
+// *to has no field, are added to the problems of the file.
 func (d *decoder) decode(n ast.Node, to any) {
 	ctx := context.WithValue(context.Background(), decoderKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, to)
@@ -44,32 +44,31 @@ func (d *decoder) decode(n ast.Node, to any) {
 	}
 }
 
-// problem returns a problem at the position of a node.
+// problem returns a problem of the given severity at the position of n, with a formatted message.
 func (d *decoder) problem(n ast.Node, level Severity, format string, args ...any) Problem {
 	at := positionOf(n)
 	return Problem{d.file, at.line, at.column, level, fmt.Sprintf(format, args...)}
 }
 
-// errorf adds an error at the position of a node to the problems of the file.
+// errorf adds an error with a formatted message at the position of n to the problems of the file.
 func (d *decoder) errorf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Error, format, args...))
 }
 
-// warnf adds a warning at the position of a node to the problems of the file.
+// warnf adds a warning with a formatted message at the position of n to the problems of the file.
 func (d *decoder) warnf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Warning, format, args...))
 }
 
-// add adds a problem to those of the file. It does nothing if the file already has maxProblems
-// problems.
+// add adds p to the problems of the file, unless there are maxProblems already.
 func (d *decoder) add(p Problem) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, p)
 	}
 }
 
-// A textValue is a text in a script. For a number or a boolean, it is the text with which the file
-// states the value.
+// A textValue is a text in a script. For a number or a boolean, it is the text in the file, such as
+// "1.50".
 type textValue string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.

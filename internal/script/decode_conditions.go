@@ -74,7 +74,7 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 }
 
 // headerMatchers are the conditions on the header fields of a request. A script has them as an
-// object from names of header fields to conditions.
+// object from the names of header fields to the conditions on their values.
 type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -88,8 +88,8 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 }
 
 // bodyMatchers are the conditions on the body of a request. A script has them as an object from
-// JSON pointers to expected values. If an expected value is an object, it is a condition, whose
-// member equals may have any value.
+// JSON pointers to expected JSON values. An expected value that is an object is read as a condition
+// on the text of the value, such as {contains: a}, or as {equals: VALUE} with any value.
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -122,8 +122,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// scenarioSteps are steps of scenarios. A script has them as an object from names of scenarios to
-// names of steps.
+// scenarioSteps are steps of scenarios. A script has them as an object from the names of scenarios
+// to the names of steps.
 type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.

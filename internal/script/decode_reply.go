@@ -32,15 +32,16 @@ type call struct {
 	result    *valueTemplate
 }
 
-// stepKinds maps the name of each step to the kind of event that a dialect needs in order to
-// express the step. The steps raw and wait need no kind of event; theirs are Undecodable and "".
+// stepKinds maps the name of each kind of step to the kind of event that a dialect must have in
+// order to express the step. All dialects can express raw, which is mapped to Undecodable, and
+// wait, which is mapped to "".
 var stepKinds = map[string]spec.Kind{
 	"text": spec.MessageDelta, "reasoning": spec.ReasoningStart, "image": spec.ContentEnd, "message": spec.MessageDelta,
 	"tool": spec.ToolStart, "tools": spec.ToolStart, "client-tool": spec.ToolStart,
 	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
 }
 
-// A stepList is a list of steps; a text in a script stands for a single text step.
+// A stepList is a list of steps. In a script, a text may stand for a list with one text step.
 type stepList []step
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
@@ -54,8 +55,8 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeStep returns the step in a node, which is a text, or an object whose only key names the
-// kind of step.
+// decodeStep returns the step in n, which is a text, or an object whose only key names the kind of
+// step. Errors are added to the problems of the file.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
 	s.node = n
@@ -89,7 +90,8 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 	return s
 }
 
-// decodeCall returns the tool call in a node, which is an object with name, arguments and result.
+// decodeCall returns the tool call in n, which is an object with name, arguments and result. Errors
+// are added to the problems of the file.
 func (d *decoder) decodeCall(n ast.Node) (c call) {
 	for _, m := range yamltree.Fields(n) {
 		switch scalarText(m.Key) {
@@ -104,8 +106,8 @@ func (d *decoder) decodeCall(n ast.Node) (c call) {
 	return c
 }
 
-// checkStepOrder records an error for the first step that cannot follow the steps before it, such
-// as a text after an error, which ends the run.
+// checkStepOrder records an error for the first step in all that cannot follow the steps before it,
+// such as a text after an error, which ends the run.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

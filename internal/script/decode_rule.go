@@ -75,8 +75,8 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 		d.decode(n, &s.Code)
 		return nil
 	}
-	type members statusReply // without this method
-	d.decode(n, (*members)(s))
+	type statusFields statusReply // without this method
+	d.decode(n, (*statusFields)(s))
 	return nil
 }
 
@@ -119,9 +119,9 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeRules returns the rules of a file. The parameter root is the top-level node of the file,
-// and value is the decoded value of root. Problems are added to those of the file. Rules that
-// violate the schema are left out.
+// decodeRules returns the rules of the file whose top-level node is root, where value is the
+// decoded value of root. Problems are added to those of the file. Rules that violate the schema are
+// left out.
 func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	invalid := map[string]bool{}
 	for _, location := range d.checkSchema(root, value) {
@@ -162,8 +162,8 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 }
 
 // checkDialectNames records an error for each unknown name in n, which is the name of a dialect or
-// a family, or a list of such names. Known dialects that are not served are accepted, because
-// several mocks may share a script.
+// family, or a list of names. Names of dialects that are not served are accepted, because several
+// mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -181,8 +181,8 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule returns the rule in the node n, with the given name. The rule takes from defaults the
-// settings that n does not have. Problems are added to those of the file.
+// decodeRule returns the rule in the node n, with the given name. Settings that n does not have are
+// those in defaults. Problems are added to those of the file.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	doc := ruleDocument{Faults: defaults.Faults}
@@ -212,8 +212,8 @@ func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 
-// appliesTo reports whether the rule applies to dialect d. It does if it lists the name or the
-// family of d, or if it lists no dialects.
+// appliesTo reports whether the rule lists the name or the family of d as a dialect to which it
+// applies, or lists no dialects.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }

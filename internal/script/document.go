@@ -104,7 +104,8 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 	return n.node, n.value, nil
 }
 
-// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8.
+// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8. There
+// must be one.
 func invalidUTF8Position(data []byte) filePosition {
 	before := string(data)
 	for i, r := range before {
@@ -117,8 +118,8 @@ func invalidUTF8Position(data []byte) filePosition {
 	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
-// yamlError converts an error of the YAML parser to a *positionError. The result has a position if
-// the parser reports one.
+// yamlError returns a *positionError with the message of err, an error from the YAML parser. It has
+// a position if err has one.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -139,13 +140,14 @@ type resolvedNode struct {
 	size  int // number of values it contains; long texts count more than once
 }
 
-// An aliasResolver replaces the aliases of a file by the nodes to which they refer.
+// An aliasResolver replaces the aliases in the tree of a file with the nodes to which they refer.
 type aliasResolver struct {
 	anchors map[string]*resolvedNode // nil for an anchor whose value is being resolved
 }
 
-// resolve resolves the aliases in the node n, which is depth levels below the root. It modifies n.
-// It returns an error if n exceeds a limit or uses a feature that scripts do not support.
+// resolve returns the node n, which is depth levels below the root, with all aliases in it
+// resolved; it modifies n. It returns an error if n exceeds a limit or uses a feature that scripts
+// do not support.
 func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	if depth > maxDepth {
 		return nil, errorAt(n, "nested deeper than %d levels", maxDepth)
@@ -190,7 +192,7 @@ func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	return out, err
 }
 
-// resolveMembers resolves the aliases in the members of an object that is depth levels below the
+// resolveMembers resolves the aliases in the members of n, an object that is depth levels below the
 // root, and sets the value and the size of out. It returns an error if a member cannot be resolved,
 // its key is a duplicate, or the object has too many members.
 func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, depth int) error {
@@ -220,8 +222,8 @@ func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, de
 	return nil
 }
 
-// scalarValue returns the value of a scalar: nil, a bool, an int64, a float64 or a string. It
-// returns an error if scripts do not support the node.
+// scalarValue returns the value of the scalar n as nil, a bool, an int64, a float64 or a string. It
+// returns an error if scripts do not support the value, such as an integer above math.MaxInt64.
 func scalarValue(n ast.Node) (any, error) {
 	switch n := n.(type) {
 	case *ast.NullNode:
@@ -246,7 +248,8 @@ func scalarValue(n ast.Node) (any, error) {
 	return nil, errorAt(n, "unsupported value %s", truncate(strconv.Quote(n.GetToken().Value), 40))
 }
 
-// scalarText returns the text of a string. For any other scalar, it returns the text in the file.
+// scalarText returns the text of n if n is a string. For any other scalar, it returns the text in
+// the file.
 func scalarText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -267,16 +270,16 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 	return nil
 }
 
-// lookup returns the node at a location below n. The location consists of the keys of members and
-// the indexes of items. If there is no such node, lookup returns the innermost node on the way that
-// exists.
+// lookup returns the node at a location below n, given as the keys of members and the indexes of
+// items that lead to it. If there is no such node, lookup returns the innermost node on the way
+// that exists.
 func lookup(n ast.Node, location ...string) ast.Node {
 	found, _, _ := yamltree.Find(n, location...)
 	return found
 }
 
-// describe returns a short description of a node for messages: "a list", "an object with text and
-// wait", "null" or the scalar itself.
+// describe returns a description of n for messages: "a list", "an object with text and wait",
+// "null", or the scalar itself, cut off if it is long.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -301,8 +304,8 @@ func describe(n ast.Node) string {
 	return truncate(scalarText(n), 40)
 }
 
-// quoteTruncated returns a text in quotes. If the text is longer than 60 bytes, only the beginning
-// is shown, followed by an ellipsis.
+// quoteTruncated returns text in quotes. Of a text longer than 60 bytes, only the beginning is
+// quoted, followed by an ellipsis.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
 // truncate returns text if it has at most maxLen bytes. Otherwise it returns at most the first

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks that the conditions, templates, faults, steps and raw frames of a decoded rule
-// are consistent, valid and have an effect in the served dialects. n is the node of the rule in the
-// script. Problems are added to those of the file.
+// lintRule checks that the conditions, templates, faults, steps and raw frames of the rule, which
+// was decoded from n, are consistent, valid and have an effect in the served dialects. Problems are
+// added to those of the file.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -47,12 +47,11 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets the condition "last" if the rule leaves it out. This condition is the required
-// kind of the last input of a request. A condition on a tool result or on the answer to an
-// interrupt implies that this is the last input. A condition on the user's text or turn implies
-// that the user spoke last; otherwise the rule would also match the next request, which brings a
-// tool result. Conditions that exclude each other are recorded as errors. n is the node of the
-// rule.
+// inferLast sets the required kind of the last input of a request in c, the conditions of the rule
+// at n, if the rule does not state it. A condition on a tool result or on the answer to an
+// interrupt implies that kind. A condition on the user's text or turn implies a message of the
+// user; otherwise the rule would also match the next request, which brings a tool result.
+// Contradictory conditions are recorded as errors.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {
@@ -93,8 +92,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 
 // lintFaults warns about each fault of the rule that has no effect because a dialect lacks an event
 // that the fault requires. If the rule lists its dialects, one such dialect is enough for a
-// warning; otherwise all served dialects must lack a required event. The parameter at is the node
-// of the list of faults.
+// warning; otherwise all served dialects must lack one. The parameter at is the node of the list of
+// faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -168,8 +167,8 @@ func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// frameViolation returns a description of the first violation of the document of d in a frame, or
-// "" if the frame conforms.
+// frameViolation returns a description of the first violation of the document of d in frame, one or
+// more frames of an event stream, or "" if there is none.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}

@@ -63,8 +63,8 @@ func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheck
 	return set, problems
 }
 
-// decodeFile decodes the content of one file and returns its rules, or nil if the content is not
-// valid YAML. Problems are added to those of the file.
+// decodeFile returns the rules in data, the content of one file, or nil if data is not valid YAML.
+// Problems are added to those of the file.
 func (d *decoder) decodeFile(data []byte) []*Rule {
 	root, value, err := parseYAML(data)
 	var e *positionError
@@ -80,7 +80,7 @@ func (d *decoder) decodeFile(data []byte) []*Rule {
 	return d.decodeRules(root, value)
 }
 
-// hasErrors reports whether at least one of the problems is an error rather than a warning.
+// hasErrors reports whether at least one of the problems in all is an error rather than a warning.
 func hasErrors(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Severity == Error })
 }

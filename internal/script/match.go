@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A conditions value holds the conditions of one rule. A request matches the rule if it meets all
+// The conditions type holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
 	Operations    textList           `yaml:"operation"` // any of these
@@ -75,9 +75,10 @@ type matchContext struct {
 // never needed.
 type mismatchReason func() string
 
-// match tries the conditions of the rule on the request in p and stores in p what they find. It
-// returns nil if all conditions hold, otherwise the reason why the first unmet condition does not
-// hold. It does not check the conditions on scenario steps; State.claim does.
+// match tries the conditions of the rule on the request in p, and stores in p the capture groups
+// and the tool result that matched. It returns nil if all conditions hold, otherwise the reason why
+// the first unmet condition does not hold. It does not check the conditions on scenario steps;
+// State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -143,10 +144,10 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult applies the condition on tool results to the tool results after the user's last
-// message. It returns nil if one of them meets the condition or if there is no condition, otherwise
-// the reason why the last of them does not meet it. It stores in p the result that matched or, if
-// there is no condition, the last result.
+// matchToolResult applies the condition on tool results to those tool results that follow the
+// user's last message. If one of them meets the condition, or if there is no condition, it returns
+// nil, otherwise the reason why the last of them does not meet it. It stores in p the result that
+// matched or, if there is no condition, the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {

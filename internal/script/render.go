@@ -29,8 +29,9 @@ type renderedCall struct {
 	hasResult               bool
 }
 
-// renderSteps executes the templates of the steps on v and returns the rendered steps. If a
-// template fails, all is nil and at is the step that contains that template.
+// renderSteps executes the templates of the steps with the data in v and returns the rendered
+// steps. If a template fails, it returns the error and the step that contains the template, and all
+// is nil.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -42,8 +43,8 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
-// render executes the templates of the step on v and returns the rendered step. It returns the
-// error of the first template that fails.
+// render executes the templates of the step with the data in v and returns the rendered step, or
+// the error of the first template that fails.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -74,8 +75,8 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	return b, err
 }
 
-// render executes the templates of the tool call on v and returns the rendered call. It returns the
-// error of the first template that fails.
+// render executes the templates of the tool call with the data in v and returns the rendered call,
+// or the error of the first template that fails.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -113,8 +114,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names the line of the template, and what, the step or member that contains the
-// template.
+// The message names the line of the template and the step or member that contains it, which is the
+// parameter what.
 func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,

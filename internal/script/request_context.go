@@ -19,9 +19,9 @@ const (
 	lastResume = "resume"
 )
 
-// analyze sets the turn, the kind of the last input and the user's text of f from the parsed
-// request, and counts the turn in st. Further calls do nothing, so that a request that is passed to
-// several rule sets is counted once.
+// analyze determines the turn, the kind of the last input and the user's text from the parsed
+// request, stores them in f and counts the turn in st. Further calls do nothing, so a request that
+// is passed to several rule sets is counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -80,8 +80,8 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON decodes data, which must be a single JSON value, and converts its numbers with
-// canonicalNumbers. It returns nil if data is not valid JSON.
+// decodeJSON returns data, which must be a single JSON value, decoded with canonicalNumbers applied
+// to its numbers. It returns nil if data is not valid JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -94,9 +94,9 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers returns v with fractional and exponential numbers in their shortest form, so
-// that 1, 1.0 and 1e0 are equal. Integers keep all their digits. Lists and objects are modified in
-// place.
+// canonicalNumbers returns v, a decoded JSON value with numbers of type json.Number, with
+// fractional and exponential numbers in their shortest form, so that 1, 1.0 and 1e0 are equal.
+// Integers keep all their digits. Lists and objects are modified in place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

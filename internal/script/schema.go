@@ -61,7 +61,7 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return c.MustCompile(SchemaID)
 })
 
-// textFormat returns the function that validates a format. It applies check to strings and accepts
+// textFormat returns the function that validates a format: it applies check to strings and accepts
 // all other values.
 func textFormat(check func(text string) error) func(any) error {
 	return func(v any) error {
@@ -83,7 +83,8 @@ func checkDuration(text string) error {
 }
 
 // checkSchema records an error for each violation of the schema in value, which is the value of the
-// tree at root. It returns the locations of the violations, or nil if there are none.
+// tree at root. It returns the locations of the violations, each as the keys and indexes that lead
+// to the value, or nil if there are none.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -108,9 +109,9 @@ type violation struct {
 	message  string
 }
 
-// appendViolations appends the violations in e, the result of validating the tree at root, to all
-// and returns the extended slice. If a value must match one of several schemas, only the violations
-// of the schema for its type are appended.
+// appendViolations appends to all the violations in e, which resulted from validating the tree at
+// root, and returns the extended slice. If a value must match one of several schemas, only the
+// violations of the schema for its type are appended.
 func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -158,7 +159,7 @@ func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationEr
 	return all
 }
 
-// schemaAt returns the schema to which a URL with a JSON pointer as its fragment refers, or nil if
+// schemaAt returns the schema that schemaURL refers to by a JSON pointer in its fragment, or nil if
 // there is none.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
@@ -186,8 +187,9 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
 }
 
-// defaultMessage returns a message for a value that violates the keyword in violated of a schema
-// that has no errorMessage. The message continues the name of the value.
+// defaultMessage returns the message for a value that violates the given keyword of a schema
+// without an errorMessage. The message continues a sentence that begins with the name of the value,
+// as in "needs name".
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:

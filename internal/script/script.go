@@ -63,8 +63,8 @@ func (p Problem) String() string {
 }
 
 // compare returns a negative number if p is reported before q, a positive number if p is reported
-// after q, and 0 if their order does not matter. Problems are sorted by position in the file; at
-// the same position, errors precede warnings, and messages follow the alphabet.
+// after q, and 0 if their order does not matter. Problems of a file are sorted by position; at the
+// same position, errors precede warnings, and messages are in alphabetical order.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
 		cmp.Compare(p.Message, q.Message))

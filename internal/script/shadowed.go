@@ -45,15 +45,14 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe returns the name and the line of r for a message about another rule, which is the
-// parameter from. It includes the file if the two rules are in different files, and the priority if
-// that of r is higher.
-func (r *Rule) describe(from *Rule) string {
+// describe returns the name and the line of r for a message about the rule other. It includes the
+// file if the two rules are in different files, and the priority of r if it is higher.
+func (r *Rule) describe(other *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
-	if r.File != from.File {
+	if r.File != other.File {
 		where = fmt.Sprintf("%s:%d", r.File, r.Line)
 	}
-	if r.Priority > from.Priority {
+	if r.Priority > other.Priority {
 		where += fmt.Sprintf(", priority %d", r.Priority)
 	}
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
@@ -78,9 +77,9 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether every request that meets the conditions in other certainly meets the
-// conditions of c on offered tools, header fields and values in the body. If it returns false, such
-// a request may or may not meet them.
+// coversRest reports whether every request that meets the conditions of other on offered tools,
+// header fields and values in the body certainly meets those of c. If it returns false, such a
+// request may or may not meet them.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
@@ -103,8 +102,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in the first list is also in the second list. An empty list
-// stands for all possible strings.
+// isSubset reports whether every string in these is also in those. An empty list stands for all
+// possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true

@@ -37,7 +37,7 @@ type quotaWindow struct {
 	used  int
 }
 
-// A threadProgress records how many turns a thread has had.
+// A threadProgress records how many turns a thread has had, and the run of the latest one.
 type threadProgress struct {
 	turns int
 	run   string // the run of the latest turn
@@ -91,11 +91,11 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim counts a match of rule r, whose other conditions hold: it updates the counter, the quota
-// and the scenarios of r. If r requires another step of a scenario or has reached its maximum
-// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
-// changes nothing and after is the time until the quota is renewed. Otherwise why is "" and after
-// is 0. Check and update happen under one lock, so two requests cannot claim the same match.
+// claim counts a match of rule r, whose other conditions hold, in the counter, the quota and the
+// scenarios of r. If r requires another step of a scenario or has reached its maximum number of
+// matches, claim changes nothing and why is the reason. If the quota is exhausted, claim changes
+// nothing and after is the time until its renewal. Otherwise why is "" and after is 0. Two
+// concurrent requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
@@ -150,10 +150,10 @@ func (s *State) nextCount(name string) int {
 }
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread. If the request repeats the history, the number is that of its user messages, so a client
-// may return to an earlier turn. A request that names the run of the latest turn is a repetition
-// and is not counted again. undo restores the previous state of the thread, unless another request
-// has changed that state since.
+// thread. If the request repeats the history, n is the number of its user messages, so a client may
+// return to an earlier turn. A request that names the run of the latest turn is a repetition and is
+// not counted again. The function undo restores the previous state of the thread, unless another
+// request has changed that state since.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo f
 	}
 }
 
-// A userMessages describes the user messages of a request, which determine the number of its turn.
+// A userMessages describes the user messages of a request, which determine the number of the turn.
 type userMessages struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message stands between them
@@ -236,15 +236,15 @@ func (m *boundedMap[T]) put(key string, v T) {
 // Only this many bytes of a longer key are compared and stored.
 const maxKeyLength = 1024
 
-// blockedReason returns what blockedReasonLocked returns. The caller must not hold s.mu.
+// blockedReason is like blockedReasonLocked, but the caller must not hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked returns the reason why the state keeps a rule from matching: a scenario is at a
-// step other than the required one, or the rule has reached its maximum number of matches. It
+// blockedReasonLocked returns the reason why the state keeps a rule from matching: a scenario is at
+// a step other than the required one, or the rule has reached its maximum number of matches. It
 // returns "" if neither is the case. The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.ScenarioSteps {

@@ -52,7 +52,8 @@ type templateData struct {
 	remaining int // bytes that the texts of the reply may still have
 }
 
-// newTemplateData returns the data for the templates of a reply to the request in p.
+// newTemplateData returns the data for the templates of the reply to the request in p, which a rule
+// has matched.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -73,8 +74,8 @@ func newTemplateData(p *matchContext) *templateData {
 	return v
 }
 
-// funcs returns the functions that templates may call, keyed by name. The functions use the request
-// and the state in v.
+// funcs returns the functions that templates may call in addition to those of text/template, by
+// name. They use the request and the state in v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -151,8 +152,7 @@ func (v *templateData) random(low, high int) (int, error) {
 	return low + v.rng().IntN(high-low+1), nil
 }
 
-// pick returns one of its arguments, chosen at random. It returns an error if there are no
-// arguments.
+// pick returns one of all, chosen at random. It returns an error if all is empty.
 func (v *templateData) pick(all ...string) (string, error) {
 	if len(all) == 0 {
 		return "", errors.New("pick needs at least one argument")
@@ -184,8 +184,8 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return b.String(), nil
 }
 
-// repeat returns n copies of a text. It returns an error if n is negative or the result would
-// exceed the limits of the reply.
+// repeat returns n copies of text. It returns an error if n is negative or the result would exceed
+// the limits of the reply.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -196,7 +196,7 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns text if it is not empty, and the fallback instead otherwise.
+// defaultText returns text, or the parameter instead if text is empty.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -204,9 +204,9 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate compiles a text as a template if it contains template actions, and returns the
-// result. It returns an error if the template does not parse or has too many actions. The caller
-// must check the template with a templateChecker.
+// compileTemplate returns text as a textTemplate, compiled if it contains template actions. It
+// returns an error if the template does not parse, has more than maxTemplateActions actions, or
+// defines other templates. The caller must check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -225,8 +225,8 @@ func compileTemplate(text string) (textTemplate, error) {
 }
 
 // simplifyTemplateError returns err, an error from text/template, without the parts that name the
-// template. If err reports an unknown function, the new error suggests a function with a similar
-// name.
+// template and the line. If err reports an unknown function, the result suggests a function with a
+// similar name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -244,13 +244,13 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error that a template returns if its text, or the whole reply, exceeds the
+// errTooLong is the error of a template whose text, or of a reply whose texts together, exceed the
 // maximum size.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a string builder with a size limit: it accepts only as many more bytes as its
-// field remaining says. A write that exceeds the limit fails with errTooLong.
+// A limitedBuilder is a string builder with a size limit: it accepts as many more bytes as its
+// field remaining states. A write that exceeds the limit writes nothing and fails with errTooLong.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int
@@ -263,9 +263,9 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render executes the template on v and returns the resulting text. A text without a template is
-// returned unchanged. It returns an error if the template fails or the text exceeds the limits of
-// the reply.
+// render returns the text that the template produces with the data in v, or the text itself if it
+// has no template. It returns an error if the template fails or its text exceeds the limits of the
+// reply.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

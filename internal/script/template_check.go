@@ -35,9 +35,9 @@ type templateChecker struct {
 }
 
 // check returns an error for the first node at or below n that scripts may not use: an action other
-// than if and with, since others could run for an unbounded time, an unknown function, field or
-// group, an invalid JSON pointer, or the template data as a whole. If inWith is true, the node is
-// in the body of a with action, where the dot stands for a value of any type and is not checked.
+// than if and with, which might run for an unbounded time; an unknown function, field or group; an
+// invalid JSON pointer; or the template data as a whole. If inWith is true, n is in the body of a
+// with action, where the dot stands for any value and fields are not checked.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -85,7 +85,8 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	return nil
 }
 
-// checkEach returns the first error that c.check returns for one of the nodes.
+// checkEach returns the first error that c.check returns for a node in nodes, or nil if there is
+// none.
 func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	for _, n := range nodes {
 		if err := c.check(n, inWith); err != nil {
@@ -95,8 +96,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks an if or with action. The parameter inWith applies to the condition and to the
-// else branch, and bodyInWith to the body.
+// checkBranch checks b, an if or with action, like check. The parameter inWith applies to the
+// condition and to the else branch, and bodyInWith to the body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err

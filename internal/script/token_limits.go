@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A tokenLimits counts the levels of nesting and the members of objects in the tokens of a file. It
-// is used to reject a file that has too many before it is parsed, because the YAML parser takes
-// time quadratic in both numbers.
+// A tokenLimits counts the levels of nesting and the members of objects in the tokens of a file, so
+// that a file with too many is rejected before it is parsed. The YAML parser takes time quadratic
+// in both numbers.
 type tokenLimits struct {
 	line, lineOpeners int         // the current line, and the tokens in it that open a level
 	flowMembers       []int       // members of each open object in braces; -1 for a list
@@ -17,7 +17,8 @@ type tokenLimits struct {
 	emptyEntries      int         // list entries without a value
 }
 
-// checkTokens returns a *positionError for the first token of a file that exceeds a limit, or nil.
+// checkTokens returns a *positionError for the first of the tokens of a file that exceeds a limit,
+// or nil if none does.
 func checkTokens(tokens token.Tokens) error {
 	s := tokenLimits{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -35,7 +36,7 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts the token tk and returns a message if tk exceeds a limit, otherwise "". The
+// check counts the token tk. It returns a message if tk exceeds a limit, otherwise "". The
 // parameter before is the preceding token, or nil if tk is the first one.
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0

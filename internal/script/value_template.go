@@ -38,8 +38,8 @@ type valuePart struct {
 	template *textTemplate // nil for a literal
 }
 
-// compileValue returns the value of a node, which may be of any kind, with its templates compiled.
-// Errors are added to the problems of the file.
+// compileValue returns the value of n, a node of any kind, with its templates compiled. Errors are
+// added to the problems of the file.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -53,8 +53,8 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	return v
 }
 
-// writeJSON appends a node to b as compact JSON, with members in source order. At a template, it
-// moves the content of b and the template to the parts of v.
+// writeJSON appends n to b as compact JSON, with members in source order. At a template, it moves
+// the content of b to the parts of v, followed by the template.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -95,10 +95,9 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of the value v with the data in the parameter to. It returns a
-// string without quotes, and any other value as compact JSON. If v is nil, which means that the
-// script has no value, it returns {}. It returns an error if a template fails or the result is too
-// long.
+// render executes the templates of v with the data in the parameter to. It returns a string without
+// quotes, and any other value as compact JSON. If v is nil, which means that the script has no
+// value, it returns "{}". It returns an error if a template fails or the result is too long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v == nil:
@@ -136,8 +135,8 @@ func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// encodeJSON returns a value as compact JSON, without escaping the characters <, > and &. It
-// returns an error if JSON cannot represent the value.
+// encodeJSON returns v as compact JSON, in which <, > and & are not escaped. It returns an error if
+// JSON cannot represent v.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
