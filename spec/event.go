@@ -147,7 +147,7 @@ type Event struct {
 	Day         string // day of a history; HTTPRequest: the day before which it is requested
 	HasMore     string // of a history: whether an earlier day has messages
 	Description string // of a tool
-	WireName    string // of a frame: its name on the wire: RUN_FINISHED, "response completed"
+	WireName    string // of a frame: its name on the wire: RUN_FINISHED, "response (status completed)"
 
 	Parts []Event // contents of a message, messages of a request or history
 

@@ -44,7 +44,7 @@ var foreigners = []foreigner{
 		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^arguments of call .* are "{'city': 'Paris'`,
 			also: "agkit.scripted.tool agkit.scripted.client-tool"},
 		// With everybody's words in one history, what was said before may be somebody else's, too.
-		{name: "one-history", breaks: "agkit.conv.isolated", says: `^got text ".*; expected "nothing"$`, also: "agkit.conv.history agkit.scripted.recall"},
+		{name: "one-history", breaks: "agkit.conv.isolated", says: `^got text ".*; expected the text "nothing"$`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
 		{name: "other-words", breaks: "agkit.event.text", says: `^the stream that answers a plain prompt contains no text; `},
 		// What breaks off is no answer, though it began with 200.
@@ -66,7 +66,7 @@ var foreigners = []foreigner{
 		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^first status event of message "msg_[^"]+" is `,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
 		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
-		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^event "content in_progress text" comes after content 0 of message .* was completed; `},
+		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^event content \(status in_progress, type text\) comes after content 0 of message .* was completed; `},
 		// What names its message by another name does not name it.
 		{name: "snake-case", breaks: "agentscope-java.names", says: `^"(created_at|msg_id)" `, also: "agentscope-java.content.msgid"},
 		// Where there is no error, there are no words either.
@@ -89,7 +89,7 @@ var foreigners = []foreigner{
 			{name: "cut-body", breaks: "runs.stream.whole", says: `^body is truncated `},
 			{name: "half-of-large", breaks: "runs.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
 			// What begins anew tells the event of the cursor as well.
-			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^resumed after "\S+:7" but replayed the earlier event "\S+:6"; `, also: "runs.resume.exclusive"},
+			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^client resumed after "\S+:7", but the server sent the earlier event "\S+:6" again; `, also: "runs.resume.exclusive"},
 			{name: "always-new", breaks: "runs.create.created-false", says: `^later run of thread "\S+" is reported with created true; `},
 			// What is not refused is not refused in the words of the document either.
 			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^invalid request \("runId" has 129 characters: expected at most 128\): got status 202; `,

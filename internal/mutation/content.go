@@ -36,14 +36,14 @@ var contentMutants = []*Mutant{
 	}, {
 		Name: "text-not-completed", Doc: "a text that came in pieces is never completed",
 		Fault:     "content-not-ended",
-		KilledBy:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
+		KilledBy:  map[string]string{"content.all-end": "run.end"},
 		AlsoFails: []string{"message.content-equals"}, // only deltas were sent for it
 	}, {
 		Name: "text-in-pieces-only", Doc: "in place of a completed text an empty piece comes",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
 			e.Kind, e.Text = spec.MessageDelta, ""
 		}),
-		KilledBy: map[string]string{"content.all-end": "message.delta reasoning.delta"},
+		KilledBy: map[string]string{"content.all-end": "run.end"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",
 		Fault:    "content-ended-twice",

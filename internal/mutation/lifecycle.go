@@ -100,11 +100,11 @@ var lifecycleMutants = []*Mutant{
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
 		Middleware: changeIdleLimit(func(string) string { return "" }),
-		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
+		KilledBy:   map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
 	}, {
 		Name: "idle-limit-misread", Doc: "a limit of 1 is read as 21, one of 2 as 22",
 		Middleware: changeIdleLimit(func(limit string) string { return "2" + limit }),
-		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
+		KilledBy:   map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",
 		Fault:     "wrong-run; event=1",

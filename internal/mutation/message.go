@@ -54,13 +54,13 @@ var messageMutants = []*Mutant{
 	}, {
 		Name: "message-left-open", Doc: "the event that ends a message is missing",
 		Fault:     "message-not-ended",
-		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start", "run.output-is-complete": "run.end"},
+		KilledBy:  map[string]string{"message.all-end": "run.end", "run.output-is-complete": "run.end"},
 		AlsoFails: []string{"run.output-matches", "script.tool", "script.tools", "tool.result-after-call"}, // the output lists messages that were not streamed; tool calls that are only sent with the end of a message are missing
 	}, {
 		Name: "messages-left-open", Doc: "no message is ever reported as ended, or listed",
 		NewEffect: dropMessageEnds,
 		Needs:     []spec.Kind{spec.MessageStart}, // or else no message is left open
-		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start"},
+		KilledBy:  map[string]string{"message.all-end": "run.end"},
 	}, {
 		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
@@ -72,7 +72,7 @@ var messageMutants = []*Mutant{
 		}),
 		Needs:    []spec.Kind{spec.MessageProgress},
 		Without:  []spec.Kind{spec.MessageStart}, // or else message-left-open is the same defect
-		KilledBy: map[string]string{"message.all-end": "message.progress"},
+		KilledBy: map[string]string{"message.all-end": "run.end"},
 	}, {
 		Name: "id-used-again", Doc: "another message is sent under the id of one that has ended",
 		Fault:     "reused-message-id",

@@ -210,7 +210,7 @@ var resumeThreadCursorMutants = []*Mutant{
 		},
 	}, {
 		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
-		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.close"},
+		KilledBy: map[string]string{"resume.takes-thread-cursor": "message.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 			if _, at := r.findCursor(v); at >= 0 {
 				return streamEdit{}

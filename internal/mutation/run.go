@@ -17,7 +17,7 @@ import (
 // outcomes of all other mutants prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text has one word too many",
-	KilledBy:  map[string]string{"script.text": "http.close"},
+	KilledBy:  map[string]string{"script.text": "message.delta"},
 	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
 }
 

@@ -23,12 +23,12 @@ var toolMutants = []*Mutant{
 	}, {
 		Name: "call-unended", Doc: "the event that ends a tool call is missing",
 		Fault:     "call-not-ended",
-		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
+		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
 		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "calls-unended", Doc: "no tool call is ever reported as ended",
 		NewEffect: dropEvents(fault.OfKind(spec.ToolEnd)),
-		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
+		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
 		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "arguments-broken", Doc: "the arguments of a call have a brace too many",

@@ -150,7 +150,7 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
-		KilledBy: map[string]string{"attachment.link-gives-the-file": "http.response"},
+		KilledBy: map[string]string{"attachment.link-gives-the-file": "attachment"},
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if !signed {
 				corruptBody(a)
@@ -166,7 +166,7 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
-		KilledBy: map[string]string{"attachment.new-link-gives-the-file": "http.response"},
+		KilledBy: map[string]string{"attachment.new-link-gives-the-file": "attachment"},
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if signed {
 				a.body = a.body[:len(a.body)/2]

@@ -72,7 +72,7 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 		}
 		page, ok := x.page()
 		empty := ok && x.request.Day == "" && page.HasMore != "true" && len(page.Parts) == 0
-		unknown = empty || x.isThreadUnknown() || x.response.StatusCode == 403
+		unknown = empty || x.isThreadUnknown() || x.status() == 403
 	}
 	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
 }
@@ -103,7 +103,7 @@ end was seen. Later histories are judged by other checks.`,
 					p.Judge(page, true, "")
 				case ok && page.HasMore != "true" ||
 					x.request.Thread == r.request.Thread && x.isThreadUnknown() && c.hasServedHistory():
-					p.Judge(x.body, false,
+					p.Judge(x.reply, false,
 						"history lacks the prompt %q of an accepted run; expected it as soon as the run is accepted",
 						r.request.Text)
 				}

@@ -59,6 +59,12 @@ func (s *streamAccount) sees(e spec.Event) bool {
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
+// isUnrequested reports whether a request is for the stream of a run that no request of the
+// conversation started, as far as is known. The parameter request is that of a [streamAccount].
+func isUnrequested(request spec.Event) bool {
+	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
+}
+
 // eachStream returns a watchFunc that calls w at the start of each stream of the shared account. It
 // then calls the function that w returned with the events of that stream; see [streamAccount.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
@@ -92,6 +98,7 @@ type exchangeAccount struct {
 	ended   bool // the current event ends the current exchange
 	uploads *knownUploads
 	running openRuns
+	cancels []spec.Event // the accepted requests to cancel a run
 }
 
 // exchangesOf returns the account of exchanges. All checks of a conversation share the
@@ -112,32 +119,37 @@ func (a *exchangeAccount) observe(e spec.Event) {
 	case e.Kind == spec.HTTPRequest:
 		*x = exchange{request: e}
 	case e.Kind == spec.HTTPResponse:
-		x.status, x.mediaType, x.err = e.StatusCode, e.MediaType, e.Err
+		x.response = e
 	case e.Kind == spec.RunRefused:
 		x.refusedInBand = true
 	case e.IsFrame():
 		x.observeFrame(e)
 	case e.Kind == spec.BodyEnd:
 		x.bodyEnd = e
-		if a.ended = x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
+		if a.ended = x.status() != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
 			a.uploads.record(x.request, x.reply)
 			x.unverifiable = a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
 			a.running.record(*x)
 		}
 	case e.Frame < 0: // a body that is not a stream
-		x.code, x.body, x.reply = e.Code, e.Raw, e
+		if x.reply = e; e.Kind == spec.CancelAccepted {
+			a.cancels = append(a.cancels, x.request)
+		}
+	}
+	if x.firstBodyEvent.Kind == "" && e.Kind != spec.HTTPRequest && e.Kind != spec.HTTPResponse {
+		x.firstBodyEvent = e
 	}
 }
 
-// eachResponseEvent returns a watchFunc that calls judge with each event of a response and with its
-// request.
-func eachResponseEvent(judge func(p *spec.Pass, request, e spec.Event)) watchFunc {
+// eachResponseEvent returns a watchFunc that calls judge with each event e of a response, from its
+// head to the end of its body. The argument x is the exchange so far, including e.
+func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		return func(e spec.Event) {
 			if e.Kind != spec.HTTPRequest {
-				judge(p, exchanges.current.request, e)
+				judge(p, &exchanges.current, e)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type assembledRun struct {
 	tracker           messageTracker
 	messages          []*assembledMessage // in order of their start
 	messagesByID      map[string]*assembledMessage
+	pieceCount        int // number of pieces of text in all messages
 	toolCalls         []*assembledCall
 	callIndex         toolCallIndex
 	interrupts        []spec.Event
@@ -40,10 +42,21 @@ type assembledMessage struct {
 	id            string
 	isReasoning   bool
 	text          strings.Builder
+	pieces        []keptPiece     // of text, in order
 	deltaIndexes  map[string]bool // indexes of content parts that came in deltas
 	otherContents []spec.Event    // content parts that are not text
 	repeatedLen   int             // bytes of text that the ends of other messages have repeated
 }
+
+// A keptPiece is the piece of a text that one event contributed.
+type keptPiece struct {
+	end   int // offset in the text at which the piece ends
+	event *spec.Event
+}
+
+// maxPieces is the maximum number of pieces of text that are kept for each run, to limit the memory
+// that a run with very many deltas takes.
+const maxPieces = 4096
 
 // An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
 type assembledCall struct {
@@ -52,6 +65,7 @@ type assembledCall struct {
 	result      string
 	hasResult   bool
 	callEvent   *spec.Event // the first event of the call
+	argsEvent   *spec.Event // the last event with arguments; nil if there is none
 	resultEvent contentKey  // the position of its result
 }
 
@@ -59,15 +73,7 @@ type assembledCall struct {
 func (u *assembledCall) args() string { return u.arguments.String() }
 
 // text returns the text of all messages, joined, without the reasoning.
-func (a *assembledRun) text() string {
-	var b strings.Builder
-	for _, s := range a.messages {
-		if !s.isReasoning {
-			b.WriteString(s.text.String())
-		}
-	}
-	return b.String()
-}
+func (a *assembledRun) text() string { return strings.Join(a.messageTexts(), "") }
 
 // messageTexts returns the text of each message in order, without reasoning and without messages
 // that have no text.
@@ -92,6 +98,52 @@ func (a *assembledRun) reasoningText() string {
 	return b.String()
 }
 
+// startOfText returns the first event with text of the message with index n among those messages
+// that messageTexts lists. If there is none, it returns the same as endEvent.
+func (a *assembledRun) startOfText(n int) spec.Event {
+	for _, s := range a.messages {
+		if s.isReasoning || s.text.Len() == 0 {
+			continue
+		}
+		if n == 0 && len(s.pieces) > 0 {
+			return *s.pieces[0].event
+		}
+		n--
+	}
+	return a.endEvent()
+}
+
+// firstDifference returns the event whose piece of text makes the text of the answer, or of the
+// reasoning, differ from want. If the text is equal to want or only too short, or if the difference
+// comes after maxPieces pieces, firstDifference returns the same as endEvent.
+func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
+	for _, s := range a.messages {
+		if s.isReasoning != reasoning {
+			continue
+		}
+		text := s.text.String()
+		n := commonPrefixLen(text, want)
+		i := slices.IndexFunc(s.pieces, func(piece keptPiece) bool { return piece.end > n })
+		switch {
+		case i >= 0:
+			return *s.pieces[i].event
+		case n < len(text): // the piece was not kept
+			return a.endEvent()
+		}
+		want = want[n:]
+	}
+	return a.endEvent()
+}
+
+// endEvent returns the event that reports the failure of the run or, if there is none, the end of
+// the body. It is the evidence that the run lacks something: nothing before shows that.
+func (a *assembledRun) endEvent() spec.Event {
+	if a.failure.Kind != "" {
+		return a.failure
+	}
+	return a.bodyEnd
+}
+
 // hasMessageIDs reports whether any message has an id.
 func (a *assembledRun) hasMessageIDs() bool {
 	for _, s := range a.messages {
@@ -111,7 +163,7 @@ func (a *assembledRun) observe(e spec.Event) {
 	case spec.MessageDelta, spec.ReasoningDelta:
 		s := a.messageFor(e)
 		s.deltaIndexes[e.Index] = true
-		s.text.WriteString(e.Text)
+		a.addText(s, e, e.Text)
 	case spec.ContentPart, spec.ContentEnd:
 		a.addContent(a.messageFor(e), e)
 	case spec.MessageEnd, spec.ReasoningEnd:
@@ -125,13 +177,10 @@ func (a *assembledRun) observe(e spec.Event) {
 	}
 }
 
-// messageByID returns the message with the given id, or nil if the run has no such message.
-func (a *assembledRun) messageByID(id string) *assembledMessage { return a.messagesByID[id] }
-
 // messageFor returns the message to which e belongs. If the run does not have that message yet,
 // messageFor adds it.
 func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
-	if s := a.messageByID(e.Message); s != nil {
+	if s := a.messagesByID[e.Message]; s != nil {
 		return s
 	}
 	s := &assembledMessage{id: e.Message, isReasoning: e.Kind.Subject() == "reasoning", deltaIndexes: map[string]bool{}}
@@ -150,7 +199,15 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 		s.otherContents = append(s.otherContents, e)
 	case e.Kind == spec.ContentEnd && !s.deltaIndexes[e.Index]:
 		s.deltaIndexes[e.Index] = true
-		s.text.WriteString(e.Text)
+		a.addText(s, e, e.Text)
+	}
+}
+
+// addText appends text to the text of the message s. The event e is the one that has the text.
+func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
+	s.text.WriteString(text)
+	if a.pieceCount++; a.pieceCount <= maxPieces {
+		s.pieces = append(s.pieces, keptPiece{s.text.Len(), a.keep(e)})
 	}
 }
 
@@ -169,7 +226,7 @@ func (a *assembledRun) endMessage(e spec.Event) {
 			}
 		case part.Text != "" && !a.repeatsUnnamedText(e, part.Text):
 			if s := a.messageFor(e); len(s.deltaIndexes) == 0 {
-				s.text.WriteString(part.Text)
+				a.addText(s, part, part.Text)
 			}
 		}
 	}
@@ -180,8 +237,8 @@ func (a *assembledRun) endMessage(e spec.Event) {
 // joined deltas, without what is already marked as repeated, begin with the text. If so,
 // repeatsUnnamedText marks the text as repeated, too.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
-	unnamed := a.messageByID("")
-	if unnamed == nil || end.Message == "" || a.messageByID(end.Message) != nil {
+	unnamed := a.messagesByID[""]
+	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {
 		return false
 	}
 	repeated := strings.HasPrefix(unnamed.text.String()[unnamed.repeatedLen:], text)
@@ -200,10 +257,12 @@ func (a *assembledRun) addToolEvent(e spec.Event) {
 		call.name = e.Name
 	case spec.ToolDelta:
 		call.arguments.WriteString(e.Text)
+		call.argsEvent = a.keep(e)
 	case spec.ToolCall:
 		call.name = e.Name
 		call.arguments.Reset()
 		call.arguments.WriteString(e.Text)
+		call.argsEvent = a.keep(e)
 	case spec.ToolResult:
 		call.result, call.hasResult, call.resultEvent = e.Text, true, positionOf(e)
 		a.callIndex.addResult(call)

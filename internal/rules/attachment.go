@@ -19,21 +19,13 @@ var UploadTypeMatches = &spec.Check{
 	ID:    "attachment.type-as-sent",
 	Doc:   "the reply to an upload has the media type of the uploaded file",
 	Needs: []spec.Kind{spec.AttachmentStored, spec.InputFile},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		sent := spec.Event{}
-		return func(e spec.Event) {
-			switch e.Kind {
-			case spec.HTTPRequest:
-				sent, _ = e.Last(spec.InputFile)
-			case spec.AttachmentStored:
-				if sent.Type != "" {
-					media, _, _ := strings.Cut(e.Type, ";")
-					same := strings.EqualFold(strings.TrimSpace(media), sent.Type)
-					p.Judge(e, same, "got media type %q; expected %q, as uploaded", e.Type, sent.Type)
-				}
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		if sent, _ := x.request.Last(spec.InputFile); e.Kind == spec.AttachmentStored && sent.Type != "" {
+			media, _, _ := strings.Cut(e.Type, ";")
+			same := strings.EqualFold(strings.TrimSpace(media), sent.Type)
+			p.Judge(e, same, "got media type %q; expected %q, as uploaded", e.Type, sent.Type)
 		}
-	},
+	}),
 }
 
 // SignedLinkMatches judges whether a newly issued link names the bucket and path that were
@@ -42,22 +34,13 @@ var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is for the requested bucket and path",
 	Needs: []spec.Kind{spec.AttachmentSigned},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		request := spec.Event{}
-		return func(e spec.Event) {
-			switch e.Kind {
-			case spec.HTTPRequest:
-				request = e
-			case spec.AttachmentSigned:
-				if !request.Valid() {
-					return
-				}
-				p.Judge(e, e.Name == request.Name && e.ID == request.ID,
-					"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
-					e.Name, e.ID, request.Name, request.ID)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		if request := x.request; e.Kind == spec.AttachmentSigned && request.Valid() {
+			p.Judge(e, e.Name == request.Name && e.ID == request.ID,
+				"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
+				e.Name, e.ID, request.Name, request.ID)
 		}
-	},
+	}),
 }
 
 // knownUploads holds the files that were uploaded in a conversation and the links to them.
@@ -124,34 +107,29 @@ func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 This is judged if the link was requested without credentials. Not judged: links that have
 expired after half a minute or more, redirects, and servers that are too busy.`,
 		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
-		Watch: func(p *spec.Pass) func(spec.Event) {
-			uploads := newKnownUploads()
-			var request, response, body spec.Event
-			return func(e spec.Event) {
-				switch e.Kind {
-				case spec.HTTPRequest:
-					request, response, body = e, spec.Event{}, spec.Event{}
-				case spec.HTTPResponse:
-					response = e
-				case spec.AttachmentContent:
-					body = e
-				case spec.BodyEnd:
-					link, handed := uploads.links[request.ID]
-					file, sent := uploads.files[objectKey(link)]
-					status := response.StatusCode
-					late := status/100 == 4 && request.At-link.At > maxLinkAge
-					unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
-					if !handed || !sent || link.Kind != kind || e.Err != nil || unrelated || late {
-						return
-					}
-					p.Judge(response, status == 200 && body.Text == file,
-						"link returned status %d with %s; expected status 200 with the %d bytes of the file",
-						status, describeSize(body.Text, file), len(file))
-				default:
-					uploads.record(request, e)
+		Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+			uploads := exchangesOf(p).uploads
+			return func(x exchange) {
+				link, handed := uploads.links[x.request.ID]
+				file, sent := uploads.files[objectKey(link)]
+				status, body := x.status(), ""
+				if x.reply.Kind == spec.AttachmentContent {
+					body = x.reply.Text
 				}
+				late := status/100 == 4 && x.request.At-link.At > maxLinkAge
+				unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
+				if !handed || !sent || link.Kind != kind || x.bodyEnd.Err != nil || unrelated || late {
+					return
+				}
+				evidence := x.response
+				if status == 200 && x.reply.Raw != nil {
+					evidence = x.reply
+				}
+				p.Judge(evidence, status == 200 && body == file,
+					"link returned status %d with %s; expected status 200 with the %d bytes of the file",
+					status, describeSize(body, file), len(file))
 			}
-		},
+		}),
 	}
 }
 
@@ -191,7 +169,7 @@ pass by accident: a refusal counts only if the server has issued a link before.`
 		onExchange := func(x exchange) {
 			switch madeUp := strings.Contains(x.request.ID, missingObjectName); {
 			case !x.request.Valid():
-			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status)):
+			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
 				attempts = append(attempts, x)
 			case x.reply.Kind == spec.AttachmentSigned:
 				hasSigned[x.request.Operation] = true
@@ -232,7 +210,7 @@ with one of the server's own links was accepted.`,
 			case len(links) != 1 || !x.request.Valid():
 			case !uploads.hasUnknownLink(x.request):
 				ownAccepted = ownAccepted || x.isAccepted()
-			case x.isAccepted() || isRefusal(x.status):
+			case x.isAccepted() || isRefusal(x.status()):
 				attempts = append(attempts, x)
 			}
 		}

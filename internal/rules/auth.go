@@ -34,7 +34,7 @@ func eachAccessAttempt(
 			case !x.request.Valid():
 			case x.request.Principal == spec.PrimaryUser && x.isAccepted():
 				log.granted[resourceKey(x.request)] = true
-			case reason == "" || x.status == 429 || x.status == 503: // a busy server says nothing about access
+			case reason == "" || x.status() == 429 || x.status() == 503: // a busy server says nothing about access
 			case reason != spec.DeniedOtherUser || owners.isOwnedBy(spec.PrimaryUser, x.request):
 				log.attempts = append(log.attempts, x)
 			}
@@ -174,7 +174,7 @@ This is judged if the primary user has a history and can read it.`,
 		p.AtEnd(func() {
 			for _, x := range attempts {
 				leaks := x.isAccepted() && owners.isOwnedBy(spec.PrimaryUser, x.reply)
-				if leaks || userHasHistory && x.status/100 != 5 {
+				if leaks || userHasHistory && x.status()/100 != 5 {
 					e := x.request
 					if x.reply.Raw != nil {
 						e = x.reply

@@ -41,19 +41,19 @@ type completedStream struct {
 	bodyEnd               spec.Event
 }
 
-// A streamTimeline collects the streams of a conversation, the times at which their runs were
-// requested and ended, and the cancel requests.
+// A streamTimeline collects the streams of a conversation and the times at which their runs
+// were requested and ended.
 type streamTimeline struct {
+	exchanges   *exchangeAccount
 	streams     []completedStream
 	runEnds     []spec.Event             // requests of streams with a terminal event; At is the time of that event
-	cancels     []spec.Event             // accepted cancel requests
 	requestedAt map[string]time.Duration // by run key: when the run was first requested
 }
 
 // isCanceled reports whether any accepted cancel request of the conversation applies to the run of
 // the stream l.
 func (a *streamTimeline) isCanceled(l completedStream) bool {
-	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
+	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
 }
 
 // isCanceledBy reports whether a cancel request applies to the run of the stream. The request must
@@ -73,6 +73,12 @@ func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
+// isOpenAtCancelOfSibling reports whether the stream was open at the time of a request to cancel
+// another run of its thread.
+func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
+	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
+}
+
 // areSiblingRuns reports whether two requests name different runs of the same thread. It returns
 // false if one of them names no run or no thread.
 func areSiblingRuns(a, b spec.Event) bool {
@@ -83,22 +89,20 @@ func areSiblingRuns(a, b spec.Event) bool {
 // streams of the conversation.
 func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		timeline := &streamTimeline{requestedAt: map[string]time.Duration{}}
-		observe := eachStream(timeline.observeStream)(p)
-		p.AtEnd(func() { judge(p, timeline) })
-		var request spec.Event
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				if _, again := timeline.requestedAt[runKey(e)]; e.Text != "" && e.Run != "" && !again {
-					timeline.requestedAt[runKey(e)] = e.At
+		timeline := spec.Shared(p, "stream timeline", func() (*streamTimeline, func(spec.Event)) {
+			timeline := &streamTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
+			observeStreams := eachStream(timeline.observeStream)(p)
+			return timeline, func(e spec.Event) {
+				if e.Kind == spec.HTTPRequest && e.Text != "" && e.Run != "" {
+					if _, again := timeline.requestedAt[runKey(e)]; !again {
+						timeline.requestedAt[runKey(e)] = e.At
+					}
 				}
-				request = e
-			case e.Kind == spec.CancelAccepted:
-				timeline.cancels = append(timeline.cancels, request)
+				observeStreams(e)
 			}
-			observe(e)
-		}
+		})
+		p.AtEnd(func() { judge(p, timeline) })
+		return func(spec.Event) {}
 	}
 }
 
@@ -179,14 +183,13 @@ least three quarters of its duration.`,
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]
-			i := slices.IndexFunc(a.cancels, func(e spec.Event) bool {
-				return areSiblingRuns(e, l.request) && l.isOpenAt(e.At, 0) && e.At-requestedAt < minimum/2
-			})
+			early := func(e spec.Event) bool { return l.isOpenAtCancelOfSibling(e) && e.At-requestedAt < minimum/2 }
+			i := slices.IndexFunc(a.exchanges.cancels, early)
 			if scripted && known && i >= 0 && !a.isCanceled(l) {
 				took := l.bodyEnd.At - requestedAt
 				p.Judge(l.bodyEnd, took >= minimum*3/4,
 					"run %q ended after %v, when run %q of the same thread was canceled; expected it to last %v",
-					l.request.Run, took.Round(time.Millisecond), a.cancels[i].Run, minimum)
+					l.request.Run, took.Round(time.Millisecond), a.exchanges.cancels[i].Run, minimum)
 			}
 		}
 	}),

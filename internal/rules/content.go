@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -12,48 +14,92 @@ var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd,
 // A contentKey identifies one content part by its message and its index in that message.
 type contentKey struct{ message, index string }
 
-// contentStates holds the state of each content part of a stream at one point of the stream.
-type contentStates map[contentKey]*contentState
-
-// A contentState is the state of one content part: what has been streamed of the part so far.
-type contentState struct {
-	firstEvent *spec.Event     // the first delta; set by ContentsAllEnd only
-	text       strings.Builder // the joined deltas
-	completed  bool            // a content.end was seen
-}
-
-// get returns the state of the content part to which e belongs. If the part has no state yet, get
-// adds an empty one.
-func (s contentStates) get(e spec.Event) *contentState {
-	key := contentKey{e.Message, e.Index}
-	if s[key] == nil {
-		s[key] = &contentState{}
-	}
-	return s[key]
-}
+// positionOf returns the key of the content part to which e belongs, made of the message id and the
+// index of e.
+func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
 // isDelta reports whether an event is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
+
+// eachContentEnd returns a watchFunc that calls judge with each event e that completes a content
+// part. The argument joined is the text of the deltas of that part so far, concatenated.
+func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) watchFunc {
+	return eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		deltas := map[contentKey]*strings.Builder{}
+		return func(e spec.Event) {
+			text := deltas[positionOf(e)]
+			switch {
+			case isDelta(e):
+				if text == nil {
+					text = &strings.Builder{}
+					deltas[positionOf(e)] = text
+				}
+				text.WriteString(e.Text)
+			case e.Kind == spec.ContentEnd && text != nil:
+				judge(p, e, text.String())
+			case e.Kind == spec.ContentEnd:
+				judge(p, e, "")
+			}
+		}
+	})
+}
 
 // DeltasJoin judges whether the joined deltas of a content part equal its completed text.
 var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
 	Doc:   "the deltas of a content join to its completed text",
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd},
-	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		states := contentStates{}
-		return func(e spec.Event) {
-			switch {
-			case isDelta(e):
-				states.get(e).text.WriteString(e.Text)
-			case e.Kind == spec.ContentEnd && e.Text != "":
-				if joined := states.get(e).text.String(); joined != "" {
-					p.Judge(e, joined == e.Text, "deltas join to %q, but the completed text is %q; expected them to be equal",
-						joined, e.Text)
-				}
-			}
+	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
+		if joined != "" && e.Text != "" {
+			p.Judge(e, joined == e.Text, "%s", describeMismatch(joined, e.Text))
 		}
 	}),
+}
+
+// describeMismatch returns the message of a finding about joined deltas that differ from the
+// completed text: excerpts of both, their lengths, and where they begin to differ.
+func describeMismatch(joined, completed string) string {
+	n := commonPrefixLen(joined, completed)
+	return fmt.Sprintf(
+		"deltas join to %s (%s), but the completed text is %s (%s), different from byte %d on; expected them to be equal",
+		quoteAround(joined, n), pluralize(len(joined), "byte"),
+		quoteAround(completed, n), pluralize(len(completed), "byte"), n)
+}
+
+// commonPrefixLen returns the number of bytes, counted from the start, in which a and b agree.
+func commonPrefixLen(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// maxShownText is the maximum number of bytes of a text that quoteAround quotes.
+const maxShownText = 80
+
+// quoteAround returns s in quotation marks if it has at most maxShownText bytes. Otherwise it
+// returns a quotation of about that many bytes around byte n, which does not split a character. An
+// ellipsis outside of the quotation marks stands for each omitted end.
+func quoteAround(s string, n int) string {
+	if len(s) <= maxShownText {
+		return strconv.Quote(s)
+	}
+	runeStart := func(i int) int {
+		for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
+			i--
+		}
+		return i
+	}
+	from := runeStart(max(0, n-maxShownText/2))
+	to := runeStart(min(len(s), from+maxShownText))
+	text := strconv.Quote(s[from:to])
+	if from > 0 {
+		text = "…" + text
+	}
+	if to < len(s) {
+		text += "…"
+	}
+	return text
 }
 
 // ContentIsComplete judges whether the event that completes a content part contains the value of
@@ -62,17 +108,8 @@ var ContentIsComplete = &spec.Check{
 	ID:    "content.is-whole",
 	Doc:   "a completed content repeats its full value",
 	Needs: []spec.Kind{spec.ContentEnd},
-	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		states := contentStates{}
-		return func(e spec.Event) {
-			switch {
-			case isDelta(e):
-				states.get(e).text.WriteString(e.Text)
-			case e.Kind == spec.ContentEnd:
-				joined := states.get(e).text.String()
-				p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected the joined deltas, %q", joined)
-			}
-		}
+	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
+		p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected the joined deltas, %q", joined)
 	}),
 }
 
@@ -86,29 +123,27 @@ Texts of a message whose final status differs from that of the run, such as a fa
 are not judged.`,
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		states := contentStates{}
 		status := map[string]string{} // by message: its final status
-		keep := keeper(p)
-		var order []*contentState
+		begun, completed := map[contentKey]bool{}, map[contentKey]bool{}
+		var order []contentKey // of begun
 		return func(e spec.Event) {
+			key := positionOf(e)
 			switch {
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
 				status[e.Message] = e.Status
 			case isDelta(e):
-				if c := states.get(e); c.firstEvent == nil && !c.completed {
-					c.firstEvent = keep(e)
-					order = append(order, c)
+				if !begun[key] && !completed[key] {
+					begun[key], order = true, append(order, key)
 				}
 			case e.Kind == spec.ContentEnd:
-				states.get(e).completed = true
+				completed[key] = true
 			case e.Kind == spec.RunEnd:
-				for _, c := range order {
-					if s := status[c.firstEvent.Message]; s != "" && e.Status != "" && s != e.Status {
-						continue
+				for _, key := range order {
+					if s := status[key.message]; s == "" || e.Status == "" || s == e.Status {
+						p.Judge(e, completed[key],
+							"run finished without completing content %s of message %q; expected its completed text",
+							key.index, key.message)
 					}
-					p.Judge(*c.firstEvent, c.completed,
-						"run finished without completing content %s of message %q; expected its completed text",
-						c.firstEvent.Index, c.firstEvent.Message)
 				}
 				order = nil
 			}
@@ -123,17 +158,15 @@ var ContentEndsOnce = &spec.Check{
 	Doc:   "a content is completed once and gets no event afterwards",
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		states := contentStates{}
+		completed := map[contentKey]bool{}
 		return func(e spec.Event) {
-			if !isMessageContent(e) || e.Index == "" {
+			key := positionOf(e)
+			if !isMessageContent(e) || e.Index == "" || e.Kind != spec.ContentEnd && !completed[key] {
 				return
 			}
-			c := states.get(e)
-			if c.completed || e.Kind == spec.ContentEnd {
-				p.Judge(e, !c.completed, "%s comes after content %s of message %q was completed; expected no further event of it",
-					displayName(e), e.Index, e.Message)
-			}
-			c.completed = c.completed || e.Kind == spec.ContentEnd
+			p.Judge(e, !completed[key], "%s comes after content %s of message %q was completed; expected no further event of it",
+				displayName(e), e.Index, e.Message)
+			completed[key] = true
 		}
 	}),
 }
@@ -148,10 +181,10 @@ var IndexDense = &spec.Check{
 		seen := map[contentKey]bool{}
 		return func(e spec.Event) {
 			n, err := strconv.Atoi(e.Index)
-			if !isMessageContent(e) || err != nil || seen[contentKey{e.Message, e.Index}] {
+			if !isMessageContent(e) || err != nil || seen[positionOf(e)] {
 				return
 			}
-			seen[contentKey{e.Message, e.Index}] = true
+			seen[positionOf(e)] = true
 			p.Judge(e, n == opened[e.Message],
 				"got new content %d of message %q; expected index %d", n, e.Message, opened[e.Message])
 			opened[e.Message]++

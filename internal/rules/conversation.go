@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,15 +14,14 @@ const historySettleTime = 5 * time.Second
 // A conversation collects what checks of whole conversations need: the accepted runs, their
 // streams, and the histories that the server returned.
 type conversation struct {
+	exchanges        *exchangeAccount
 	keep             func(spec.Event) *spec.Event
 	runs             []*acceptedRun
-	historyExchanges []*historyExchange
+	historyExchanges []*exchange
 
-	keepsContent   bool                  // assembles the contents of streams as well
 	streams        map[string]*runStream // by run key
 	touchedThreads map[string]bool       // threads changed by another request before their first run; "" is any thread
 	request        spec.Event            // of the current exchange
-	historyRead    *historyExchange      // the current exchange, if it requests a history
 	stream         *runStream            // the current stream
 	content        *assembledRun         // the content of the current stream, if it is the first from the start
 }
@@ -42,40 +40,21 @@ type runStream struct {
 	content     *assembledRun // nil if no stream was seen from its start to its end
 }
 
-// A historyExchange is one request for a history, with the events of its response.
-type historyExchange struct {
-	request, response, body, bodyEnd spec.Event
-}
-
 // atConversationEnd returns a watchFunc that collects a conversation and calls judge once, at its
 // end.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, false) }
-}
-
-// atConversationEndWithContent is like atConversationEnd, and also collects the messages and tool
-// calls of each run in runStream.content.
-func atConversationEndWithContent(judge func(p *spec.Pass, c *conversation)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, true) }
-}
-
-// watchConversation implements atConversationEnd, and, with keepsContent,
-// atConversationEndWithContent. The checks of one [spec.Run] with the same keepsContent share the
-// collected conversation.
-func watchConversation(
-	p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool,
-) func(spec.Event) {
-	key := fmt.Sprintf("conversation, content: %v", keepsContent)
-	c := spec.Shared(p, key, func() (*conversation, func(spec.Event)) {
-		c := &conversation{
-			keepsContent: keepsContent, keep: keeper(p),
-			streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
-		}
-		p.AtEnd(c.addStreams)
-		return c, c.observe
-	})
-	p.AtEnd(func() { judge(p, c) })
-	return func(spec.Event) {}
+	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
+		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
+			c := &conversation{
+				exchanges: exchanges, keep: keeper(p), streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
+			}
+			p.AtEnd(c.addStreams)
+			return c, c.observe
+		})
+		p.AtEnd(func() { judge(p, c) })
+		return func(spec.Event) {}
+	}
 }
 
 // addStreams adds to each run what was observed in its streams. It does not change runs without
@@ -95,13 +74,11 @@ func (c *conversation) observe(e spec.Event) {
 	}
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		c.request, c.historyRead, c.stream, c.content = e, nil, nil, nil
-		if e.Name == "history" && e.Valid() {
-			c.historyRead = &historyExchange{request: e}
-			c.historyExchanges = append(c.historyExchanges, c.historyRead)
+		c.request, c.stream, c.content = e, nil, nil
+	case isHistoryRequest(c.request):
+		if x := c.exchanges.current; c.exchanges.ended {
+			c.historyExchanges = append(c.historyExchanges, &x)
 		}
-	case c.historyRead != nil:
-		c.historyRead.observe(e)
 	case e.Kind == spec.RunAccepted:
 		c.addRun(e)
 	case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 &&
@@ -121,7 +98,7 @@ func (c *conversation) markTouched(status int) {
 	failed := status == 0 || status/100 == 5
 	before := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == c.request.Thread })
 	switch {
-	case c.historyRead != nil || before || status/100 != 2 && !failed:
+	case isHistoryRequest(c.request) || before || status/100 != 2 && !failed:
 	case prompt && c.request.Valid() && !failed: // the first run itself
 	case c.request.Thread == "" && c.request.Valid():
 	default: // the thread of an unreadable request is "", any thread
@@ -129,17 +106,8 @@ func (c *conversation) markTouched(status int) {
 	}
 }
 
-// observe records one event of the response: the head, the decoded body or the end of the body.
-func (r *historyExchange) observe(e spec.Event) {
-	switch e.Kind {
-	case spec.HTTPResponse:
-		r.response = e
-	case spec.BodyEnd:
-		r.bodyEnd = e
-	default:
-		r.body = e
-	}
-}
+// isHistoryRequest reports whether a request is a valid request for a history.
+func isHistoryRequest(request spec.Event) bool { return request.Name == "history" && request.Valid() }
 
 // addRun records that the current request started a run, which the reply e accepts. If the
 // conversation already has the run, addRun only notes that it was requested again. Invalid
@@ -163,13 +131,13 @@ func (c *conversation) openStream() {
 		c.stream = &runStream{}
 		c.streams[runKey(c.request)] = c.stream
 	}
-	if c.keepsContent && c.request.Cursor == "" && c.stream.content == nil {
+	if c.request.Cursor == "" && c.stream.content == nil {
 		c.content = &assembledRun{request: c.request, keep: c.keep}
 	}
 }
 
-// observeFrame records one frame of the current stream: a tool result, the terminal event, and, if
-// contents are collected, any part of the answer.
+// observeFrame records one frame of the current stream: a tool result, the terminal event, and any
+// part of the answer.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults++
@@ -196,22 +164,22 @@ func credentialKey(request spec.Event) string {
 
 // page returns the history that the response contains. The second result is false if the response
 // is not a history.
-func (r *historyExchange) page() (spec.Event, bool) {
-	return r.body, r.response.StatusCode/100 == 2 && r.body.Kind == spec.History
+func (x *exchange) page() (spec.Event, bool) {
+	return x.reply, x.status()/100 == 2 && x.reply.Kind == spec.History
 }
 
 // isThreadUnknown reports whether the server answered that it does not know the requested thread,
 // with status 404 or 410.
-func (r *historyExchange) isThreadUnknown() bool {
-	return r.response.StatusCode == 404 || r.response.StatusCode == 410
+func (x *exchange) isThreadUnknown() bool {
+	return x.status() == 404 || x.status() == 410
 }
 
 // latestPage returns the history that the response contains. The second result reports whether this
 // is the latest page of the given thread, that is a history of that thread that was requested
 // without a day.
-func (r *historyExchange) latestPage(thread string) (spec.Event, bool) {
-	page, ok := r.page()
-	return page, ok && r.request.Day == "" && page.Thread == thread
+func (x *exchange) latestPage(thread string) (spec.Event, bool) {
+	page, ok := x.page()
+	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
 // partsOfKind returns the parts of an event that have kind k, such as the user messages of a
@@ -233,10 +201,8 @@ func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 
 // hasServedHistory reports whether the server returned at least one history in the conversation.
 func (c *conversation) hasServedHistory() bool {
-	for _, r := range c.historyExchanges {
-		if _, ok := r.page(); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.historyExchanges, func(x *exchange) bool {
+		_, ok := x.page()
+		return ok
+	})
 }

@@ -13,11 +13,11 @@ func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *sp
 
 A client with several open streams tells them apart by these ids.`,
 		Needs: []spec.Kind{kind},
-		Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
-			switch {
-			case !request.Valid() || slot(request) == "" || slot(e) == "" || e.Kind == spec.Problem:
+		Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+			switch want := slot(x.request); {
+			case !x.request.Valid() || want == "" || slot(e) == "" || e.Kind == spec.Problem:
 			case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
-				p.Judge(e, slot(e) == slot(request), "response names id %q; expected %q, as requested", slot(e), slot(request))
+				p.Judge(e, slot(e) == want, "response names id %q; expected %q, as requested", slot(e), want)
 			}
 		}),
 	}

@@ -82,7 +82,7 @@ several blocks may be joined in any way.`,
 In one message or in several. Of an answer in several messages one suffices: the history
 need not show every message.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
-		Watch: atConversationEndWithContent(eachStoredRun(
+		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.content != nil && r.content.text() != "" },
 			func(r *acceptedRun, page spec.Event) bool {
 				texts := append(r.content.messageTexts(), r.content.text())
@@ -155,7 +155,7 @@ var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",
 	Needs: []spec.Kind{spec.History, spec.HistoryTool},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		for _, m := range partsOfKind(page, spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "content of tool message %s is %q; expected JSON text", m.ID, m.Text)
 		}

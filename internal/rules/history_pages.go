@@ -18,7 +18,7 @@ var historyPageChecks = []*spec.Check{
 
 // eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
 // history that the server returned.
-func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Event)) watchFunc {
+func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			if page, ok := x.page(); ok {
@@ -50,7 +50,7 @@ There must be one if a run of the thread finished at least five seconds before.`
 			case exists && x.isThreadUnknown() && c.hasServedHistory():
 				p.Judge(x.response, false,
 					"got status %d for the history of thread %q, which has a finished run; expected its history",
-					x.response.StatusCode, x.request.Thread)
+					x.status(), x.request.Thread)
 			}
 		}
 	}),
@@ -145,7 +145,7 @@ returns it five seconds later.`,
 // latestRun returns two runs of the user who sent the request of x. The result last is the last run
 // that the server accepted before that request, and first is the first run of the same thread. Both
 // are nil if there is no such run, or if runs overlap, so that it is unknown which is the latest.
-func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) {
+func (c *conversation) latestRun(x *exchange) (first, last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
 		case r.request.Exchange > x.request.Exchange || credentialKey(r.request) != credentialKey(x.request):
@@ -212,7 +212,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	// Another user is the one who most likely has no threads.
 	AllPrincipals: true,
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		if page.Thread == "" {
 			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
 				"history of no thread has day %q, %s and says %q about earlier days; expected none of them",
@@ -227,7 +227,7 @@ var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is of an earlier day, or of none",
 	Needs: []spec.Kind{spec.History, "slot.day"},
-	Watch: eachHistoryPage(func(p *spec.Pass, x *historyExchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, x *exchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
 			p.Judge(page, page.Day < x.request.Day, "got day %s; expected a day before %s", page.Day, x.request.Day)
 		}
@@ -301,7 +301,7 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 				if !ok || y.request.Day == "" || !isDayOrEmpty(earlier.Day) || earlier.Day >= y.request.Day {
 					continue
 				}
-				index := slices.IndexFunc(c.historyExchanges, func(x *historyExchange) bool {
+				index := slices.IndexFunc(c.historyExchanges, func(x *exchange) bool {
 					page, ok := x.page()
 					return ok && page.Day == y.request.Day && page.Thread == y.request.Thread && page.HasMore == flag
 				})
@@ -324,7 +324,7 @@ var HistoryCoversOneDay = &spec.Check{
 
 A history without a day has no messages.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {
 			at, zoned, ok := parseTimestamp(m.Created)
@@ -373,7 +373,7 @@ var HistorySequenceIsOrdered = &spec.Check{
 They increase from the oldest message to the newest. Which of the two comes first is not
 specified.`,
 	Needs: []spec.Kind{spec.History, spec.SlotSeq},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		var numbers []float64
 		for _, m := range page.Parts {
 			n, err := strconv.ParseFloat(m.Seq, 64)

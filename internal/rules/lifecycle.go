@@ -85,30 +85,22 @@ not started in this conversation, as that run may not exist. Threads whose runs 
 canceled at once are judged by cancel.run-ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request spec.Event
-		var cancels []spec.Event
+		exchanges := exchangesOf(p)
 		var unfinished []completedStream // streams without a terminal event
-		observe := eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			return watchRunEnd(p, request, func(closed spec.Event) {
-				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
-			})
-		})(p)
 		p.AtEnd(func() {
 			for _, f := range unfinished {
-				if !slices.ContainsFunc(cancels, f.isCanceledBy) {
+				if !slices.ContainsFunc(exchanges.cancels, func(cancel spec.Event) bool {
+					return cancel.Run == "" && f.isCanceledBy(cancel)
+				}) {
 					p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
 				}
 			}
 		})
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request = e
-			case e.Kind == spec.CancelAccepted && request.Run == "":
-				cancels = append(cancels, request)
-			}
-			observe(e)
-		}
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			return watchRunEnd(p, request, func(closed spec.Event) {
+				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
+			})
+		})(p)
 	},
 }
 
@@ -117,7 +109,6 @@ canceled at once are judged by cancel.run-ends.`,
 // one was required, the function calls onMissingEnd with the end of the body.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
-	unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
 	return func(e spec.Event) {
 		silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
 		switch {
@@ -126,7 +117,7 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 		case !isCleanEnd(e) && !isBrokenTransfer(e):
 		case ended:
 			p.Judge(e, true, "")
-		case request.PollLimit == "" && !(isCleanEnd(e) && unrequested && silent && hasComment):
+		case request.PollLimit == "" && !(isCleanEnd(e) && isUnrequested(request) && silent && hasComment):
 			onMissingEnd(e)
 		}
 	}
@@ -156,15 +147,17 @@ var RunEndIsLast = &spec.Check{
 Clients stop reading there. Comments, the usage and the in-band terminator may follow.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var last spec.Event
-		ended := false
+		var end, after spec.Event // the last terminal event, and the first event after it
 		return func(e spec.Event) {
 			switch {
-			case e.IsFrame() && e.Kind != spec.Done && e.Kind != spec.Usage:
-				last, ended = e, ended || isTerminal(e)
-			case e.Kind == spec.BodyEnd && ended:
-				p.Judge(last, isTerminal(last),
-					"%s comes after the run's terminal event; expected no event after it", displayName(last))
+			case isTerminal(e):
+				end, after = e, spec.Event{}
+			case e.IsFrame() && e.Kind != spec.Done && e.Kind != spec.Usage && end.Raw != nil && after.Raw == nil:
+				after = e
+			case e.Kind == spec.BodyEnd && after.Raw != nil:
+				p.Judge(after, false, "%s comes after the run's terminal event; expected no event after it", displayName(after))
+			case e.Kind == spec.BodyEnd && end.Raw != nil:
+				p.Judge(end, true, "")
 			}
 		}
 	}),
@@ -202,17 +195,21 @@ it. A stream that never falls silent is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
+		var late spec.Event // the first frame after a silence that is too long
 		lastFrameAt, silence := request.At, time.Duration(0)
 		return func(e spec.Event) {
-			if e.IsFrame() {
-				silence = max(silence, e.At-lastFrameAt)
-				lastFrameAt = e.At
-			}
+			ended = ended || isTerminal(e)
 			switch {
-			case isTerminal(e):
-				ended = true
-			case isCleanEnd(e) && request.PollLimit == "1" && (!ended || silence > 2*time.Second):
-				p.Judge(e, !ended, "stream continued after %v of silence; expected the limit of one poll to end it",
+			case e.IsFrame():
+				if late.Raw == nil && e.At-lastFrameAt > 2*time.Second {
+					late, silence = e, e.At-lastFrameAt
+				}
+				lastFrameAt = e.At
+			case !isCleanEnd(e) || request.PollLimit != "1":
+			case !ended:
+				p.Judge(e, true, "")
+			case late.Raw != nil:
+				p.Judge(late, false, "stream continued after %v of silence; expected the limit of one poll to end it",
 					silence.Round(time.Millisecond))
 			}
 		}
@@ -375,8 +372,8 @@ var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
 	Doc:   "a stream contains only events of the requested run",
 	Needs: []spec.Kind{spec.SlotRun},
-	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
-		if e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		if request := x.request; e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
 			p.Judge(e, e.Run == request.Run,
 				"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
 		}

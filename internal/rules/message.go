@@ -241,28 +241,20 @@ var MessagesAllEnd = &spec.Check{
 A client cannot tell whether a message that is left open is complete.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var order []string // messages that have not ended, and some that have, in order of appearance
-		open, ended, keep := map[string]*spec.Event{}, map[string]bool{}, keeper(p)
+		var order []string         // the messages since the last end of a run, in order of appearance
+		ended := map[string]bool{} // by message, for those in order
 		return func(e spec.Event) {
 			switch {
-			case isMessageStatus(e) && e.Kind.Phase() == "end":
-				ended[e.Message] = true
-				delete(open, e.Message)
 			case isMessageStatus(e):
-				if !ended[e.Message] && open[e.Message] == nil {
-					order, open[e.Message] = append(order, e.Message), keep(e)
+				if _, known := ended[e.Message]; !known {
+					order = append(order, e.Message)
 				}
+				ended[e.Message] = ended[e.Message] || e.Kind.Phase() == "end"
 			case e.Kind == spec.RunEnd:
-				for range ended {
-					p.Judge(e, true, "")
-				}
 				for _, id := range order {
-					if start := open[id]; start != nil {
-						p.Judge(*start, false, "run finished while message %q was open; expected the message to end first", id)
-					}
+					p.Judge(e, ended[id], "run finished while message %q was open; expected the message to end first", id)
 				}
 				order = nil
-				clear(open)
 				clear(ended)
 			}
 		}
@@ -284,7 +276,8 @@ var MessageIDsUnique = &spec.Check{
 			p.Judge(e, false, "%s repeats the end of message %q; expected one end per message", displayName(e), e.Message)
 			return
 		}
-		p.Judge(e, isNew, "%s reuses the id %q of an ended message; expected a new id", displayName(e), e.Message)
+		p.Judge(e, isNew, "%s reuses the id %q of a message that has already ended; expected a new id",
+			displayName(e), e.Message)
 	}),
 }
 

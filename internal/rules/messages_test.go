@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/rules"
@@ -13,17 +14,19 @@ import (
 // name events as the dialect spells them.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct{ file, check, want string }{
-		{"run-bad-second-end", "run.ends-once", `event "response completed" comes after event "response completed"; expected one terminal event`},
+		{"run-bad-second-end", "run.ends-once", `event response (status completed) comes after event response (status completed); expected one terminal event`},
 		{"run-bad-recovers", "run.status-moves-forward", "run has status completed after it ended with status failed; expected no further status"},
-		{"run-bad-first-event", "run.opens-first", `first event is "message created"; expected "response created"`},
-		{"run-bad-first-event", "run.comes-first", `first event is "message created"; expected one about the run`},
+		{"run-bad-first-event", "run.opens-first", `first event is message (status created); expected response (status created)`},
+		{"run-bad-first-event", "run.comes-first", `first event is message (status created); expected one about the run`},
 		{"run-bad-after-end", "run.end-is-last", `event "CUSTOM" comes after the run's terminal event; expected no event after it`},
 		{"run-bad-after-done", "done.is-last", `event "text" comes after event "[DONE]"; expected no event after it`},
-		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is "message in_progress"; expected its start`},
-		{"content-bad-completed-twice", "content.ends-once", `event "content completed text" comes after content 0 of message "m1" was completed; expected no further event of it`},
-		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi", but the completed text is "Ho"; expected them to be equal`},
-		{"message-bad-same-id", "message.ids-unique", `event "message in_progress" reuses the id "m1" of an ended message; expected a new id`},
-		{"message-bad-ended-twice", "message.ids-unique", `event "message completed" repeats the end of message "m1"; expected one end per message`},
+		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message (status in_progress); expected its start`},
+		{"content-bad-completed-twice", "content.ends-once", `event content (status completed, type text) comes after content 0 of message "m1" was completed; expected no further event of it`},
+		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi" (2 bytes), but the completed text is "Ho" (2 bytes), different from byte 1 on; expected them to be equal`},
+		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes), ` +
+			`but the completed text is …"` + strings.Repeat("é", 40) + `" (140 bytes), different from byte 100 on; expected them to be equal`},
+		{"message-bad-same-id", "message.ids-unique", `event message (status in_progress) reuses the id "m1" of a message that has already ended; expected a new id`},
+		{"message-bad-ended-twice", "message.ids-unique", `event message (status completed) repeats the end of message "m1"; expected one end per message`},
 		{"run-bad-message-status-back", "run.status-moves-forward", `message "msg_1" went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-status-back", "run.status-moves-forward", `run went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-output-missing", "run.output-is-complete", `output lists 1 message ("msg_2"), but 2 messages were completed: "msg_1", "msg_2"; expected all completed messages, in order of completion`},
@@ -32,7 +35,7 @@ func TestMessages(t *testing.T) {
 		{"sequence-bad-from-one", "sequence.dense", `got sequence number 1; expected 0`},
 		{"sequence-bad-no-cursor", "cursor.present", "no event in the stream has an SSE id; expected ids, so that clients can resume"},
 		{"accept-bad-cut", "accept.as-documented", "the response to a valid request is truncated (the connection was closed before the end of the body); expected a complete response"},
-		{"resume-bad-loses", "resume.loses-nothing", `got event id "4-0", but the uninterrupted stream continues with "3-0"; expected the same events`},
+		{"resume-bad-loses", "resume.loses-nothing", `stream resumed after "2-0" has event "4-0" where the uninterrupted stream has "3-0"; expected the same events`},
 		{"error-bad-closed-well", "script.error", "run completed successfully; expected it to fail before any content"},
 		{"error-bad-closed-well-mid", "script.error-mid", "run completed successfully; expected it to fail after some content"},
 		{"tool-bad-not-open", "tool.starts-first", `got event "tool-call-args" of call "k", which is not open; expected event "tool-call-start" first`},
@@ -43,6 +46,9 @@ func TestMessages(t *testing.T) {
 		{"script-bad-client-tool", "script.client-tool", "got 2 tool calls; expected 1 call of paint"},
 		{"script-bad-error-silent", "script.error", `got event "error" without an error message (the event has no "error"); expected one that contains "no luck"`},
 		{"script-bad-error", "script.error", `got text "Hm." before the failure; expected none`},
+		{"script-bad-text", "script.text", `got text "one too"; expected the text "one two"`},
+		{"script-bad-resume", "script.resume", `got text "Where were we?"; expected "resumed with: " followed by "yes", the payload as JSON`},
+		{"resume-bad-repeats", "resume.excludes-cursor", `client resumed after "3-0", but the server sent "3-0" again; expected the event after it`},
 		{"script-bad-interrupt", "script.interrupt", `got 1 interrupt with {"q":2}; expected 1 interrupt with {"q":1}`},
 		{"history-bad-forgets", "history.tells-tools", "history has no tool message for a run that streamed 1 tool result; expected one"},
 		{"resume-bad-loses-rest", "resume.ends", `stream resumed after "2-0" closed before the run's terminal event`},

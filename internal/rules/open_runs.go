@@ -38,7 +38,7 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 // record updates the open runs according to an exchange: it adds a run that the request started and
 // removes a run whose end was seen.
 func (o openRuns) record(x exchange) {
-	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.mediaType == spec.EventStream
+	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
 	if thread == "" || !x.isAccepted() {
 		return
 	}

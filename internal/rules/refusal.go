@@ -15,27 +15,31 @@ import (
 var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 
 // An exchange is one request and its response.
+//
+// The evidence for a finding about a refusal, or a missing one, is the request and not the head of
+// the response: reports show both for either, and only the request has the violations, the
+// exercised requirements and the principal by which the response is judged.
 type exchange struct {
 	request        spec.Event
-	status         int
-	mediaType      string // of the response
-	code           string // the error code in the body
-	body           []byte
+	response       spec.Event // the head of the response; its status is 0 if there was none
 	reply          spec.Event // the decoded body, if it is not a stream
-	refusedInBand  bool       // the stream has a run.refused event
-	runEnded       bool       // the stream has a terminal event
-	streamDone     bool       // the stream has its in-band terminator
-	runFailed      bool       // the stream reports that the run failed
-	threadBusy     bool       // another run of the thread may be active
-	unverifiable   bool       // see [knownUploads.isUnverifiable]
-	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
+	firstBodyEvent spec.Event // the first event after the head
 	bodyEnd        spec.Event
-	err            error // why there is no status
+	refusedInBand  bool // the stream has a run.refused event
+	runEnded       bool // the stream has a terminal event
+	streamDone     bool // the stream has its in-band terminator
+	runFailed      bool // the stream reports that the run failed
+	threadBusy     bool // another run of the thread may be active
+	unverifiable   bool // see [knownUploads.isUnverifiable]
+	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 }
+
+// status returns the status of the response, or 0 if there was none.
+func (x exchange) status() int { return x.response.StatusCode }
 
 // isAccepted reports whether the server accepted the request: the status is 2xx and no event of the
 // stream is a refusal.
-func (x exchange) isAccepted() bool { return x.status/100 == 2 && !x.refusedInBand }
+func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedInBand }
 
 // isComplete reports whether the server accepted the request and the transfer of the response was
 // not cut off. A body that the client stopped reading counts as complete.
@@ -45,7 +49,7 @@ func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 // event or its in-band terminator.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
-	return x.status != 0 && !x.runEnded && !x.streamDone && failed
+	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
 }
 
 // String returns a description of the response for a finding, such as "got status 422 BAD_INPUT".
@@ -53,14 +57,14 @@ func (x exchange) isCutOff() bool {
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:
-		return fmt.Sprintf("got status %d with a refusal event", x.status)
-	case x.status != 0:
-		return strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status, x.code))
-	case errors.Is(x.err, spec.ErrIdleTimeout) || errors.Is(x.err, spec.ErrLimitExceeded):
+		return fmt.Sprintf("got status %d with a refusal event", x.status())
+	case x.status() != 0:
+		return strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
+	case errors.Is(x.response.Err, spec.ErrIdleTimeout) || errors.Is(x.response.Err, spec.ErrLimitExceeded):
 		return "got no response in time"
-	case errors.Is(x.err, spec.ErrReset):
+	case errors.Is(x.response.Err, spec.ErrReset):
 		return "server reset the connection without a response"
-	case errors.Is(x.err, spec.ErrNotHTTP):
+	case errors.Is(x.response.Err, spec.ErrNotHTTP):
 		return "response is not HTTP"
 	}
 	return "server closed the connection without a response"
@@ -82,14 +86,15 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
 	}
-	fits := func(want string) bool { return matchesStatus(want, x.status) }
+	fits := func(want string) bool { return matchesStatus(want, x.status()) }
 	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, fits) {
 		return false
 	}
-	if x.status < 400 || d.Plain && x.mediaType == spec.EventStream {
+	if x.status() < 400 || d.Plain && x.response.IsStream() {
 		return false
 	}
-	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || bodyContains(x.body, d.Text))
+	return (len(d.Code) == 0 || slices.Contains(d.Code, x.reply.Code)) &&
+		(d.Text == "" || bodyContains(x.reply.Raw, d.Text))
 }
 
 // bodyContains reports whether a body contains a text, either literally or in a string of
@@ -207,8 +212,8 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 		}
 		return
 	}
-	unrelated := isRequestIndependentStatus(x.status) || x.status == 409 && x.threadBusy ||
-		x.status == 0 && len(x.request.Raw) > largeRequestBytes
+	unrelated := isRequestIndependentStatus(x.status()) || x.status() == 409 && x.threadBusy ||
+		x.status() == 0 && len(x.request.Raw) > largeRequestBytes
 	switch {
 	case unrelated:
 		return
@@ -243,7 +248,7 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	switch {
 	case satisfied && !d.hasAccepted:
 		d.pending = append(d.pending, judge)
-	case satisfied || !isStateDependentStatus(x.status) || d.acceptedThreads[x.request.Thread]:
+	case satisfied || !isStateDependentStatus(x.status()) || d.acceptedThreads[x.request.Thread]:
 		judge()
 	}
 }
@@ -314,8 +319,8 @@ func isRequestIndependentStatus(status int) bool {
 // operation had accepted a valid request before. A refusal of x then proves nothing.
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
-	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status) &&
-		valid.status >= 400 && x.request.Operation == valid.request.Operation
+	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status()) &&
+		valid.status() >= 400 && x.request.Operation == valid.request.Operation
 }
 
 // AcceptsAsDocumented judges whether valid requests are accepted.
@@ -351,7 +356,7 @@ issued by the server or uploaded in this conversation.`,
 				x.bodyEnd.Requirement = x.request.Requirement
 				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
 					x.bodyEnd.Err)
-			case x.refusedInBand || x.status/100 == 4 && !isStateDependentStatus(x.status): // a 5xx is not a refusal
+			case x.refusedInBand || x.status()/100 == 4 && !isStateDependentStatus(x.status()): // a 5xx is not a refusal
 				refused = append(refused, x)
 			}
 		}

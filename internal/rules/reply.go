@@ -15,8 +15,8 @@ var ReplyAsPromised = &spec.Check{
 
 Not judged here: statuses that depend on the caller or on the state of the server, and
 operations that no requirement covers.`,
-	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
-		switch {
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		switch request := x.request; {
 		case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() ||
 			isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
 		case e.StatusCode/100 == 4: // judged by accept.as-documented
@@ -43,8 +43,8 @@ operations that no requirement covers.`,
 var HealthResponds = &spec.Check{
 	ID:  "health.answers",
 	Doc: "the health operation returns its documented status",
-	Watch: eachResponseEvent(func(p *spec.Pass, request, e spec.Event) {
-		if e.Kind == spec.HTTPResponse && request.Name == "health" && request.Valid() &&
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		if request := x.request; e.Kind == spec.HTTPResponse && request.Name == "health" && request.Valid() &&
 			!errors.Is(e.Err, spec.ErrClientLeft) {
 			p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeHead(e), request.StatusCode)
 		}

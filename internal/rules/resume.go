@@ -16,13 +16,15 @@ var resumeChecks = []*spec.Check{
 
 // An observedStream is one stream of a run, requested from its start or from a cursor.
 type observedStream struct {
-	request    spec.Event
-	frames     []streamFrame
-	err        error // how the body ended, as in bodyEnd
-	bodyEnd    spec.Event
-	runEnded   bool            // it has the terminal event
-	positions  map[string]int  // by cursor: the index in frames
-	ownCursors map[string]bool // the cursors of its run, shared with the run's other streams
+	request, response, bodyEnd spec.Event
+	frames                     []streamFrame
+	runEnded                   bool           // it has the terminal event
+	positions                  map[string]int // by cursor: the index in frames; see indexOf
+}
+
+// isOpened reports whether the response is a stream.
+func (t *observedStream) isOpened() bool {
+	return t.response.StatusCode == 200 && t.response.IsStream()
 }
 
 // A streamFrame holds what is kept of a frame: enough to compare the frame and to report it.
@@ -62,10 +64,7 @@ func (t *observedStream) indexOf(cursor string) int {
 // such a full stream are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		all := spec.Shared(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
-			all := &streamsByRun{runs: map[string][]*observedStream{}, hashSeed: maphash.MakeSeed()}
-			return all, all.observe
-		})
+		all := streamsByRunOf(p)
 		p.AtEnd(func() {
 			for _, key := range all.runOrder {
 				full := longestStream(all.runs[key])
@@ -80,12 +79,27 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 	}
 }
 
-// streamsByRun collects the streams of a conversation, grouped by run key.
+// streamsByRun collects the streams of a conversation that name a run, grouped by run key.
 type streamsByRun struct {
-	runs     map[string][]*observedStream
-	runOrder []string // the keys of runs, in order
-	current  *observedStream
-	hashSeed maphash.Seed
+	runs         map[string][]*observedStream
+	runOrder     []string                   // the keys of runs, in order
+	resumed      []*observedStream          // requested from a cursor, including refused requests
+	firstRequest map[string]int             // by run key: the exchange in which a request first named the run
+	issuedBy     map[string]*observedStream // by cursor: the first stream that has it
+	current      *observedStream            // nil if the current response is no such stream
+	hashSeed     maphash.Seed
+}
+
+// streamsByRunOf returns the streams of a conversation. All checks of a conversation share the
+// result; see [spec.Shared].
+func streamsByRunOf(p *spec.Pass) *streamsByRun {
+	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
+		all := &streamsByRun{
+			runs: map[string][]*observedStream{}, firstRequest: map[string]int{},
+			issuedBy: map[string]*observedStream{}, hashSeed: maphash.MakeSeed(),
+		}
+		return all, all.observe
+	})
 }
 
 // observe updates the streams with one event of the conversation.
@@ -94,23 +108,47 @@ func (all *streamsByRun) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPRequest:
 		all.current = nil
-		if e.IsStream() && e.Valid() && e.Run != "" {
+		if !e.Valid() || e.Run == "" {
+			return
+		}
+		if _, known := all.firstRequest[runKey(e)]; !known {
+			all.firstRequest[runKey(e)] = e.Exchange
+		}
+		if e.IsStream() {
 			all.current = &observedStream{request: e}
 		}
-	case e.Kind == spec.HTTPResponse && current != nil && e.IsStream() && e.StatusCode == 200:
-		key := runKey(current.request)
-		if all.runs[key] == nil {
-			all.runOrder = append(all.runOrder, key)
+	case current == nil:
+	case e.Kind == spec.HTTPResponse:
+		all.open(current, e)
+	case e.IsFrame() && e.Cursor != "":
+		if all.issuedBy[e.Cursor] == nil {
+			all.issuedBy[e.Cursor] = current
 		}
-		all.runs[key] = append(all.runs[key], current)
-	case current != nil && e.IsFrame() && e.Cursor != "":
 		hash := maphash.Bytes(all.hashSeed, e.Raw)
 		frame := streamFrame{e.Cursor, hash, e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind}
 		current.frames = append(current.frames, frame)
 		current.runEnded = current.runEnded || isTerminal(e)
-	case current != nil && e.Kind == spec.BodyEnd:
-		current.err, current.bodyEnd = e.Err, e
+	case e.Kind == spec.BodyEnd:
+		current.bodyEnd = e
 	}
+}
+
+// open records the head of the response to the request of t. It adds t to the streams of its run if
+// the response is a stream.
+func (all *streamsByRun) open(t *observedStream, response spec.Event) {
+	t.response = response
+	if t.request.Cursor != "" {
+		all.resumed = append(all.resumed, t)
+	}
+	if !t.isOpened() {
+		all.current = nil
+		return
+	}
+	key := runKey(t.request)
+	if all.runs[key] == nil {
+		all.runOrder = append(all.runOrder, key)
+	}
+	all.runs[key] = append(all.runs[key], t)
 }
 
 // longestStream returns the stream with the most frames among those that were requested from the
@@ -164,7 +202,7 @@ var ResumeStartsAfterCursor = &spec.Check{
 		for _, h := range t.frames {
 			i := full.indexOf(h.cursor)
 			p.Judge(h.event(), i < 0 || i >= from-1,
-				"resumed after %q but replayed the earlier event %q; expected only later events",
+				"client resumed after %q, but the server sent the earlier event %q again; expected only later events",
 				t.request.Cursor, h.cursor)
 		}
 	}),
@@ -181,7 +219,8 @@ var ResumeExcludesCursor = &spec.Check{
 		}
 		i := t.indexOf(t.request.Cursor)
 		first := t.frames[max(0, i)].event()
-		p.Judge(first, i < 0, "resumed after %q but replayed that event; expected the event after it", t.request.Cursor)
+		p.Judge(first, i < 0, "client resumed after %q, but the server sent %q again; expected the event after it",
+			t.request.Cursor, t.request.Cursor)
 	}),
 }
 
@@ -209,16 +248,16 @@ complete from there.`,
 			case i >= 0 && i < next: // judged by resume.starts-after-cursor
 			case i < 0 && full.runEnded:
 				p.Judge(h.event(), false,
-					"got event id %q, which the uninterrupted stream does not have; expected the same events",
-					h.cursor)
+					"stream %s has event %q, which the uninterrupted stream does not have; expected the same events",
+					t.describeStart(), h.cursor)
 			case next < len(full.frames):
 				p.Judge(h.event(), i == next,
-					"got event id %q, but the uninterrupted stream continues with %q; expected the same events",
-					h.cursor, full.frames[next].cursor)
+					"stream %s has event %q where the uninterrupted stream has %q; expected the same events",
+					t.describeStart(), h.cursor, full.frames[next].cursor)
 				next = max(next, i) + 1
 			}
 		}
-		if t.err == nil && full.runEnded && t.request.PollLimit == "" {
+		if t.bodyEnd.Err == nil && full.runEnded && t.request.PollLimit == "" {
 			p.Judge(t.bodyEnd, next >= len(full.frames),
 				"stream %s closed with %s missing; expected all events to the end of the run",
 				t.describeStart(), pluralize(len(full.frames)-next, "event"))
@@ -250,11 +289,11 @@ var ResumeEndsRun = &spec.Check{
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		from := t.startIndex(full)
 		unknown := t.request.Cursor == "" || from < 0 || from >= len(full.frames) || !full.runEnded
-		if unknown || errors.Is(t.err, spec.ErrClientLeft) || t.request.PollLimit != "" {
+		if unknown || errors.Is(t.bodyEnd.Err, spec.ErrClientLeft) || t.request.PollLimit != "" {
 			return
 		}
 		p.Judge(t.bodyEnd, t.runEnded,
-			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, describeError(t.err))
+			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, describeError(t.bodyEnd.Err))
 	}),
 }
 
@@ -269,95 +308,40 @@ run. Not judged: a server that no longer has the cursor (404, 410), and a run th
 requested before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		t := threadCursors{
-			map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*observedStream{},
-		}
-		var earlier []*observedStream // resumed from a cursor of an earlier run
-		var current *observedStream
+		all := streamsByRunOf(p)
 		p.AtEnd(func() {
-			for _, x := range earlier {
-				full := longestStream(t.runs[runKey(x.request)])
-				if full == nil || !full.runEnded || x.request.PollLimit != "" {
-					continue
+			for _, t := range all.resumed {
+				full := longestStream(all.runs[runKey(t.request)])
+				switch status := t.response.StatusCode; {
+				case isStateDependentStatus(status) || !all.hasCursorOfEarlierRun(t):
+				case status/100 == 4:
+					p.Judge(t.response, false,
+						"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
+						t.request.Cursor, status)
+				case t.isOpened() && full != nil && full.runEnded && t.request.PollLimit == "":
+					n := t.commonPrefixLen(full)
+					complete := n == len(t.frames) && (t.bodyEnd.Err != nil || n == len(full.frames))
+					p.Judge(t.frameOrEnd(n), complete,
+						"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
+						t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
 				}
-				n := x.commonPrefixLen(full)
-				complete := n == len(x.frames) && (x.err != nil || n == len(full.frames))
-				p.Judge(x.bodyEnd, complete,
-					"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
-					x.request.Cursor, pluralize(len(x.frames), "event"), n, len(full.frames))
 			}
 		})
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				current = t.startStream(e)
-			case e.Kind == spec.HTTPResponse && current != nil:
-				fromEarlierRun := t.isFromEarlierRun(current.request)
-				switch {
-				case !current.request.IsStream() || isStateDependentStatus(e.StatusCode) || e.StatusCode != 200 && !fromEarlierRun:
-					current = nil
-				case e.StatusCode/100 == 4:
-					p.Judge(e, false,
-						"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
-						current.request.Cursor, e.StatusCode)
-				case fromEarlierRun:
-					earlier = append(earlier, current)
-				default:
-					t.runs[runKey(current.request)] = append(t.runs[runKey(current.request)], current)
-				}
-			case current != nil && e.IsFrame() && e.Cursor != "":
-				t.addFrame(current, e)
-			case current != nil && e.Kind == spec.BodyEnd:
-				current.err, current.bodyEnd = e.Err, e
-			}
-		}
+		return func(spec.Event) {}
 	},
 }
 
-// threadCursors holds the cursors that a server issued in a conversation, and the streams that had
-// them.
-type threadCursors struct {
-	issuedBy      map[string]*spec.Event       // by cursor: the request whose stream had it first
-	ownCursors    map[string]map[string]bool   // by run: its cursors
-	firstExchange map[string]int               // by run: the exchange that requested it first
-	runs          map[string][]*observedStream // by run
-}
-
-// startStream returns a new stream for a request, and notes the exchange in which its run was first
-// requested. It returns nil if the request is invalid or names no run.
-func (t *threadCursors) startStream(e spec.Event) *observedStream {
-	if e.Run == "" || !e.Valid() {
-		return nil
-	}
-	if _, ok := t.firstExchange[runKey(e)]; !ok {
-		t.firstExchange[runKey(e)] = e.Exchange
-	}
-	return &observedStream{request: e}
-}
-
-// isFromEarlierRun reports whether the cursor of a request was issued in a stream of an earlier run
-// of the same thread, before the run that the request names was first requested.
-func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
-	from, known := t.issuedBy[request.Cursor]
-	return known && from.Thread == request.Thread && from.Run != request.Run &&
-		from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
-}
-
-// addFrame adds a frame with a cursor to the frames of a stream, and records that the server issued
-// the cursor.
-func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
-	if stream.ownCursors == nil {
-		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {
-			stream.ownCursors = map[string]bool{}
-			t.ownCursors[runKey(stream.request)] = stream.ownCursors
-		}
-	}
-	stream.ownCursors[e.Cursor] = true
-	if _, ok := t.issuedBy[e.Cursor]; !ok {
-		t.issuedBy[e.Cursor] = &stream.request
-	}
-	stream.frames = append(stream.frames, streamFrame{cursor: e.Cursor})
-	stream.runEnded = stream.runEnded || isTerminal(e)
+// hasCursorOfEarlierRun reports whether the cursor with which t was requested was issued in a stream
+// of an earlier run of the same thread, before the run of t was first requested. It returns false
+// if the server issued the same cursor for the run of t as well, before t was requested.
+func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
+	first := all.issuedBy[t.request.Cursor]
+	key := runKey(t.request)
+	return first != nil && first.request.Thread == t.request.Thread && first.request.Run != t.request.Run &&
+		first.request.Exchange < all.firstRequest[key] &&
+		!slices.ContainsFunc(all.runs[key], func(own *observedStream) bool {
+			return own.request.Exchange < t.request.Exchange && own.indexOf(t.request.Cursor) >= 0
+		})
 }
 
 // commonPrefixLen returns the number of frames at the start of t whose cursors are those of the
@@ -367,4 +351,12 @@ func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 		n++
 	}
 	return n
+}
+
+// frameOrEnd returns the frame with index n, or the end of the body if the stream has no such frame.
+func (t *observedStream) frameOrEnd(n int) spec.Event {
+	if n < len(t.frames) {
+		return t.frames[n].event()
+	}
+	return t.bodyEnd
 }

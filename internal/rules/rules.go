@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -53,8 +54,8 @@ func kindName(request spec.Event, k spec.Kind, words string) eventName {
 	return eventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
-// String returns the name for use in a sentence: event "NAME" if it is a name on the wire, and
-// otherwise the unchanged description.
+// String returns the name for use in a sentence, such as event "RUN_FINISHED" or event response
+// (status completed). A description is unchanged.
 func (n eventName) String() string {
 	if n.onWire {
 		return "event " + n.quoted()
@@ -62,9 +63,10 @@ func (n eventName) String() string {
 	return n.text
 }
 
-// quoted returns a name on the wire in quotes, and a description unchanged.
+// quoted returns a name that is literally on the wire in quotes. A description, and a name that was
+// composed from several members, is unchanged.
 func (n eventName) quoted() string {
-	if n.onWire {
+	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
 	}
 	return n.text

@@ -36,7 +36,8 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 
 // judgeText judges whether the run succeeded with exactly the text want.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
-	p.Judge(a.bodyEnd, a.text() == want && a.isSuccessful(), "got text %q%s; expected %q", a.text(), a.describeEnd(), want)
+	p.Judge(a.firstDifference(want, false), a.text() == want && a.isSuccessful(),
+		"got text %q%s; expected the text %q", a.text(), a.describeEnd(), want)
 }
 
 // isSuccessful reports whether the run and its stream ended without an error.
@@ -74,7 +75,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
 			n := len(a.messageTexts())
-			p.Judge(a.bodyEnd, !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
+			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 		})
 
 	ScriptEmpty = scriptCheck("empty", "asked for no text, a target finishes the run without text",
@@ -84,7 +85,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			got := a.messageTexts()
 			matches := len(got) == 2 && got[0] == "one" && got[1] == "two"
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(),
+			p.Judge(a.firstDifference("onetwo", false), matches && a.isSuccessful(),
 				"got messages %q%s; expected [\"one\" \"two\"]", got, a.describeEnd())
 		})
 
@@ -101,14 +102,14 @@ var (
 				others = "content of type " + strings.Join(types, ", ")
 			}
 			matches := a.text() == "see" && len(types) > 0
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q and %s%s; expected text \"see\" and an image",
-				a.text(), others, a.describeEnd())
+			p.Judge(a.firstDifference("see", false), matches && a.isSuccessful(),
+				"got text %q and %s%s; expected text \"see\" and content of type image", a.text(), others, a.describeEnd())
 		})
 
 	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.text() == words && a.isSuccessful(),
-				"got text %q after reasoning%s; expected %q", a.text(), a.describeEnd(), words)
+			p.Judge(a.firstDifference(words, false), a.text() == words && a.isSuccessful(),
+				"got text %q after reasoning%s; expected the text %q", a.text(), a.describeEnd(), words)
 		})
 
 	ScriptReasoningApart = &spec.Check{
@@ -116,7 +117,7 @@ var (
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := a.reasoningText()
-			p.Judge(a.bodyEnd, reasoning == "thinking", "got reasoning %q; expected \"thinking\"", reasoning)
+			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got reasoning %q; expected \"thinking\"", reasoning)
 		}).Watch,
 	}
 
@@ -132,7 +133,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			want, err := strconv.Atoi(words)
 			if err == nil {
-				p.Judge(a.bodyEnd, len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d",
+				p.Judge(a.endEvent(), len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d",
 					pluralize(len(a.text()), "byte"), a.describeEnd(), want)
 			}
 		})
@@ -144,7 +145,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail before any content")
 			if a.failure.Kind != "" { // a broken transfer carries no message
-				p.Judge(a.failure, a.text() == "", "got text %q before the failure; expected none", a.text())
+				p.Judge(a.firstDifference("", false), a.text() == "", "got text %q before the failure; expected none", a.text())
 				a.judgeFailureText(p, words)
 			}
 		})
@@ -166,7 +167,7 @@ var ScriptErrorMidHasText = &spec.Check{
 
 Not required of dialects in which a server may lose text at a failure.`,
 	Watch: scriptCheck("error-mid", "", func(p *spec.Pass, a *assembledRun, _ string) {
-		p.Judge(a.bodyEnd, a.text() != "", "got no text before the failure; expected some")
+		p.Judge(a.endEvent(), a.text() != "", "got no text before the failure; expected some")
 	}).Watch,
 }
 
@@ -213,7 +214,7 @@ func pluralize(n int, thing string) string {
 
 // judgeHasText judges whether a run succeeds with any text that is not empty.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
-	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
+	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
@@ -221,19 +222,35 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 // text. If args is not "", each call must be of the tool "lookup" with arguments that equal args as
 // JSON.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
-	p.Judge(a.bodyEnd, len(a.toolCalls) == n,
-		"got %s%s; expected %s of lookup",
-		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"))
+	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
-		if args != "" {
-			matches := u.name == "lookup" && sameJSON(u.args(), args)
-			p.Judge(*u.callEvent, matches, "got a call of %s with %s; expected lookup with %s", u.name, u.args(), args)
-		}
-		p.Judge(*u.callEvent, u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, u.name)
+		p.Judge(a.endEvent(), u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, u.name)
 	}
-	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
+	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s after the tool result%s; expected a text and a successful end",
 		a.describeText(), a.describeEnd())
+}
+
+// judgeCalls judges whether the run succeeds and has n tool calls. If args is not "", each call must
+// be of the given tool, with arguments that equal args as JSON.
+func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
+	evidence := a.endEvent()
+	if len(a.toolCalls) > n {
+		evidence = *a.toolCalls[n].callEvent
+	}
+	p.Judge(evidence, len(a.toolCalls) == n && a.isSuccessful(), "got %s%s; expected %s of %s",
+		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool)
+	if args == "" {
+		return
+	}
+	for _, u := range a.toolCalls {
+		evidence := u.callEvent
+		if u.name == tool && u.argsEvent != nil {
+			evidence = u.argsEvent
+		}
+		p.Judge(*evidence, u.name == tool && sameJSON(u.args(), args), "got a call of %s with %s; expected %s with %s",
+			u.name, u.args(), tool, args)
+	}
 }
 
 // ScriptClientTool judges whether a target calls the client tool as it was asked to.
@@ -243,8 +260,10 @@ var ScriptClientTool = &spec.Check{
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, asked := a.request.Prompt()
-		if args, now := strings.CutPrefix(prompt, "conformance:client-tool "); asked && now {
-			a.judgeClientCall(p, args)
+		args, now := strings.CutPrefix(prompt, "conformance:client-tool ")
+		i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
+		if asked && now && i >= 0 {
+			a.judgeCalls(p, 1, a.request.Parts[i].Name, args) // of the first tool that the request offers
 		}
 	}),
 }
@@ -262,22 +281,6 @@ var ScriptClientResult = &spec.Check{
 			a.judgeText(p, "tool said: "+strings.Join(results, "\n"))
 		}
 	}),
-}
-
-// judgeClientCall judges whether the run calls the first tool that its request offers, once and
-// with the arguments args. It does nothing if the request offers no tool.
-func (a *assembledRun) judgeClientCall(p *spec.Pass, args string) {
-	i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
-	if i < 0 {
-		return
-	}
-	tool := a.request.Parts[i].Name
-	p.Judge(a.bodyEnd, len(a.toolCalls) == 1 && a.isSuccessful(), "got %s%s; expected 1 call of %s",
-		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), tool)
-	for _, u := range a.toolCalls {
-		matches := u.name == tool && sameJSON(u.args(), args)
-		p.Judge(*u.callEvent, matches, "got a call of %s with %s; expected %s with %s", u.name, u.args(), tool, args)
-	}
 }
 
 // toolResults returns the results of client tools that are new in the request of the run: those
@@ -300,13 +303,16 @@ var ScriptInterrupt = &spec.Check{
 	Doc:   "asked for an interrupt, a target sends one with the requested payload",
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: scriptCheck("interrupt", "", func(p *spec.Pass, a *assembledRun, payload string) {
-		got, with := "", ""
+		got, with, evidence := "", "", a.endEvent()
+		for _, e := range a.interrupts[:min(2, len(a.interrupts))] {
+			evidence = e
+		}
 		if len(a.interrupts) > 0 {
 			got = a.interrupts[0].Text
 			with = " with " + got
 		}
 		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
-		p.Judge(a.bodyEnd, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
+		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
 			pluralize(len(a.interrupts), "interrupt"), with, payload)
 	}).Watch,
 }
@@ -321,8 +327,12 @@ var ScriptResume = &spec.Check{
 		if resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
 			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(),
-				"got text %q%s; expected \"resumed with: \" followed by the payload %s", a.text(), a.describeEnd(), resume.Text)
+			payload := resume.Text
+			if !json.Valid([]byte(payload)) {
+				payload = quoteJSON(payload)
+			}
+			p.Judge(a.firstDifference("resumed with: "+payload, false), matches && a.isSuccessful(),
+				"got text %q%s; expected \"resumed with: \" followed by %s, the payload as JSON", a.text(), a.describeEnd(), payload)
 		}
 	}),
 }
@@ -381,7 +391,7 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
-				"run that was asked to fail completed successfully; expected an error event or a broken transfer")
+				"the prompt asked the run to fail, but it completed successfully; expected an error event or a connection closed before the end of the response")
 		}
 	}),
 }
@@ -398,18 +408,11 @@ var NoStackTrace = &spec.Check{
 	Doc: "errors contain no stack trace",
 
 	AllPrincipals: true,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		status := 0
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				status = 0
-			case e.Kind == spec.HTTPResponse:
-				status = e.StatusCode
-			case len(e.Raw) > 0 && (status >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused):
-				shown := stackTracePattern.Find(e.Raw)
-				p.Judge(e, shown == nil, "error contains a stack trace (%q); expected none", shown)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		isError := x.status() >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused
+		if e.Kind != spec.HTTPResponse && isError && len(e.Raw) > 0 {
+			shown := stackTracePattern.Find(e.Raw)
+			p.Judge(e, shown == nil, "error contains a stack trace (%q); expected none", shown)
 		}
-	},
+	}),
 }

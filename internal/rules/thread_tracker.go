@@ -15,8 +15,12 @@ import (
 // waiting for, and runs that failed while another run may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
 		t := spec.Shared(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
-			t := newThreadTracker(keeper(p))
+			t := &threadTracker{
+				exchanges: exchanges, keep: keeper(p), threads: map[userThread]*trackedThread{},
+				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
+			}
 			return t, t.observe
 		})
 		p.AtEnd(func() {
@@ -64,7 +68,7 @@ type threadTracker struct {
 	hasUnknownThread bool                          // an accepted request cannot be assigned to a thread
 	startedRuns      map[string]*assembledRun      // by run key
 	finishedRuns     []*assembledRun
-	cancels          []spec.Event // accepted cancel requests
+	exchanges        *exchangeAccount
 	keep             func(spec.Event) *spec.Event
 
 	// The current exchange.
@@ -96,15 +100,6 @@ type trackedThread struct {
 type userPrompt struct {
 	text string
 	run  *assembledRun
-}
-
-// newThreadTracker returns a threadTracker without runs. The runs use keep to retain events (see
-// keeper).
-func newThreadTracker(keep func(spec.Event) *spec.Event) *threadTracker {
-	return &threadTracker{
-		keep: keep, threads: map[userThread]*trackedThread{}, possiblePrompts: map[string][]string{},
-		startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
-	}
 }
 
 // currentKey returns the key of the thread of the current exchange.
@@ -139,8 +134,6 @@ func (t *threadTracker) observe(e spec.Event) {
 		}
 	case e.Kind == spec.HTTPResponse:
 		t.observeResponse(e)
-	case e.Kind == spec.CancelAccepted:
-		t.cancels = append(t.cancels, t.request)
 	case e.Kind == spec.RunAccepted:
 		t.startedRun = true
 	case e.IsFrame():
@@ -337,10 +330,6 @@ func (a *assembledRun) hasOpenClientCall() bool {
 
 // isCanceled reports whether any accepted cancel request applies to the run a.
 func (t *threadTracker) isCanceled(a *assembledRun) bool {
-	for _, cancel := range t.cancels {
-		if (completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}).isCanceledBy(cancel) {
-			return true
-		}
-	}
-	return false
+	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
+	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)
 }

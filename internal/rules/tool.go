@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,28 +46,31 @@ var ToolsAllEnd = &spec.Check{
 Clients run a tool when its call has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var order []string
-		known, open, keep := map[string]bool{}, map[string]*spec.Event{}, keeper(p)
+		var order []string        // the calls that have started
+		open := map[string]bool{} // by call, for those in order
+		var end spec.Event        // the first event that shows that the stream is over
 		failed := false
 		return func(e spec.Event) {
+			if end.Kind == "" && (isTerminal(e) || e.Kind == spec.Done || e.Kind == spec.BodyEnd) {
+				end = e
+			}
 			switch {
 			case e.Kind == spec.ToolStart:
-				if !known[e.Call] {
-					known[e.Call] = true
+				if _, known := open[e.Call]; !known {
 					order = append(order, e.Call)
 				}
-				open[e.Call] = keep(e)
+				open[e.Call] = true
 			case e.Kind == spec.ToolEnd:
-				if start, ok := open[e.Call]; ok {
-					p.Judge(*start, true, "")
+				if open[e.Call] {
+					p.Judge(e, true, "")
+					open[e.Call] = false
 				}
-				delete(open, e.Call)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
 			case isCleanEnd(e) && !failed:
 				for _, id := range order {
-					if start, ok := open[id]; ok {
-						p.Judge(*start, false, "stream closed while call %q was open; expected %s first",
+					if open[id] {
+						p.Judge(end, false, "stream closed while call %q was open; expected %s first",
 							id, kindName(request, spec.ToolEnd, "its end"))
 					}
 				}
@@ -139,19 +143,11 @@ var ToolIDsUnique = &spec.Check{
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		type callKey struct{ thread, call string }
 		used := map[callKey]string{} // the stream in which the call was started
-		var request spec.Event
-		streamID := "" // the run id, or else the exchange
-		startedHere := map[string]bool{}
-		return func(e spec.Event) {
-			switch e.Kind {
-			case spec.HTTPRequest:
-				request = e
-				if streamID = e.Run; streamID == "" {
-					streamID = fmt.Sprint("exchange ", e.Exchange)
-				}
-				clear(startedHere)
-			case spec.ToolStart:
-				if request.Cursor != "" || !request.Valid() {
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			streamID := cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
+			startedHere := map[string]bool{}
+			return func(e spec.Event) {
+				if e.Kind != spec.ToolStart || !request.Valid() {
 					return
 				}
 				key := callKey{request.Thread, e.Call}
@@ -161,7 +157,7 @@ var ToolIDsUnique = &spec.Check{
 				used[key] = streamID
 				startedHere[e.Call] = true
 			}
-		}
+		})(p)
 	},
 }
 

@@ -46,9 +46,6 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 	return (*list)[0]
 }
 
-// positionOf returns the position of an event in its stream's content: its message id and index.
-func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
-
 // toolCallFor returns the tool call to which e belongs, found by its id or, where ids are missing,
 // by position or order. If the run does not have that call yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {

@@ -237,24 +237,18 @@ var BodyIsComplete = &spec.Check{
 A truncated reply cannot be trusted. A stream that breaks off after its terminal event
 looks like a failure to every HTTP library.`,
 	AllPrincipals: true,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request, response spec.Event
-		ended := false
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request, ended = e, false
-			case e.Kind == spec.HTTPResponse:
-				response = e
-			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
-				ended = true
-			case e.Kind != spec.BodyEnd || response.StatusCode == 0 || errors.Is(e.Err, spec.ErrClientLeft):
-			case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
-			case ended || !response.IsStream() && request.Operation != "":
-				p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		ended := x.runEnded && !x.runFailed || x.streamDone
+		switch {
+		case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
+		case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
+		case !ended && (x.response.IsStream() || x.request.Operation == ""):
+		case errors.Is(e.Err, spec.ErrIdleTimeout): // wire.ends does not judge this in a stream whose run has ended
+			p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
+		default:
+			p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
 		}
-	},
+	}),
 }
 
 // ResponseEnds judges whether responses end within the limits of the client.
@@ -268,31 +262,19 @@ started in this conversation, as it may not exist, and a stream resumed from a c
 it may be the last one.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var request, response spec.Event
-		ended := false
-		observeStream := eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
-			return func(e spec.Event) {
-				ended = ended || isTerminal(e)
-				if e.Kind == spec.BodyEnd && !unrequested && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)) {
-					what := spec.DescribeOverrun(e.Err)
-					p.Judge(e, what == "", "stream %s; expected it to end within the client's limits", what)
-				}
+		streams := streamsOf(p)
+		return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+			if e.Kind != spec.BodyEnd || errors.Is(e.Err, spec.ErrClientLeft) {
+				return
 			}
-		})(p)
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.HTTPRequest:
-				request, response, ended = e, spec.Event{}, false
-			case e.Kind == spec.HTTPResponse:
-				response = e
-			case e.Kind == spec.BodyEnd && response.StatusCode > 0 && !response.IsStream() && request.Operation != "" &&
-				!errors.Is(e.Err, spec.ErrClientLeft):
-				what := spec.DescribeOverrun(e.Err)
+			ended := x.runEnded || x.refusedInBand
+			switch what := spec.DescribeOverrun(e.Err); {
+			case streams.isOpen && !isUnrequested(streams.request) && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)):
+				p.Judge(e, what == "", "stream %s; expected it to end within the client's limits", what)
+			case x.status() > 0 && !x.response.IsStream() && x.request.Operation != "":
 				p.Judge(e, what == "", "reply %s; expected it to end within the client's limits", what)
 			}
-			observeStream(e)
-		}
+		})(p)
 	},
 }
 

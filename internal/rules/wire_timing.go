@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,9 @@ var DeltasArriveIncrementally = &spec.Check{
 A stream that is delivered in one piece at its end is of no use to a user who waits. This
 is judged where a scripted target was asked for deltas at an interval: the first and the
 last must be at least half of the requested time apart. A stream that was requested after
-its run began may deliver the earlier deltas at once, and a canceled run may be shorter.`,
+its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
+judged: a stream that was open when another run of its thread was canceled, which
+cancel.spares-others judges.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
@@ -26,7 +29,8 @@ its run began may deliver the earlier deltas at once, and a canceled run may be 
 				minimum -= l.request.At - at
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
-			if slow && timed && !l.failed && minimum >= minDeltaSpan && !a.isCanceled(l) {
+			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
+			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled {
 				took := l.lastDelta.At - l.firstDelta.At
 				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v; expected at least %v",
 					minimum, took.Round(time.Millisecond), minimum/2)
@@ -87,7 +91,8 @@ Servers may send other comments. A comment counts as keep-alive only if it came 
 second of silence, or in a stream that the server ended for inactivity.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var before, other, late spec.Event
+		var before spec.Event
+		var other, late spec.Event // the first comment with another text, and the first after a silence
 		want := request.Facts().Promised.KeepAlive
 		seen, ended := want == "", false
 		return func(e spec.Event) {
@@ -98,7 +103,10 @@ second of silence, or in a stream that the server ended for inactivity.`,
 				}
 				seen = true
 			case e.Kind == spec.Comment:
-				if other = e; before.Raw != nil && e.At-before.At >= time.Second {
+				if other.Raw == nil {
+					other = e
+				}
+				if late.Raw == nil && before.Raw != nil && e.At-before.At >= time.Second {
 					late = e
 				}
 			case isTerminal(e):

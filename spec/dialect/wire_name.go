@@ -48,21 +48,30 @@ func (d *Dialect) TypeMembers() []string {
 	return nil
 }
 
-// wireName returns the name of a frame on the wire, such as "response completed": the values of the
-// discriminators of its variant w, and its status. v is the decoded frame. If v is nil, the name
-// consists only of what the variant fixes.
+// wireName returns the name of a frame on the wire, such as RUN_FINISHED or "response (status
+// completed)": the values of the discriminators of its variant w, and its status. The values after
+// the first are in parentheses, each with the name of its member. v is the decoded frame. If v is
+// nil, the name consists only of what the variant fixes.
 func (o *Operation) wireName(w *variant, v any) string {
-	var parts []string
+	first := ""
+	var others []string
 	for _, name := range o.nameMembers {
 		text, marked := w.discriminatorText(name)
 		if !marked && (w.carriesSlot(name, "status") || w.kind == "" || w.kind == spec.Unrecognized) {
 			text, _ = childAt(v, name).(string)
 		}
-		if text != "" {
-			parts = append(parts, displayName(text))
+		switch {
+		case text == "":
+		case first == "":
+			first = displayName(text)
+		default:
+			others = append(others, name+" "+displayName(text))
 		}
 	}
-	return strings.Join(parts, " ")
+	if len(others) > 0 {
+		first += " (" + strings.Join(others, ", ") + ")"
+	}
+	return first
 }
 
 // discriminatorText returns the constant of the top-level member with the given name. ok is false

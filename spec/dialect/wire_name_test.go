@@ -9,11 +9,11 @@ import (
 // TestLabels checks that frames are named by the constants by which they are recognised.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct{ dialect, data, want string }{
-		{"agentscope@1.1", `{"object":"response","status":"completed","id":"r"}`, "response completed"},
-		{"agentscope@1.1", `{"object":"response","status":"queued","id":"r"}`, "response queued"},
-		{"agentscope@1.1", `{"object":"message","status":"in_progress","id":"m","type":"message"}`, "message in_progress"},
-		{"agentscope@1.1", `{"object":"content","status":"in_progress","type":"text","index":0,"delta":true,"text":"x"}`, "content in_progress text"},
-		{"agentscope-java@0.1", `{"object":"response","status":"failed","id":"r"}`, "response failed"},
+		{"agentscope@1.1", `{"object":"response","status":"completed","id":"r"}`, "response (status completed)"},
+		{"agentscope@1.1", `{"object":"response","status":"queued","id":"r"}`, "response (status queued)"},
+		{"agentscope@1.1", `{"object":"message","status":"in_progress","id":"m","type":"message"}`, "message (status in_progress)"},
+		{"agentscope@1.1", `{"object":"content","status":"in_progress","type":"text","index":0,"delta":true,"text":"x"}`, "content (status in_progress, type text)"},
+		{"agentscope-java@0.1", `{"object":"response","status":"failed","id":"r"}`, "response (status failed)"},
 		{"runs@2026-04", `{"type":"RUN_FINISHED","runId":"r"}`, "RUN_FINISHED"},
 		{"runs@2026-04", `{"type":"CUSTOM"}`, "CUSTOM"},
 		{"runs@2026-04", `{"type":"a\u202eb"}`, `"a\u202eb"`},
@@ -36,8 +36,8 @@ func TestLabels(t *testing.T) {
 // without one.
 func TestSpelled(t *testing.T) {
 	for name, want := range map[string][2]string{
-		"agentscope@1.1":      {"response created", "response completed"},
-		"agentscope-java@1.0": {"response in_progress", "response completed"},
+		"agentscope@1.1":      {"response (status created)", "response (status completed)"},
+		"agentscope-java@1.0": {"response (status in_progress)", "response (status completed)"},
 		"runs@2026-04":        {"RUN_STARTED", "RUN_FINISHED"},
 	} {
 		d := dialects(t, name)
