@@ -157,9 +157,11 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	if m.upstream != "" {
 		return m.record(ctx, sh, command)
 	}
-	if cfg.Scripts, cfg.Replay, err = m.sources.load(sh.err, m.dialects); err != nil {
+	files, err := m.sources.load(sh.err, m.dialects)
+	if err != nil {
 		return err
 	}
+	cfg.Scripts, cfg.Replay = files.rules, files.library
 	judge, err := m.clientJudge(sh)
 	if err != nil {
 		return err

@@ -51,10 +51,26 @@ func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
 
-// files returns the paths of all scripts and all recordings, in the order of the arguments.
-// Directories are searched anew at each call. An error means that a path cannot be read or that
-// there are too many files.
-func (p mockSources) files() (scripts, recordings []string, err error) {
+// A loadedSources holds the content of the scripts and recordings of a mock.
+type loadedSources struct {
+	scripts, recordings []string        // paths, in the order of the arguments
+	rules               *script.RuleSet // of the scripts; nil if there are none, or if they have errors
+	library             *replay.Library // of the recordings; nil if there are none, or if they have errors
+}
+
+// isInvalid reports whether the files have errors, so that a mock cannot serve them.
+func (l loadedSources) isInvalid() bool {
+	return len(l.scripts) > 0 && l.rules == nil || len(l.recordings) > 0 && l.library == nil
+}
+
+// summary returns how many scripts and recordings there are, as text.
+func (l loadedSources) summary() string {
+	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
+}
+
+// find returns the paths of all scripts and all recordings. Directories are searched anew at each
+// call. An error means that a path cannot be read or that there are too many files.
+func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			switch {
@@ -62,84 +78,79 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 				return usageError("%s: %v", path, withoutPath(err))
 			case entry.IsDir():
 			case isScript(path):
-				scripts = append(scripts, path)
+				l.scripts = append(l.scripts, path)
 			case replay.IsRecording(path):
-				recordings = append(recordings, path)
+				l.recordings = append(l.recordings, path)
 			}
-			if len(scripts)+len(recordings) > maxFiles {
+			if len(l.scripts)+len(l.recordings) > maxFiles {
 				return usageError("%s: more than %d files", path, maxFiles)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, nil, err
+			return l, err
 		}
 	}
-	return scripts, recordings, nil
+	return l, nil
 }
 
-// parse reads all scripts and recordings. It returns the rules of the scripts and the library of
-// the recordings; either is nil if there are no such files, or if these files have errors. problems
-// holds the problems in the files as messages for people. err means that the files cannot be read,
-// for example because one is too large.
-func (p mockSources) parse(dialects []*dialect.Dialect) (
-	set *script.RuleSet, library *replay.Library, problems []string, err error,
-) {
-	scripts, recordings, err := p.files()
-	if err != nil {
-		return nil, nil, nil, err
+// read returns the content of all scripts and recordings and prints the problems in them to out. An
+// error means that the files cannot be read, for example because one is too large.
+func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
+	if l, err = p.find(); err != nil {
+		return l, err
 	}
 	var sources []script.Source
-	for _, path := range scripts {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() > maxScriptBytes {
-			err = fmt.Errorf("script has %d bytes, the maximum is %d", info.Size(), maxScriptBytes)
-		}
-		var data []byte
-		if err == nil {
-			data, err = os.ReadFile(path)
-		}
+	for _, path := range l.scripts {
+		data, err := readScript(path)
 		if err != nil {
-			return nil, nil, nil, usageError("%s: %v", path, withoutPath(err))
+			return l, usageError("%s: %v", path, withoutPath(err))
 		}
 		sources = append(sources, script.Source{Name: path, Data: data})
 	}
 	if len(sources) > 0 {
 		var found []script.Problem
-		set, found = script.LoadChecked(sources, dialects, judgeReply)
+		l.rules, found = script.LoadChecked(sources, dialects, judgeReply)
 		for _, one := range found {
-			problems = append(problems, one.String())
+			fmt.Fprintln(out, one)
 		}
 	}
-	if len(recordings) > 0 {
+	if len(l.recordings) > 0 {
 		var found []replay.FileProblem
-		library, found = replay.Load(recordings, dialects)
+		l.library, found = replay.Load(l.recordings, dialects)
 		for _, one := range found {
-			problems = append(problems, one.String())
+			fmt.Fprintln(out, one)
 		}
 	}
-	return set, library, problems, nil
+	return l, nil
 }
 
-// load parses the files before a mock serves, and prints the problems in them to out. It returns an
-// error if the files have errors, or if paths were given and contain no scripts or recordings.
-func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.RuleSet, *replay.Library, error) {
-	set, library, problems, err := p.parse(dialects)
+// readScript returns the content of the script at path. A script of more than [maxScriptBytes] is
+// an error.
+func readScript(path string) ([]byte, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, text := range problems {
-		fmt.Fprintln(out, text)
+	if info.Size() > maxScriptBytes {
+		return nil, fmt.Errorf("script has %d bytes, the maximum is %d", info.Size(), maxScriptBytes)
 	}
-	scripts, recordings, _ := p.files()
-	if len(p.paths) > 0 && len(scripts)+len(recordings) == 0 {
-		return nil, nil, usageError("no scripts (.yaml) or recordings (%s) in %s",
-			replay.Extensions, strings.Join(p.paths, ", "))
+	return os.ReadFile(path)
+}
+
+// load reads the files before a mock serves, and prints the problems in them to out. It returns an
+// error if the files have errors, or if paths were given and contain no scripts or recordings.
+func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
+	l, err := p.read(out, dialects)
+	switch {
+	case err != nil:
+		return l, err
+	case len(p.paths) > 0 && len(l.scripts)+len(l.recordings) == 0:
+		return l, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
+	case l.isInvalid():
+		return l, exitError{exitUsage, "the files have errors (listed above)"}
 	}
-	if len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
-		return nil, nil, exitError{exitUsage, "the files have errors (listed above)"}
-	}
-	return set, library, nil
+	return l, nil
 }
 
 // check prints the problems in the files, for the flag --check. It returns an error with exit code
@@ -148,22 +159,17 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
 	}
-	set, library, problems, err := p.parse(dialects)
-	if err != nil {
-		return err
-	}
-	for _, text := range problems {
-		fmt.Fprintln(sh.out, text)
-	}
-	scripts, recordings, _ := p.files()
+	l, err := p.read(sh.out, dialects)
 	switch {
-	case len(scripts)+len(recordings) == 0:
+	case err != nil:
+		return err
+	case len(l.scripts)+len(l.recordings) == 0:
 		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s",
 			replay.Extensions, strings.Join(p.paths, ", "))
-	case len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil:
+	case l.isInvalid():
 		return exitError{exitFailed, ""}
 	}
-	fmt.Fprintf(sh.out, "%s, %s: ok\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
+	fmt.Fprintf(sh.out, "%s: ok\n", l.summary())
 	return nil
 }
 
@@ -245,23 +251,19 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload parses the files again and makes the mock use them. If the files have errors, the errors
+// reload reads the files again and makes the mock use them. If the files have errors, the errors
 // are printed to out, and the mock keeps the files loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
-	set, library, problems, err := p.parse(dialects)
+	l, err := p.read(out, dialects)
 	if err != nil {
-		problems = append(problems, err.Error())
+		fmt.Fprintln(out, err)
 	}
-	for _, text := range problems {
-		fmt.Fprintln(out, text)
-	}
-	scripts, recordings, _ := p.files()
-	if err != nil || len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
+	if err != nil || l.isInvalid() {
 		fmt.Fprintln(out, "not reloaded: the files have errors, the ones loaded before stay in use")
 		return
 	}
-	m.UpdateSettings("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
-	fmt.Fprintf(out, "reloaded: %s, %s\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
+	m.UpdateSettings("", func(s *mockserver.Settings) { s.Scripts, s.Replay = l.rules, l.library })
+	fmt.Fprintf(out, "reloaded: %s\n", l.summary())
 }
 
 // countNoun returns a number with a noun, in the plural unless n is 1: "1 script", "2 scripts".

@@ -4,9 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
@@ -16,11 +15,6 @@ const maxRecordings = 10000
 // stdinPath is the argument with which lint reads a recording from standard input.
 const stdinPath = "-"
 
-// isRecording reports whether a file name has the extension of a recording, in upper or lower case.
-func isRecording(file string) bool {
-	return slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file)))
-}
-
 // recordingsIn returns the paths of the recordings in the directory root and all directories below
 // it. If root is a file, the result is root. An error means that root cannot be read, or that there
 // are no recordings or more than [maxRecordings].
@@ -29,7 +23,7 @@ func recordingsIn(root string) (files []string, err error) {
 		switch {
 		case err != nil:
 			return usageError("%s: %v", file, withoutPath(err))
-		case entry.IsDir() || file != root && !isRecording(file):
+		case entry.IsDir() || file != root && !replay.IsRecording(file):
 			return nil
 		case len(files) == maxRecordings:
 			return usageError("%s: more than %d recordings, give a directory with fewer", root, maxRecordings)
@@ -38,7 +32,7 @@ func recordingsIn(root string) (files []string, err error) {
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = usageError("%s: contains no recordings (.txtar, .http, .sse, .har)", root)
+		err = usageError("%s: contains no recordings (%s)", root, replay.Extensions)
 	}
 	return files, err
 }

@@ -140,8 +140,8 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 		return err
 	}
 	defer func() {
-		if err := backends.closeAll(); err != nil {
-			log.Warn("closing the stores failed", "err", err)
+		if err := backends.closeStore(); err != nil {
+			log.Warn("closing the store failed", "err", err)
 		}
 	}()
 	server, prefix := newReferenceServer(dialects, alone, backends.agent, backends.cfg)

@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/streamassay/streamassay/internal/metrics"
 	"github.com/streamassay/streamassay/reference"
 )
 
-// An openedBackends holds the agent and the stores of a server. The stores must be closed only
-// after the server has been shut down.
+// An openedBackends holds the agent and the stores of a server.
 type openedBackends struct {
-	agent   reference.Agent
-	cfg     reference.Config
-	closers []func() error
+	agent reference.Agent
+	cfg   reference.Config
 }
 
 // openBackends opens the backends that the flags select. If one cannot be opened, those opened
@@ -37,7 +36,7 @@ func (s *serveOptions) openBackends(
 	}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, b.closeAll())
+			err = errors.Join(err, b.closeStore())
 		}
 	}()
 	if b.agent, err = s.backends.agent.open(ctx, settings); err != nil {
@@ -52,7 +51,6 @@ func (s *serveOptions) openBackends(
 	if b.cfg.Store, err = s.backends.state.open(ctx, settings); err != nil {
 		return b, err
 	}
-	b.closers = append(b.closers, b.cfg.Store.Close)
 	settings.signingKey, err = b.cfg.Store.Secret(ctx) // stored, so that links stay valid after a restart
 	if err != nil {
 		return b, s.backends.state.usageError(err)
@@ -61,23 +59,20 @@ func (s *serveOptions) openBackends(
 	return b, err
 }
 
-// closeAll closes the stores in the reverse order of opening. If that takes more than one second,
-// it stops waiting and returns an error, because the process must not hang on a store that has
-// become unreachable.
-func (b *openedBackends) closeAll() error {
+// closeStore closes the store of runs if it is open, which must happen only after the server has
+// been shut down. It stops waiting after one second and returns an error, because the process must
+// not hang on a store that has become unreachable.
+func (b *openedBackends) closeStore() error {
+	if b.cfg.Store == nil {
+		return nil
+	}
 	closed := make(chan error, 1)
-	go func() {
-		var err error
-		for i := len(b.closers) - 1; i >= 0; i-- {
-			err = errors.Join(err, b.closers[i]())
-		}
-		closed <- err
-	}()
+	go func() { closed <- b.cfg.Store.Close() }()
 	select {
 	case err := <-closed:
 		return err
 	case <-time.After(time.Second):
-		return errors.New("stores did not close within 1s")
+		return errors.New("the store did not close within 1s")
 	}
 }
 
@@ -112,17 +107,7 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 // A sharedCheck runs a check once for all callers that wait at the same time, so that many requests
 // for /readyz cause only one write to the stores. A check that hangs does not delay a caller beyond
 // the caller's own context.
-type sharedCheck struct {
-	mu      sync.Mutex
-	current *checkRun
-}
-
-// A checkRun is one check that is in progress or done. The field err may be read only after done is
-// closed.
-type checkRun struct {
-	done chan struct{}
-	err  error
-}
+type sharedCheck struct{ group singleflight.Group }
 
 // maxCheckTime is the maximum duration of one check, even if its callers would wait longer.
 const maxCheckTime = 10 * time.Second
@@ -130,25 +115,14 @@ const maxCheckTime = 10 * time.Second
 // run waits for the check in progress and returns its error. If no check is in progress, run first
 // starts do as one. If ctx ends before the check, run returns an error at once.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
-	l.mu.Lock()
-	now := l.current
-	if now == nil {
-		now = &checkRun{done: make(chan struct{})}
-		l.current = now
-		go func() {
-			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
-			defer cancel()
-			now.err = do(within)
-			l.mu.Lock()
-			l.current = nil
-			l.mu.Unlock()
-			close(now.done)
-		}()
-	}
-	l.mu.Unlock()
+	done := l.group.DoChan("", func() (any, error) {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
+		defer cancel()
+		return nil, do(within)
+	})
 	select {
-	case <-now.done:
-		return now.err
+	case result := <-done:
+		return result.Err
 	case <-ctx.Done():
 		return errors.New("the stores did not answer in time")
 	}
