@@ -52,7 +52,7 @@ var may = map[string]struct {
 	"internal/script":        {[]string{"internal/near", "internal/yamltree", "spec", "spec/dialect", "reference", "internal/fault", "internal/pace", "github.com/goccy/go-yaml", "github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, "it decides what is said; serving, judging and waiting are others' business"},
 	"cmd/streamassay": {[]string{"internal/exitcode", "spec", "internal/coverage", "spec/dialect", "internal/rules", "suites", "reference", "reports", "internal/diff", "internal/mutation", "internal/near", "internal/yamltree", "internal/redact", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
-		"internal/middleware", "internal/identity", "internal/metrics", "internal/model", "internal/speech", "internal/state", "internal/state/durable", "internal/files", "internal/files/blob", "internal/files/s3", "github.com/spf13/pflag",
+		"internal/middleware", "internal/identity", "internal/metrics", "internal/model", "internal/speech", "internal/state", "internal/state/durable", "internal/files", "internal/files/blob", "internal/files/s3", "golang.org/x/sync", "github.com/spf13/pflag",
 		"mockserver", "internal/control", "internal/fault", "internal/journal", "internal/replay", "internal/script", "internal/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
 }
 

@@ -29,7 +29,7 @@ func TestNumberOfFaults(t *testing.T) {
 			}
 		}
 	}
-	if stated < 2 {
-		t.Errorf("found %d numbers of faults, want those of README.md and docs/faults.md at least", stated)
+	if stated == 0 {
+		t.Error("found no number of faults, want that of docs/faults.md at least")
 	}
 }
