@@ -144,16 +144,15 @@ func configItems(data []byte) ([]configItem, error) {
 	if len(file.Docs) > 0 {
 		root = file.Docs[0].Body
 	}
+	lines := fieldLineNumbers(root)
 	for _, field := range raw {
-		if field.Key != "targets" {
-			key := fmt.Sprint(field.Key)
-			return nil, fmt.Errorf(":%d: unknown field %q%s",
-				fieldLineNumbers(root)[key], key, near.Suggest(key, []string{"targets"}))
+		key := fmt.Sprint(field.Key)
+		if key != "targets" {
+			return nil, fmt.Errorf(":%d: unknown field %q%s", lines[key], key, near.Suggest(key, []string{"targets"}))
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
-			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`",
-				fieldLineNumbers(root)["targets"])
+			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`", lines[key])
 		}
 	}
 	if len(list) == 0 {
