@@ -21,7 +21,8 @@ func (s *Store) Link(base string, f File) string {
 		return ""
 	}
 	until := strconv.FormatInt(s.cfg.Now().Add(s.cfg.LinkLifetime).Unix(), 10)
-	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + "?expires=" + until + "&signature=" + s.sign(f.Path, until)
+	query := "?expires=" + until + "&signature=" + s.sign(f.Path, until)
+	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
 // ParseLink returns the file of a link that Link returned, for any base and even if the link has
