@@ -1,6 +1,9 @@
 package reference
 
-import "net/http"
+import (
+	"cmp"
+	"net/http"
+)
 
 // initialStreamBuffer is the initial capacity of a stream's write buffer, in bytes.
 const initialStreamBuffer = 2 << 10
@@ -25,11 +28,7 @@ func (p *directSink) writeFrame(data []byte) {
 
 // flush sends the buffered frames to the client. If that fails, it cancels the run.
 func (p *directSink) flush() {
-	err := p.stream.writeBuffered()
-	if err == nil {
-		err = p.stream.flush()
-	}
-	p.cancelOnError(err)
+	p.cancelOnError(cmp.Or(p.stream.writeBuffered(), p.stream.flush()))
 }
 
 func (p *directSink) cancelOnError(err error) {

@@ -168,10 +168,10 @@ func (h *runRegistry) runsOf(thread string) []*run {
 
 // findRun returns the run that ref identifies, or nil if this process is not executing that run.
 func (h *runRegistry) findRun(ref state.RunRef) *run {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.IndexFunc(h.running[ref.Thread], func(r *run) bool { return r.ref == ref }); i >= 0 {
-		return h.running[ref.Thread][i]
+	for _, r := range h.runsOf(ref.Thread) {
+		if r.ref == ref {
+			return r
+		}
 	}
 	return nil
 }

@@ -38,12 +38,7 @@ func Bearer(h http.Header) (token string, ok bool) {
 // isVisibleASCII reports whether s consists of one or more printable ASCII characters other than
 // spaces.
 func isVisibleASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
 // TokenAsName accepts every token as the name of its user. It is meant for servers on

@@ -89,13 +89,13 @@ func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// safeIDCharacters are the characters of a request id that may appear in headers and logs.
-const safeIDCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-./:_=@"
+// alphanumerics are the ASCII letters and digits.
+const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// isSafeID reports whether an id that a client sent has from 1 to 128 bytes and contains only
-// safeIDCharacters.
+// isSafeID reports whether an id that a client sent may appear in headers and logs: it has from 1 to
+// 128 bytes and contains only ASCII letters, digits and some punctuation.
 func isSafeID(id string) bool {
-	return id != "" && len(id) <= 128 && strings.Trim(id, safeIDCharacters) == ""
+	return id != "" && len(id) <= 128 && strings.Trim(id, alphanumerics+"+-./:_=@") == ""
 }
 
 // logRequest logs a request that was served, without its query, which may contain
