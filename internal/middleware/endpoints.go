@@ -15,19 +15,9 @@ const readyTimeout = 2 * time.Second
 // processEndpoint returns the function that serves the request if it is for /healthz, /readyz or
 // /metrics. It returns nil for a request that the wrapped handler serves: one for another path, or
 // one for which Config.PassThrough returns true.
-func (f *outermostHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
-	var serve func(http.ResponseWriter, *http.Request)
-	switch r.URL.Path {
-	case "/healthz":
-		serve = serveHealth
-	case "/readyz":
-		serve = f.serveReady
-	case "/metrics":
-		serve = f.cfg.Metrics.Handler().ServeHTTP
-	default:
-		return nil
-	}
-	if f.cfg.PassThrough != nil && f.cfg.PassThrough(r) {
+func (f *outermostHandler) processEndpoint(r *http.Request) http.HandlerFunc {
+	serve := f.endpoints[r.URL.Path]
+	if serve == nil || f.cfg.PassThrough != nil && f.cfg.PassThrough(r) {
 		return nil
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

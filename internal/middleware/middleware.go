@@ -6,6 +6,8 @@ package middleware
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -41,9 +43,10 @@ const requestIDHeader = "X-Request-Id"
 
 // An outermostHandler wraps the handler of all servers of a process.
 type outermostHandler struct {
-	next http.Handler
-	cfg  Config
-	cors *cors
+	next      http.Handler
+	cfg       Config
+	cors      *cors                       // nil if CORS is disabled
+	endpoints map[string]http.HandlerFunc // endpoints of the process, by path
 }
 
 // New returns a handler that wraps next. It serves /healthz, /readyz and /metrics
@@ -53,12 +56,21 @@ func New(next http.Handler, cfg Config) http.Handler {
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
-	return &outermostHandler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
+	f := &outermostHandler{next: next, cfg: cfg, cors: newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
+	f.endpoints = map[string]http.HandlerFunc{
+		"/healthz": serveHealth, "/readyz": f.serveReady, "/metrics": cfg.Metrics.Handler().ServeHTTP,
+	}
+	return f
 }
 
 // randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
 // since knowing an id gives no access to anything.
-func randomID() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }
+func randomID() string {
+	var id [16]byte
+	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	return hex.EncodeToString(id[:])
+}
 
 // ServeHTTP assigns an id to the request and logs the request. It responds to requests for the
 // endpoints of the process and to CORS preflights itself, and passes all others to the wrapped
