@@ -30,8 +30,8 @@ func (p *faultPlan) addApplied(fault string) {
 	p.applied = append(p.applied, fault)
 }
 
-// appliedFaults returns the texts of the faults that have changed events of the run, in the order of
-// the calls of addApplied.
+// appliedFaults returns the texts of the faults that have changed events of the run, in the order
+// of the calls of addApplied.
 func (p *faultPlan) appliedFaults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/script"
 )
 
-// An Option changes the configuration of a server that [New] or [NewTest] creates. New returns
-// an error, and NewTest fails the test, if a text or a file that was passed to an option is invalid.
+// An Option changes the configuration of a server that [New] or [NewTest] creates. New returns an
+// error, and NewTest fails the test, if a text or a file that was passed to an option is invalid.
 type Option func(*optionState) error
 
 // An optionState holds the configuration to which options are applied, and the files that are
@@ -22,8 +22,8 @@ type optionState struct {
 	recordings []string
 }
 
-// Script adds the rules of a script with the given YAML text. For the format see docs/mock.md in the
-// repository.
+// Script adds the rules of a script with the given YAML text. For the format see docs/mock.md in
+// the repository.
 func Script(text string) Option {
 	return func(o *optionState) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})

@@ -53,8 +53,8 @@ func parseInto[T any](to **T, text string, parse func(text string) (T, error)) e
 	return err
 }
 
-// parseOverrides returns the settings in the X-Mock headers of h, the header of a request. It returns
-// an error if such a header is unknown, repeated or invalid.
+// parseOverrides returns the settings in the X-Mock headers of h, the header of a request. It
+// returns an error if such a header is unknown, repeated or invalid.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {

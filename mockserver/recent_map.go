@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A recentMap is a map that holds at most limit entries. Adding an entry to a full map drops the entry
-// that was added first. It is safe for concurrent use.
+// A recentMap is a map that holds at most limit entries. Adding an entry to a full map drops the
+// entry that was added first. It is safe for concurrent use.
 type recentMap[K comparable, V any] struct {
 	limit int
 

@@ -31,8 +31,8 @@ type Finding struct {
 }
 
 // Requests returns the requests that the server received from a test, or from all tests if test is
-// "", oldest first. A request belongs to the test that its header X-Test-Id names. Values of headers
-// that usually carry credentials are redacted.
+// "", oldest first. A request belongs to the test that its header X-Test-Id names. Values of
+// headers that usually carry credentials are redacted.
 func (s *Server) Requests(test string) (all []Request) {
 	var filter journal.Filter
 	if test != "" {

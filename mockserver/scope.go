@@ -61,8 +61,8 @@ func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// effectiveSettings returns the settings of the scope, in which each field that is nil there has the
-// value that all tests share. The scripts of both are tried; see scriptSets.
+// effectiveSettings returns the settings of the scope s. If a field other than Scripts is nil
+// there, the result has the value that all tests share. For Scripts see scriptSets.
 func (s *testScope) effectiveSettings() Settings {
 	own := *s.settings.Load()
 	if s.parent != nil {

@@ -55,8 +55,8 @@ func (s stageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
-// A holdStage is the frame writer that holds back the frames of a stream from a certain number on, until
-// they are released. Its methods except WriteFrame may be called concurrently.
+// A holdStage is the frame writer that holds back the frames of a stream from a certain number on,
+// until they are released. Its methods except WriteFrame may be called concurrently.
 type holdStage struct {
 	client *clientWriter
 	next   frameWriter

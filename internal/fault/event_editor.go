@@ -17,9 +17,10 @@ type eventEditor struct {
 	atEnd func()            // called after the last event; may be nil
 }
 
-// editEvents returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a function
-// that is called with each event of the run, in order. The edit calls the methods of r to emit the
-// events that replace its argument. It must not modify the argument or keep it beyond the call.
+// editEvents returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a
+// function that is called with each event of the run, in order. The edit calls the methods of r to
+// emit the events that replace its argument. It must not modify the argument or keep it beyond the
+// call.
 func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		r := &eventEditor{Args: a}
@@ -69,8 +70,8 @@ func (r *eventEditor) insert(e *spec.Event, after string) {
 	r.emit(&extra)
 }
 
-// drop records that e is not sent, so that the sequence numbers of later events decrease by one. If
-// e has no sequence number, none changes.
+// drop omits e: it emits nothing, and the sequence numbers of later events decrease by one. If e
+// has no sequence number, no number changes.
 func (r *eventEditor) drop(e *spec.Event) {
 	r.Applied()
 	if e.Seq != "" {
@@ -111,8 +112,8 @@ func allMissing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(fits) })
 }
 
-// dropEach returns an edit for editEvents that drops each event for which isAffected returns true and
-// emits all other events.
+// dropEach returns an edit for editEvents that drops each event for which isAffected returns true
+// and emits all other events.
 func (r *eventEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if isAffected(e) {

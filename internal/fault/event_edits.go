@@ -6,11 +6,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The faults that no function of event_editor.go describes: arguments of editEvents and their helpers.
+// The faults that no function of event_editor.go describes: arguments of editEvents and their
+// helpers.
 
-// startLate returns an edit for editEvents. The edit sends the first event of the run's content, such
-// as the start of a message, before the events that start the run. It does not change a run without
-// content.
+// startLate returns an edit for editEvents. The edit sends the first event of the run's content,
+// such as the start of a message, before the events that start the run. It does not change a run
+// without content.
 func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -44,8 +45,8 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editEvents. After the last event of the stream, the edit repeats the
-// last delta or, if the run has none, the last event before the end.
+// repeatAtEnd returns an edit for editEvents. After the last event of the stream, the edit repeats
+// the last delta or, if the run has none, the last event before the end.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -70,8 +71,8 @@ func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully. The edit
-// sends an error event before the end event, or an end event after the error event.
+// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully. The
+// edit sends an error event before the end event, or an end event after the error event.
 func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -177,7 +178,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editEvents that omits all results of the tools that the server runs.
+// dropResults returns an edit for editEvents that omits all results of the tools that the server
+// runs.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
@@ -208,16 +210,16 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds by to all sequence numbers
+// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta to all sequence numbers
 // from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
 // numbers would become negative, none is changed.
-func shiftNumbers(by int64) func(Args) Effect {
+func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
 		return func(e *spec.Event) {
-			if isAffected(e) && addToNumber(e.Seq, by) != "-1" {
+			if isAffected(e) && addToNumber(e.Seq, delta) != "-1" {
 				r.Applied()
-				r.shift += by
+				r.shift += delta
 			}
 			r.pass(e)
 		}
@@ -236,8 +238,8 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editEvents that omits an event, which isTarget determines. The other events
-// keep their sequence numbers, so that there is a gap.
+// lose returns an edit for editEvents that omits an event, which isTarget determines. The other
+// events keep their sequence numbers, so that there is a gap.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -272,7 +274,7 @@ func similarID(id string) string {
 }
 
 // changeTexts appends a character to each text in the parts of e, at any depth. It replaces e.Parts
-// by a changed copy, so that other events with the same parts are not affected.
+// with a changed copy, so that other events with the same parts are not affected.
 func changeTexts(e *spec.Event) {
 	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
 		if p.Text != "" {

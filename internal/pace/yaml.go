@@ -25,8 +25,8 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalJSON implements json.Marshaler. The result is an object that [Parse] reads, with the fields
-// that are set.
+// MarshalJSON implements json.Marshaler. The result is an object that [Parse] reads, with the
+// fields that are set.
 func (p Pace) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for _, f := range []struct {

@@ -10,7 +10,8 @@ import (
 )
 
 // A cursorEncoding is a form in which a cursor can be sent: an encoded text between a prefix and a
-// suffix. Cursors are opaque to clients, so any text that is valid as an SSE id and as a header value is legal.
+// suffix. Cursors are opaque to clients, so any text that is valid as an SSE id and as a header
+// value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
@@ -28,7 +29,8 @@ var cursorEncodings = []cursorEncoding{
 }
 
 // EncodeCursor returns text, a cursor as the reference server writes it, in the form that the
-// variation uses. It returns text unchanged if text is empty or the variation does not vary cursors.
+// variation uses. It returns text unchanged if text is empty or the variation does not vary
+// cursors.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -55,8 +57,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether the document of dialect d allows a request to resume a stream from
-// a cursor in each of the forms of cursorEncodings.
+// allowsAnyCursor reports whether the document of dialect d allows a request to resume a stream
+// from a cursor in each of the forms of cursorEncodings.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

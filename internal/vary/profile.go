@@ -16,8 +16,8 @@ type dialectProfile struct {
 	keepAliveText          string // required text of comments; "": any
 }
 
-// plainFramesCheck is the id of the check that fails if frames have optional fields. A dialect allows
-// such fields unless one of its requirements names that check.
+// plainFramesCheck is the id of the check that fails if frames have optional fields. A dialect
+// allows such fields unless one of its requirements names that check.
 const plainFramesCheck = "wire.frames-are-plain"
 
 // profiles caches the profiles of dialects, because it takes long to derive a profile from a

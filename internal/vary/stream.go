@@ -88,7 +88,8 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine appends an empty line to dst and returns the extended slice.
+// appendBlankLine appends a line end to dst, so that dst ends with an empty line if it consists of
+// complete lines. It returns the extended slice.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
 		return append(dst, '\r')

@@ -130,9 +130,9 @@ func unsuitableReason(info string) string {
 	return ""
 }
 
-// nextToken returns a token for a new call that changes data. The server uses it to recognize a
-// repetition of the call. The tokens of one replica increase; those of different replicas are never
-// compared.
+// nextToken returns a decimal number that identifies a new call of StartRun, Append or
+// ClaimOrphans, so that the server recognizes a repetition of the call. The tokens of one replica
+// increase; those of different replicas are never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
 // encodeRef returns a reference as one string, which is used in the names of keys: the length of

@@ -108,8 +108,8 @@ func (c *redisClient) wrap(err error) error {
 func (c *redisClient) key(kind, name string) string { return c.prefix + kind + name }
 
 // do sends a command and returns its reply: nil, an int64, a string for a status, a []byte for
-// other text, or a list of replies as []any. The error is a redis.Error if the server refuses the
-// command.
+// other text, or a list of replies as []any. The error wraps a redis.Error if the server refuses
+// the command.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) (any, error) {
 	return c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
 		return redis.DoContext(conn, ctx, command, args...)

@@ -77,8 +77,9 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness returns the time since which heartbeats have succeeded without a gap, and known, the
-// time of the last successful heartbeat. Both are in ms of the server's clock.
+// steadiness returns since, the time from which on heartbeats have succeeded without a gap, and
+// known, the time of the last successful heartbeat. Both are Unix times of the server's clock in
+// ms.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +106,8 @@ func (p *heartbeat) leave() {
 	_ = p.client.close() // no call is in progress
 }
 
-// An orphanTakeover holds the state that calls of ClaimOrphans share. Its lock is held during each call,
-// so that calls do not overlap.
+// An orphanTakeover holds the state that calls of ClaimOrphans share. Its lock is held during each
+// call, so that calls do not overlap.
 type orphanTakeover struct {
 	mu           sync.Mutex
 	pendingToken string // of a call whose reply was lost

@@ -115,15 +115,11 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	if err != nil || len(days) == 0 {
 		return "", nil, false, err
 	}
-	from, err := s.hashNumber(ctx, s.key("t:", thread), "a"+days[0])
+	bounds, err := redis.Int64s(s.do(ctx, "HMGET", s.key("t:", thread), "a"+days[0], "z"+days[0]))
 	if err != nil {
 		return "", nil, false, err
 	}
-	to, err := s.hashNumber(ctx, s.key("t:", thread), "z"+days[0])
-	if err != nil {
-		return "", nil, false, err
-	}
-	messages, err = s.messages(ctx, thread, from, to)
+	messages, err = s.messages(ctx, thread, bounds[0], bounds[1])
 	messages = slices.DeleteFunc(messages, func(m state.Message) bool {
 		// The clocks of replicas differ, so days may overlap.
 		return m.Hidden || m.Day() != days[0]

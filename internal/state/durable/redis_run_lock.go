@@ -87,7 +87,8 @@ func (l *runLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
-// updateHash returns a hash of the contents of update, by which a repeated update is recognized.
+// updateHash returns a SHA-256 hash of the contents of update, by which a repeated update is
+// recognized.
 func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte

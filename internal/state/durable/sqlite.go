@@ -22,7 +22,7 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// errClosed is the error of a change that is requested after Close was called.
+// errClosed is the error from methods that change a store after Close was called.
 var errClosed = errors.New("the store is closed")
 
 // A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
@@ -48,11 +48,12 @@ type sqliteStore struct {
 // SQLiteMaxRuns is the default of Config.MaxRuns of a store in SQLite.
 const SQLiteMaxRuns = 1_000_000
 
-// OpenSQLite opens the store in a file, which is created if it does not exist. The
-// files PATH-wal and PATH-shm beside it belong to it, and PATH.lock ensures that only
-// one process has it open. Acknowledged data survives the death of the process at any
-// moment; if the machine crashes, the latest changes may be lost, but what remains is
-// consistent. Space in the file is reused, but never returned to the file system.
+// OpenSQLite opens the store in the file at path, which it creates if there is none. It returns an
+// error if another process has the store open, or if the file is not such a store. The files
+// PATH-wal and PATH-shm beside the file belong to it, as does PATH.lock, the lock. Acknowledged
+// data survives the death of the process at any moment; if the machine crashes, the latest changes
+// may be lost, but what remains is consistent. Space in the file is reused, but never returned to
+// the file system.
 func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
@@ -178,8 +179,8 @@ func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// makeFiles creates the database file and its lock file if they do not exist. It reports what is
-// wrong with the path more clearly than SQLite would.
+// makeFiles creates the database file at path and its lock file if they do not exist. It returns an
+// error if a file cannot be created, the directory does not exist or path is itself a directory.
 func makeFiles(path string) error {
 	if dir := filepath.Dir(path); !isDir(dir) {
 		return fmt.Errorf("no directory %s: create it first", dir)
@@ -249,8 +250,9 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite executes a statement through the writer, like all changes. The blob that Ping inserts
-// has 16 KiB, which needs new pages in the file, so that a full disk is detected.
+// probeWrite executes an SQL statement in the goroutine that makes all changes, and returns the
+// error from that. The blob that Ping inserts has 16 KiB, which needs new pages in the file, so
+// that a full disk is detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error {
 		_, err := d.conn.ExecContext(writeContext, statement)

@@ -138,8 +138,8 @@ func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error { return d.cancelRuns(run) })
 }
 
-// An eventChunk is a sequence of events stored in one row of the file: the number of events, their sizes
-// as varints, and their data, one after the other.
+// An eventChunk is a sequence of events stored in one row of the file: the number of events, their
+// sizes as varints, and their data, one after the other.
 type eventChunk struct {
 	count       int64
 	sizes, data []byte

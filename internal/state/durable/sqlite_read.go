@@ -16,7 +16,7 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t state.Thread, 
 	return t, s.wrap(notFound(err))
 }
 
-// notFound returns ErrNotFound if err is sql.ErrNoRows, the error of a query without a result.
+// notFound returns ErrNotFound if err is sql.ErrNoRows, the error from a query without a result.
 // Otherwise it returns err itself.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {

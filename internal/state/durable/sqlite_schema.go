@@ -75,8 +75,9 @@ CREATE TABLE message (
 CREATE INDEX message_day ON message (thread, day) WHERE day IS NOT NULL;
 `
 
-// prepareFile creates the tables in an empty file. It returns an error if the file is not empty
-// and was written by another program or by a later release.
+// prepareFile prepares the file to which conn is connected: it sets the pragmas and, if the file is
+// empty, creates the tables. It returns an error if the file was written by another program or by a
+// later release.
 func prepareFile(conn *sql.Conn) error {
 	var id, v, tables int
 	row := conn.QueryRowContext(writeContext, `SELECT (SELECT application_id FROM pragma_application_id),

@@ -30,8 +30,8 @@ type sqliteWriter struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// writerCounters holds values that a sqliteWriter keeps up to date itself instead of querying the file.
-// They are restored when a transaction is rolled back.
+// writerCounters holds values that a sqliteWriter keeps up to date itself instead of querying the
+// file. They are restored when a transaction is rolled back.
 type writerCounters struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
@@ -170,8 +170,8 @@ func (d *sqliteWriter) flushThreads() error {
 	return nil
 }
 
-// findThread returns the thread with this name, from the cache or the file. It returns nil without
-// an error if the thread does not exist.
+// findThread returns the thread with the given name, from the cache or the file. It returns nil
+// without an error if the thread does not exist.
 func (d *sqliteWriter) findThread(name string) (*writerThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
