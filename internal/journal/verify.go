@@ -99,32 +99,25 @@ const maxShown = 3
 // considered, and lost is the number of exchanges that were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
-	for i, g := range seen {
-		if i == maxShown {
-			fmt.Fprintf(&b, " and %d more", len(seen)-i)
-			break
+	list := func(separator string, entries []entrySummary) {
+		for _, g := range entries[:min(len(entries), maxShown)] {
+			b.WriteString(separator + g.text)
+			if len(g.mismatches) > 0 {
+				b.WriteString(", but " + strings.Join(g.mismatches, " and "))
+			}
+			separator = "; "
 		}
-		fmt.Fprintf(&b, "%s%s", separator(i, ": ", "; "), g.text)
 	}
-	switch {
-	case all == 0:
+	list(": ", seen)
+	if len(seen) > maxShown {
+		fmt.Fprintf(&b, " and %d more", len(seen)-maxShown)
+	}
+	if all == 0 {
 		b.WriteString("; no requests received")
-	case len(near) > 0:
-		for i, g := range near[:min(len(near), maxShown)] {
-			fmt.Fprintf(&b, "%s%s, but %s", separator(i, "; nearest: ", "; "), g.text, strings.Join(g.mismatches, " and "))
-		}
 	}
+	list("; nearest: ", near)
 	if lost > 0 {
 		fmt.Fprintf(&b, "; %d older exchanges were dropped", lost)
 	}
 	return b.String()
-}
-
-// separator returns the text to write before item i of a list: first if i is 0, and other
-// otherwise.
-func separator(i int, first, other string) string {
-	if i == 0 {
-		return first
-	}
-	return other
 }

@@ -8,21 +8,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/streamassay/streamassay/internal/yamltree"
-	"github.com/streamassay/streamassay/reference"
 )
 
 // runOperation is the operation that starts a run. A rule that names no operation applies to it.
 const runOperation = "run"
-
-// operationNames returns the names of all operations to which a rule can apply.
-func operationNames() (all []string) {
-	for _, operation := range reference.OperationKinds {
-		if operation != "" {
-			all = append(all, operation)
-		}
-	}
-	return all
-}
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
 // integer, or an object with min (default 1) and max (default: no upper end).

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/reference"
 )
 
 // TestSchemaKnowsFaultsAndOperations checks that the schema lists all faults, with their
@@ -23,7 +24,8 @@ func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defs := schema["$defs"].(map[string]any)
-	defs["operation"] = map[string]any{"enum": operationNames()}
+	operations := slices.DeleteFunc(slices.Clone(reference.OperationKinds), func(kind string) bool { return kind == "" })
+	defs["operation"] = map[string]any{"enum": operations}
 	for name := range defs {
 		if strings.HasPrefix(name, "fault-") {
 			delete(defs, name)
