@@ -162,6 +162,16 @@ func (h Header) MediaType() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
+// ContentCoding returns the value of the Content-Encoding field in lower case. It returns "" if the
+// field is absent, or if the coding is identity, which means that there is none.
+func (h Header) ContentCoding() string {
+	coding := strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding")))
+	if coding == "identity" {
+		return ""
+	}
+	return coding
+}
+
 // DescribeOverrun returns which limit of the client a response exceeded, as a predicate to follow a
 // noun, such as "had not ended after 30s". The parameter end is the error with which the response
 // ended. If it is neither ErrIdleTimeout nor ErrLimitExceeded, DescribeOverrun returns "".

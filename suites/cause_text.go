@@ -24,19 +24,18 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 		c.Message, c.Advice = unplayedText(*c, t, parts)
 		return
 	}
-	c.Message = c.message(t)
-	c.Advice = c.advice(t)
+	c.Message, c.Advice = c.text(t)
 	if n := c.countExchanges(parts); n > 1 && !c.Fatal {
 		c.Message += fmt.Sprintf(" (%d exchanges)", n)
 	}
 }
 
 // countExchanges returns how many exchanges in parts have the same symptom and status as the cause.
-// It returns 0 for [SymptomNotScripted], which concerns the whole run.
+// It returns 0 for [symptomNotScripted], which concerns the whole run.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
-			if c.Kind != SymptomNotScripted && c.matchesSymptom(o) {
+			if c.Kind != symptomNotScripted && c.matchesSymptom(o) {
 				n++
 			}
 		}
@@ -62,9 +61,9 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 		message += fmt.Sprintf(" (in %d of %d scenarios: %s)", len(without), len(parts), joinFirst(without, 4))
 	}
 	switch {
-	case c.Kind == SymptomInterrupted:
+	case c.Kind == symptomInterrupted:
 		return message, "the responses received until then were judged"
-	case c.Kind == SymptomNotSent:
+	case c.Kind == symptomNotSent:
 		return message, "this is an error of streamassay or of its configuration, not of the server"
 	case !c.Fatal:
 		return message, "the server responded before: did it crash, or was it stopped? Look in its log"
@@ -92,11 +91,11 @@ func joinFirst(names []string, limit int) string {
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
-		case SymptomClosed:
+		case symptomClosed:
 			return "the server closed the connection without a response"
-		case SymptomNotHTTP:
+		case symptomNotHTTP:
 			return "the response is not HTTP: " + o.notHTTPDetail()
-		case SymptomNoResponse:
+		case symptomNoResponse:
 			return "no response: " + o.describeEnd()
 		}
 		return "no response"
@@ -148,73 +147,114 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// message returns, as one line, what was seen in the exchange that shows the cause.
-func (c Cause) message(t Target) string {
+// text returns what was seen in the exchange that shows the cause, as one line, and what the user
+// can do about it. The advice is "" if there is none.
+func (c Cause) text(t Target) (message, advice string) {
 	o := c.exchange
 	switch c.Kind {
-	case SymptomNotFound:
-		method, _, _ := strings.Cut(o.operation, " ")
-		return fmt.Sprintf("%s %s: %s", method, t.url(o), o.describeResponse())
-	case SymptomCredentials:
-		if t.hasUserCredentials() {
-			return fmt.Sprintf(
-				"%s: %s; the server does not accept the credentials of --header", o.operation, o.describeResponse())
+	case symptomNotFound, symptomCredentials, symptomRedirect, symptomRefused, symptomServerError:
+		return c.statusText(t)
+	case symptomNoResponse:
+		return o.operation + ": " + o.describeResponse(),
+			"is the server busy or blocked? --timeout sets how long streamassay waits"
+	case symptomClosed:
+		advice = "look for a crash in the server's log"
+		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
+			advice = "try https://; else " + advice
 		}
-		return fmt.Sprintf("%s: %s; the server requires credentials and the run sent none", o.operation, o.describeResponse())
-	case SymptomRedirect:
+		return o.operation + ": " + o.describeResponse(), advice
+	case symptomNotHTTP:
+		if advice = "check the port"; strings.Contains(o.notHTTPDetail(), "TLS") {
+			advice = "use https://"
+		}
+		if t.Base == nil {
+			return o.operation + ": " + o.describeResponse(), advice
+		}
+		return fmt.Sprintf("what answers on %s is not an HTTP server: %s", hostPort(t.Base), o.notHTTPDetail()), advice
+	case symptomNotEventStream:
+		return o.notEventStreamText()
+	case symptomContentCoding:
+		coding, _ := shorten([]byte(o.header.Get("Content-Encoding")))
+		message = fmt.Sprintf(
+			"the response to %s is %s-compressed although the request said Accept-Encoding: identity", o.operation, coding)
+		if c.Fatal {
+			message += ", and cannot be decompressed"
+		}
+		return message, "turn off compression for this route in the server or the proxy before it"
+	case symptomNotAccepted:
+		message = fmt.Sprintf("%s: %s, which is not how a run is accepted in %s; ",
+			o.operation, statusLine(o.status, o.reason), t.Dialect.Name) + o.quoteBody("body: ")
+		if like := similarDialect(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {
+			return message, fmt.Sprintf("the response is itself a stream and looks like %s: try --dialect %s", like, like)
+		}
+		return message, "is it the right dialect?"
+	}
+	return c.streamText(t)
+}
+
+// statusText returns the message and the advice for a cause that the status of a response shows.
+func (c Cause) statusText(t Target) (message, advice string) {
+	o := c.exchange
+	message = o.operation + ": " + o.describeResponse()
+	switch {
+	case c.Kind == symptomNotFound:
+		method, _, _ := strings.Cut(o.operation, " ")
+		advice = "either the base URL or the dialect is wrong"
+		if others := otherPromptOperations(t.Dialect); others != "" {
+			advice += ": other dialects (--dialect NAME) have other routes: " + others
+		}
+		return fmt.Sprintf("%s %s: %s", method, t.url(o), o.describeResponse()), advice
+	case c.Kind == symptomCredentials && t.hasUserCredentials():
+		return message + "; the server does not accept the credentials of --header",
+			"check the value of --header; it may have expired"
+	case c.Kind == symptomCredentials:
+		return message + "; the server requires credentials and the run sent none",
+			"add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
+	case c.Kind == symptomRedirect:
 		to := "an empty Location"
 		if location := o.header.Get("Location"); location != "" {
 			to, _ = shorten([]byte(location))
 		}
-		return fmt.Sprintf(
+		message = fmt.Sprintf(
 			"%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
-	case SymptomRefused:
-		return fmt.Sprintf("%s: %s, although the request is valid in %s", o.operation, o.describeResponse(), t.Dialect.Name)
-	case SymptomServerError, SymptomNoResponse, SymptomClosed:
-		return fmt.Sprintf("%s: %s", o.operation, o.describeResponse())
-	case SymptomNotHTTP:
-		if t.Base == nil {
-			return fmt.Sprintf("%s: %s", o.operation, o.describeResponse())
-		}
-		return fmt.Sprintf("what answers on %s is not an HTTP server: %s", hostPort(t.Base), o.notHTTPDetail())
-	case SymptomNotEventStream:
-		return o.notEventStreamMessage()
-	case SymptomContentCoding:
-		coding, _ := shorten([]byte(o.header.Get("Content-Encoding")))
-		s := fmt.Sprintf(
-			"the response to %s is %s-compressed although the request said Accept-Encoding: identity", o.operation, coding)
-		if c.Fatal {
-			s += ", and cannot be decompressed"
-		}
-		return s
-	case SymptomNotAccepted:
-		body := "no body"
-		if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
-			body = "body: " + quote(text)
-		}
-		return fmt.Sprintf(
-			"%s: %s, which is not how a run is accepted in %s; %s", o.operation, statusLine(o.status, o.reason), t.Dialect.Name, body)
+		return message, fmt.Sprintf("use %s as the base URL", cmp.Or(redirectBase(o), "the URL that it leads to"))
+	case c.Kind == symptomServerError:
+		return message, "look in the server's log"
 	}
-	return c.streamMessage(t)
+	advice = "see in the body what the server objects to; is it the right dialect?"
+	if o.status == http.StatusTooManyRequests {
+		advice = "send fewer requests at once: --parallel 1"
+	}
+	return fmt.Sprintf("%s, although the request is valid in %s", message, t.Dialect.Name), advice
 }
 
-// notEventStreamMessage returns the message about a successful response (2xx) that is not an event
-// stream although the operation requires an event stream.
-func (o exchangeSummary) notEventStreamMessage() string {
-	status, body := statusLine(o.status, o.reason), "no body"
+// quoteBody returns label and a quotation of the beginning of the body, or "no body" if the body is
+// empty or blank.
+func (o exchangeSummary) quoteBody(label string) string {
 	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
-		body = quote(text)
+		return label + quote(text)
 	}
-	switch media := o.header.MediaType(); {
+	return "no body"
+}
+
+// notEventStreamText returns the message and the advice about a successful response (2xx) that is
+// not an event stream although the operation requires an event stream.
+func (o exchangeSummary) notEventStreamText() (message, advice string) {
+	media := o.header.MediaType()
+	message = fmt.Sprintf("%s: %s with ", o.operation, statusLine(o.status, o.reason))
+	advice = map[string]string{
+		"text/html":        "this is a web page, not the agent's API; check the base URL",
+		"application/json": "is streaming switched on, and is this the streaming route?",
+	}[media]
+	switch {
 	case media == "text/html":
-		return fmt.Sprintf("%s: %s with a web page (text/html), not the agent's API: %s", o.operation, status, body)
+		message += "a web page (text/html), not the agent's API: "
 	case media == "application/json" && isOneJSONValue(o.bodyPrefix):
-		return fmt.Sprintf(
-			"%s: %s with one JSON document (application/json) instead of an event stream: %s", o.operation, status, body)
+		message += "one JSON document (application/json) instead of an event stream: "
 	default:
-		return fmt.Sprintf(
-			"%s: %s with content type %s, want %s: %s", o.operation, status, cmp.Or(media, "none"), spec.EventStream, body)
+		message += fmt.Sprintf("content type %s, want %s: ", cmp.Or(media, "none"), spec.EventStream)
 	}
+	return message + o.quoteBody(""), cmp.Or(advice, "send Content-Type: text/event-stream")
 }
 
 // isOneJSONValue reports whether a body is a single JSON value, rather than one JSON value per
@@ -229,135 +269,48 @@ func isOneJSONValue(body []byte) bool {
 	return !decoder.More()
 }
 
-// streamMessage returns, as one line, what is wrong with the event stream that shows the cause.
-func (c Cause) streamMessage(t Target) string {
+// streamText returns the message and the advice for a cause that an event stream shows.
+func (c Cause) streamText(t Target) (message, advice string) {
 	o := c.exchange
 	stream := "the stream of " + o.operation
 	switch c.Kind {
-	case SymptomEmpty:
+	case symptomEmpty:
 		if o.terminated {
-			return stream + " ends without any event"
+			return stream + " ends without any event", ""
 		}
-		return stream + " is empty"
-	case SymptomNoData:
-		return fmt.Sprintf("%s is not SSE: no line starts with \"data:\"; it begins %s", stream, quote(o.bodyPrefix))
-	case SymptomNoBlankLine:
-		return fmt.Sprintf("%s has no empty line after any event; it begins %s", stream, quote(o.bodyPrefix))
-	case SymptomNotJSON:
-		return fmt.Sprintf("%s has no event whose data is JSON; first event: %s", stream, quote(o.firstFrame))
-	case SymptomOtherDialect:
+		return stream + " is empty", ""
+	case symptomNoData:
+		return fmt.Sprintf("%s is not SSE: no line starts with \"data:\"; it begins %s", stream, quote(o.bodyPrefix)),
+			"write each event as \"data: JSON\" and an empty line"
+	case symptomNoBlankLine:
+		return fmt.Sprintf("%s has no empty line after any event; it begins %s", stream, quote(o.bodyPrefix)),
+			"write an empty line after each event: before it, clients do not see the event"
+	case symptomNotJSON:
+		return fmt.Sprintf("%s has no event whose data is JSON; first event: %s", stream, quote(o.firstFrame)),
+			fmt.Sprintf("write one JSON object as the data of each event, as %s requires", t.Dialect.Name)
+	case symptomOtherDialect:
+		message = fmt.Sprintf("the events of %s are not those of %s", o.operation, t.Dialect.Name)
+		advice = "they look like no dialect that streamassay knows: " + strings.Join(dialect.Names(), ", ")
 		if like := similarDialect(t.Dialect, o); like != "" {
-			return fmt.Sprintf(
-				"the events of %s are not those of %s but look like %s; first event: %s", o.operation, t.Dialect.Name, like, quote(o.firstFrame))
+			message, advice = message+" but look like "+like, "try --dialect "+like
 		}
-		return fmt.Sprintf(
-			"the events of %s are not those of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
-	case SymptomNotEnded:
-		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end)
-	case SymptomRunFailed:
-		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText)))
-	case SymptomNoText:
-		return fmt.Sprintf(
+		return message + "; first event: " + quote(o.firstFrame), advice
+	case symptomNotEnded:
+		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end),
+			"end the stream when the run has ended; --timeout sets how long streamassay waits"
+	case symptomRunFailed:
+		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText))),
+			"check what the agent needs (model, API keys), and look in the server's log"
+	case symptomNoText:
+		message = fmt.Sprintf(
 			"none of the events of %s is a text event of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
-	case SymptomNotScripted:
-		return fmt.Sprintf(
-			"the agent does not do what the test prompts ask: prompt %s, reply %s", quote([]byte(o.prompt)), quote([]byte(o.responseText)))
-	}
-	return c.Kind
-}
-
-// advice returns what the user can do about a cause that an exchange shows, or "" if there is no
-// advice.
-func (c Cause) advice(t Target) string {
-	o := c.exchange
-	switch c.Kind {
-	case SymptomNotFound:
-		s := "either the base URL or the dialect is wrong"
-		if others := otherPromptOperations(t.Dialect); others != "" {
-			s += ": other dialects (--dialect NAME) have other routes: " + others
-		}
-		return s
-	case SymptomCredentials:
-		if t.hasUserCredentials() {
-			return "check the value of --header; it may have expired"
-		}
-		return "add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
-	case SymptomRedirect:
-		if to := redirectBase(o); to != "" {
-			return fmt.Sprintf("use %s as the base URL", to)
-		}
-		return "use the URL that it leads to as the base URL"
-	case SymptomRefused:
-		if o.status == http.StatusTooManyRequests {
-			return "send fewer requests at once: --parallel 1"
-		}
-		return "see in the body what the server objects to; is it the right dialect?"
-	case SymptomClosed:
-		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
-			return "try https://; else look for a crash in the server's log"
-		}
-		return "look for a crash in the server's log"
-	case SymptomServerError:
-		return "look in the server's log"
-	case SymptomNotAccepted:
-		if like := similarDialect(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {
-			return fmt.Sprintf("the response is itself a stream and looks like %s: try --dialect %s", like, like)
-		}
-		return "is it the right dialect?"
-	case SymptomNotHTTP:
-		if strings.Contains(o.notHTTPDetail(), "TLS") {
-			return "use https://"
-		}
-		return "check the port"
-	case SymptomNoResponse:
-		return "is the server busy or blocked? --timeout sets how long streamassay waits"
-	case SymptomNotEventStream:
-		return notEventStreamAdvice(o)
-	}
-	return c.streamAdvice(t)
-}
-
-// notEventStreamAdvice returns what the user can do about a successful response (2xx) that should
-// be an event stream but has another media type.
-func notEventStreamAdvice(o exchangeSummary) string {
-	switch media := o.header.MediaType(); {
-	case media == "text/html":
-		return "this is a web page, not the agent's API; check the base URL"
-	case media == "application/json":
-		return "is streaming switched on, and is this the streaming route?"
-	}
-	return "send Content-Type: text/event-stream"
-}
-
-// streamAdvice returns what the user can do about an event stream that was opened but is wrong, or
-// "" if there is no advice.
-func (c Cause) streamAdvice(t Target) string {
-	switch c.Kind {
-	case SymptomNoData:
-		return "write each event as \"data: JSON\" and an empty line"
-	case SymptomNoBlankLine:
-		return "write an empty line after each event: before it, clients do not see the event"
-	case SymptomContentCoding:
-		return "turn off compression for this route in the server or the proxy before it"
-	case SymptomNotJSON:
-		return fmt.Sprintf("write one JSON object as the data of each event, as %s requires", t.Dialect.Name)
-	case SymptomOtherDialect:
-		if like := similarDialect(t.Dialect, c.exchange); like != "" {
-			return "try --dialect " + like
-		}
-		return "they look like no dialect that streamassay knows: " + strings.Join(dialect.Names(), ", ")
-	case SymptomNotEnded:
-		return "end the stream when the run has ended; --timeout sets how long streamassay waits"
-	case SymptomRunFailed:
-		return "check what the agent needs (model, API keys), and look in the server's log"
-	case SymptomNoText:
-		return fmt.Sprintf(
+		return message, fmt.Sprintf(
 			"fix the event's field names (streamassay spec %s shows them) or choose another --dialect", t.Dialect.Name)
-	case SymptomNotScripted:
-		return "make the agent follow the test prompts (docs/prompts.md): without them tool calls, failures and " +
-			"pauses are not tested; if it never will, add --lacks scripted; if it already does, --claim scripted"
 	}
-	return ""
+	return fmt.Sprintf("the agent does not do what the test prompts ask: prompt %s, reply %s",
+			quote([]byte(o.prompt)), quote([]byte(o.responseText))),
+		"make the agent follow the test prompts (docs/prompts.md): without them tool calls, failures and " +
+			"pauses are not tested; if it never will, add --lacks scripted; if it already does, --claim scripted"
 }
 
 // hostPort returns the host and the port of a URL as "host:port". If the URL has no port, it uses

@@ -11,7 +11,7 @@ import (
 
 // A Cause is one reason why a target could not be tested, or could be tested only in part.
 type Cause struct {
-	Kind      string // one of the symptoms
+	Kind      string // one of the symptoms in docs/report.md, such as "unreachable"
 	Message   string // what was seen, in one line
 	Advice    string // what to do about it
 	Fatal     bool   // it kept almost all checks from running
@@ -20,7 +20,6 @@ type Cause struct {
 	Operation string // the operation of that exchange
 	Checks    int    // how many checks could not run, or failed, only because of it
 
-	status   int
 	reason   string // of a cause without an exchange
 	exchange exchangeSummary
 }
@@ -49,9 +48,10 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 		d.Causes = append(d.Causes, fatalCauses(t, parts)...)
 	}
 	whole := slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Fatal })
-	for _, kind := range []string{SymptomClosed, SymptomNotEnded, SymptomNoResponse} {
+	for _, kind := range []string{symptomClosed, symptomNotEnded, symptomNoResponse} {
 		isKind := func(c Cause) bool { return c.Kind == kind }
-		if c, ok := findSymptom(parts, kind); ok && !slices.ContainsFunc(d.Causes, isKind) {
+		hasKind := func(_ ScenarioResult, o exchangeSummary) bool { return o.symptom == kind }
+		if c, ok := findCause(kind, parts, hasKind); ok && !slices.ContainsFunc(d.Causes, isKind) {
 			d.Causes = append(d.Causes, c)
 		}
 	}
@@ -75,7 +75,7 @@ func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
 		return 0
-	case c.Kind == SymptomNotScripted:
+	case c.Kind == symptomNotScripted:
 		return 2
 	}
 	return 1
@@ -85,9 +85,7 @@ func causeRank(c Cause) int {
 // kept scenarios from being played to their end. The causes are fatal if the server responded to no
 // request at all.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
-	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
-		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.status > 0 })
-	})
+	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
 		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // which is a symptom of the exchanges
 			continue
@@ -102,16 +100,16 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 }
 
 // classifyError returns the symptom for an error that kept a scenario from being played, and the
-// text of the error for reports. The symptom is [SymptomNotSent] if err is not a [wire.Error].
+// text of the error for reports. The symptom is [symptomNotSent] if err is not a [wire.Error].
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
 	case !ok:
-		return SymptomNotSent, err.Error()
+		return symptomNotSent, err.Error()
 	case strings.HasPrefix(w.Reason, "the exchange was cancelled"):
-		return SymptomInterrupted, w.Reason
+		return symptomInterrupted, w.Reason
 	}
-	return SymptomUnreachable, w.Error()
+	return symptomUnreachable, w.Error()
 }
 
 // fatalCauses returns the one fatal cause that the exchanges show, or nil if there is none. It
@@ -133,12 +131,15 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 				healthy = healthy || o.symptom == ""
 				if count[o.symptom]++; first == nil || count[o.symptom] > count[first.Kind] {
 					c := newCause(o.symptom, p, i)
-					c.Fatal, first = true, &c
+					first = &c
 				}
 			}
 		}
 		if first != nil && !healthy {
-			c, _ := firstOccurrence(parts, *first)
+			c, _ := findCause(first.Kind, parts, func(_ ScenarioResult, o exchangeSummary) bool {
+				return o.symptom == first.Kind && o.operation == first.Operation && o.isPlain
+			})
+			c.Fatal = true
 			return []Cause{c}
 		}
 	}
@@ -148,79 +149,53 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 // newCause returns a cause of the given kind, with exchange i of scenario result p as its evidence.
 func newCause(kind string, p ScenarioResult, i int) Cause {
 	o := p.summaries[i]
-	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
+	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, exchange: o}
 }
 
-// firstOccurrence returns c with other evidence: the first exchange in parts that has the same
-// symptom and operation, and a valid request of the primary user. If there is no such exchange, it
-// returns c unchanged and false.
-func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
+// findCause returns a cause of the given kind. Its evidence is the first exchange in parts for which
+// matches returns true; p is the result of the exchange's scenario. If there is no such exchange,
+// findCause returns false.
+func findCause(
+	kind string, parts []ScenarioResult, matches func(p ScenarioResult, o exchangeSummary) bool,
+) (Cause, bool) {
 	for _, p := range parts {
-		for i, o := range p.summaries {
-			if o.symptom == c.Kind && o.operation == c.Operation && o.isPlain {
-				c.Scenario, c.Exchange, c.status, c.exchange = p.Scenario.Name, i, o.status, o
-				return c, true
-			}
-		}
-	}
-	return c, false
-}
-
-// findSymptom returns a cause of the given kind. Its evidence is the first exchange in parts that
-// has this symptom. If no exchange has the symptom, findSymptom returns false.
-func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
-	for _, p := range parts {
-		for i, o := range p.summaries {
-			if o.symptom == kind {
-				return newCause(kind, p, i), true
-			}
+		if i := slices.IndexFunc(p.summaries, func(o exchangeSummary) bool { return matches(p, o) }); i >= 0 {
+			return newCause(kind, p, i), true
 		}
 	}
 	return Cause{}, false
 }
 
-// findNotScripted returns a cause of kind [SymptomNotScripted] if the agent does not follow the
-// test prompts, or of kind [SymptomNoText] if no response has any text. It returns false if the
+// anyExchange reports whether matches returns true for any exchange in parts.
+func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) bool {
+	return slices.ContainsFunc(parts, func(p ScenarioResult) bool { return slices.ContainsFunc(p.summaries, matches) })
+}
+
+// findNotScripted returns a cause of kind [symptomNotScripted] if the agent does not follow the
+// test prompts, or of kind [symptomNoText] if no response has any text. It returns false if the
 // agent follows the prompts, if the target is not expected to follow them, or if no exchange shows
 // the cause.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
-	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") {
+	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
+	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
 		return Cause{}, false
 	}
-	for _, p := range parts {
-		if p.Trace.Scripted {
-			return Cause{}, false
-		}
+	kind := symptomNoText
+	if anyExchange(parts, func(o exchangeSummary) bool { return o.hasText }) {
+		kind = symptomNotScripted
 	}
-	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
-		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.hasText })
+	return findCause(kind, parts, func(p ScenarioResult, o exchangeSummary) bool {
+		return p.Scenario.Name == "text" && o.isPlain && o.isStream && o.symptom == ""
 	})
-	for _, p := range parts {
-		for i, o := range p.summaries {
-			if p.Scenario.Name == "text" && o.isPlain && o.isStream && o.symptom == "" {
-				c := newCause(SymptomNotScripted, p, i)
-				if !answered {
-					c.Kind = SymptomNoText
-				}
-				return c, true
-			}
-		}
-	}
-	return Cause{}, false
 }
 
-// findEncoded returns a cause of kind [SymptomContentCoding] if the server sends a stream with a
+// findEncoded returns a cause of kind [symptomContentCoding] if the server sends a stream with a
 // content coding that was not requested, and false otherwise. Such a stream is decoded and judged,
 // but other clients may be unable to read it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
-	for _, p := range parts {
-		for i, o := range p.summaries {
-			if o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && isEncoded(o.header) {
-				return newCause(SymptomContentCoding, p, i), true
-			}
-		}
-	}
-	return Cause{}, false
+	return findCause(symptomContentCoding, parts, func(_ ScenarioResult, o exchangeSummary) bool {
+		return o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && o.header.ContentCoding() != ""
+	})
 }
 
 // attribute records, for each check result in parts, the first cause that is sufficient to explain
@@ -259,7 +234,7 @@ func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
 	for i, c := range d.Causes {
-		if at[i] = len(kept); c.Checks > 0 || c.Fatal || c.Kind == SymptomContentCoding {
+		if at[i] = len(kept); c.Checks > 0 || c.Fatal || c.Kind == symptomContentCoding {
 			kept = append(kept, c)
 		}
 	}
@@ -275,9 +250,9 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
 		return false
-	case c.Kind == SymptomNotScripted || c.Kind == SymptomNoText:
+	case c.Kind == symptomNotScripted || c.Kind == symptomNoText:
 		return r.Verdict == spec.Silent && !judged
-	case c.Kind == SymptomContentCoding && !c.Fatal:
+	case c.Kind == symptomContentCoding && !c.Fatal:
 		return false // reported by a finding that cites the requirement
 	case len(r.Findings) > 0:
 		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.affectsEvent(p, f.Event) })
@@ -293,7 +268,7 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 // matchesSymptom reports whether exchange o has the same symptom and status as the cause. It
 // returns false if the evidence of the cause is not an exchange.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
-	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.status
+	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.exchange.status
 }
 
 // affectsEvent reports whether a finding about event e is a consequence of the cause: the event's
@@ -303,9 +278,9 @@ func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 		return false
 	}
 	switch c.Kind {
-	case SymptomRunFailed:
+	case symptomRunFailed:
 		return false
-	case SymptomNotEnded:
+	case symptomNotEnded:
 		return slices.Contains([]spec.Kind{spec.BodyEnd, spec.Incomplete, spec.HTTPResponse, spec.HTTPRequest}, e.Kind)
 	}
 	return true

@@ -22,21 +22,21 @@ const (
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
-		if !isReplayable(p) || !isQuick(p) {
+		if !t.isReplayable(p) || !isQuick(p) {
 			continue
 		}
 		if left--; left < 0 {
 			return
 		}
-		seen, plays := map[findingKey]int{}, 1
+		seen, plays := map[findingID]int{}, 1
 		for n := range uint64(confirmReplays) {
 			again := t.playScenario(ctx, p.Scenario, t.idSeed()+uint64(i)+1+(maxTimingRetries+1+n)*seedStride)
 			if ctx.Err() != nil || again.Err != nil || again.IncompleteReason != nil {
 				break
 			}
 			plays++
-			for key := range findingKeys(t.evaluateAll([]ScenarioResult{again})[0]) {
-				seen[key]++
+			for _, id := range t.findingIDs(&t.evaluateAll([]ScenarioResult{again})[0]) {
+				seen[id]++
 			}
 		}
 		if plays > 1 {
@@ -45,29 +45,14 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// A findingKey identifies a finding by its check and the violated requirement, so that findings of
-// several plays of one scenario can be compared.
-type findingKey struct{ check, requirement string }
-
-// findingKeys returns the set of keys of all findings in the result of a scenario.
-func findingKeys(p ScenarioResult) map[findingKey]bool {
-	all := map[findingKey]bool{}
-	for _, r := range p.Evaluation.Results {
-		for _, f := range r.Findings {
-			all[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}] = true
-		}
-	}
-	return all
-}
-
 // markIntermittent sets Seen and Plays of the findings in p that did not occur in every play. seen
 // holds the number of replays in which each finding occurred; plays is the number of all plays,
 // including the original one.
-func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
+func markIntermittent(p ScenarioResult, seen map[findingID]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
 			f := &r.Findings[k]
-			if n := 1 + seen[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(*f).ID}]; n < plays {
+			if n := 1 + seen[idOf(r, *f)]; n < plays {
 				f.Seen, f.Plays = n, plays
 			}
 		}
@@ -76,8 +61,8 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 
 // isReplayable reports whether a replay can confirm the findings of a scenario: there are findings,
 // the scenario was played to its end, and its recording was not trimmed.
-func isReplayable(p ScenarioResult) bool {
-	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(findingKeys(p)) > 0
+func (t *Target) isReplayable(p ScenarioResult) bool {
+	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }
 
 // isQuick reports whether playing a scenario took at most [maxQuickDuration] without any response

@@ -190,7 +190,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	if failed {
 		return false
 	}
-	guard := idleGuard{maxEventBytes: t.target.maxEventBytes(), next: limit.Until}
+	guard := idleGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
 	var abandonCause error                     // why a stream is not read beyond its head
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
 		if guard.isStream(r) && limit.Frames == 0 {
@@ -311,7 +311,7 @@ const maxReadAhead = 1 << 18
 // header of r, and later calls return the same result.
 func (p *idleGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
-		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.Has("Content-Encoding")
+		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.ContentCoding() != ""
 	}
 	return p.stream
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"slices"
@@ -18,29 +19,29 @@ import (
 // The symptoms are the values of [Cause].Kind. Each names what is wrong with an exchange or a whole
 // conversation, so that little else in it can be judged.
 const (
-	SymptomUnreachable    = "unreachable"   // no connection
-	SymptomInterrupted    = "interrupted"   // the run was cancelled
-	SymptomNotSent        = "not-sent"      // the request could not be built
-	SymptomNotHTTP        = "not-http"      // the response is not HTTP
-	SymptomNoResponse     = "no-answer"     // no byte of a response in time
-	SymptomClosed         = "closed"        // connection closed without a response
-	SymptomCredentials    = "credentials"   // 401, 403, 407
-	SymptomNotFound       = "path"          // 404, 405, 410, 501
-	SymptomRedirect       = "redirect"      // 3xx
-	SymptomRefused        = "refused"       // any other 4xx
-	SymptomServerError    = "server-error"  // 5xx
-	SymptomNotEventStream = "not-a-stream"  // 2xx with another media type than text/event-stream
-	SymptomContentCoding  = "coding"        // a content coding that was not requested
-	SymptomNotAccepted    = "not-accepted"  // 2xx that does not report an accepted run
-	SymptomEmpty          = "empty-stream"  // no event and no data
-	SymptomNoData         = "no-data"       // no data line
-	SymptomNoBlankLine    = "no-blank-line" // data, but no event ends
-	SymptomNotJSON        = "not-json"      // no event's data is JSON
-	SymptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
-	SymptomNotEnded       = "not-ended"     // the stream did not end in time
-	SymptomRunFailed      = "run-failed"    // the run failed before any text
-	SymptomNoText         = "no-text"       // no stream of the conversation has readable text
-	SymptomNotScripted    = "not-scripted"  // the agent does not follow the test prompts
+	symptomUnreachable    = "unreachable"   // no connection
+	symptomInterrupted    = "interrupted"   // the run was cancelled
+	symptomNotSent        = "not-sent"      // the request could not be built
+	symptomNotHTTP        = "not-http"      // the response is not HTTP
+	symptomNoResponse     = "no-answer"     // no byte of a response in time
+	symptomClosed         = "closed"        // connection closed without a response
+	symptomCredentials    = "credentials"   // 401, 403, 407
+	symptomNotFound       = "path"          // 404, 405, 410, 501
+	symptomRedirect       = "redirect"      // 3xx
+	symptomRefused        = "refused"       // any other 4xx
+	symptomServerError    = "server-error"  // 5xx
+	symptomNotEventStream = "not-a-stream"  // 2xx with another media type than text/event-stream
+	symptomContentCoding  = "coding"        // a content coding that was not requested
+	symptomNotAccepted    = "not-accepted"  // 2xx that does not report an accepted run
+	symptomEmpty          = "empty-stream"  // no event and no data
+	symptomNoData         = "no-data"       // no data line
+	symptomNoBlankLine    = "no-blank-line" // data, but no event ends
+	symptomNotJSON        = "not-json"      // no event's data is JSON
+	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
+	symptomNotEnded       = "not-ended"     // the stream did not end in time
+	symptomRunFailed      = "run-failed"    // the run failed before any text
+	symptomNoText         = "no-text"       // no stream of the conversation has readable text
+	symptomNotScripted    = "not-scripted"  // the agent does not follow the test prompts
 )
 
 // maxBodyPrefix is how many bytes of a body a summary keeps, for quotations in messages.
@@ -55,6 +56,10 @@ type exchangeSummary struct {
 	startsRun     bool   // the operation starts a run
 	isPlain       bool   // a valid request of the primary user
 	prompt        string // text of the last user message
+
+	statusRequirement string     // id of the requirement on the status of a success
+	head, bodyEnd     spec.Event // the start and the end of the response
+	hasUnrecognized   bool       // a frame is unknown to the dialect
 
 	status       int // 0 if there was no response
 	reason       string
@@ -108,6 +113,7 @@ func summarizeExchanges(
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
+	out.statusRequirement = cmp.Or(e.Facts().Promised.Status, e.Requirement)
 	var request spec.Request
 	if e.Exchange < len(t.Exchanges) {
 		request = t.Exchanges[e.Exchange].Request
@@ -125,15 +131,20 @@ func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchan
 
 // addEvent updates the summary with one event of the exchange.
 func (o *exchangeSummary) addEvent(e spec.Event) {
-	switch {
-	case e.Kind == spec.RunAccepted:
+	switch e.Kind {
+	case spec.HTTPResponse:
+		o.head = e
+	case spec.BodyEnd:
+		o.bodyEnd = e
+	case spec.RunAccepted:
 		o.accepted = true
-	case e.Kind == spec.MessageDelta || e.Kind == spec.ContentEnd:
+	case spec.MessageDelta, spec.ContentEnd:
 		if len(o.responseText) < maxExcerptBytes {
 			o.responseText += e.Text[:min(len(e.Text), maxExcerptBytes)]
 		}
 	}
 	o.hasText = o.hasText || hasReadableText(e)
+	o.hasUnrecognized = o.hasUnrecognized || e.IsFrame() && e.Kind == spec.Unrecognized
 	if e.Kind == spec.RunError || e.Kind == spec.RunRefused {
 		o.failed, o.failureText = true, strings.TrimSpace(e.Code+" "+e.Text[:min(len(e.Text), maxExcerptBytes)])
 	}
@@ -169,21 +180,21 @@ func (o *exchangeSummary) classify(r spec.Response) {
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
-		return SymptomNotHTTP
+		return symptomNotHTTP
 	case o.status == 0 && (errors.Is(o.end, spec.ErrIdleTimeout) || errors.Is(o.end, spec.ErrLimitExceeded)):
-		return SymptomNoResponse
+		return symptomNoResponse
 	case o.status == 0 && o.end != nil && !errors.Is(o.end, spec.ErrClientLeft):
-		return SymptomClosed
+		return symptomClosed
 	case o.status == 401 || o.status == 403 || o.status == 407:
-		return SymptomCredentials
+		return symptomCredentials
 	case o.status == 404 || o.status == 405 || o.status == 410 || o.status == 501:
-		return SymptomNotFound
+		return symptomNotFound
 	case o.status/100 == 3:
-		return SymptomRedirect
+		return symptomRedirect
 	case o.status/100 == 4:
-		return SymptomRefused
+		return symptomRefused
 	case o.status/100 == 5:
-		return SymptomServerError
+		return symptomServerError
 	}
 	return ""
 }
@@ -195,10 +206,10 @@ func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	case o.status/100 != 2:
 		return ""
 	case o.isStream && r.Header.MediaType() != spec.EventStream:
-		return SymptomNotEventStream
+		return symptomNotEventStream
 	case o.startsRun && !o.isStream:
 		if !o.accepted {
-			return SymptomNotAccepted
+			return symptomNotAccepted
 		}
 		return ""
 	case !o.isStream:
@@ -207,34 +218,28 @@ func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	ended := !errors.Is(o.end, spec.ErrIdleTimeout) && !errors.Is(o.end, spec.ErrLimitExceeded)
 	switch {
 	case o.frames == 0 && !ended && len(r.Body) == 0, o.frames > 0 && o.validFrames > 0 && !ended:
-		return SymptomNotEnded
+		return symptomNotEnded
 	case o.frames == 0 && errors.Is(o.end, spec.ErrClientLeft):
-		if isEncoded(r.Header) {
-			return SymptomContentCoding
+		if r.Header.ContentCoding() != "" {
+			return symptomContentCoding
 		}
 		return ""
 	case len(r.Body) == 0 || o.frames == 0 && o.terminated:
-		return SymptomEmpty
-	case o.frames == 0 && isEncoded(r.Header):
-		return SymptomContentCoding
+		return symptomEmpty
+	case o.frames == 0 && r.Header.ContentCoding() != "":
+		return symptomContentCoding
 	case o.frames == 0 && !hasData(r.Body):
-		return SymptomNoData
+		return symptomNoData
 	case o.frames == 0:
-		return SymptomNoBlankLine
+		return symptomNoBlankLine
 	case o.jsonFrames == 0:
-		return SymptomNotJSON
+		return symptomNotJSON
 	case 2*o.validFrames < o.frames:
-		return SymptomOtherDialect
+		return symptomOtherDialect
 	case o.failed && o.responseText == "":
-		return SymptomRunFailed
+		return symptomRunFailed
 	}
 	return ""
-}
-
-// isEncoded reports whether a response header names a content coding other than identity.
-func isEncoded(h spec.Header) bool {
-	coding := strings.TrimSpace(h.Get("Content-Encoding"))
-	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
 // hasData reports whether an event stream has a data field.

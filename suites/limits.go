@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,8 @@ const (
 // withDefaults returns a copy of the limits with defaults in place of zero fields. timeout is the
 // time limit of one exchange, which the default idle timeout does not exceed.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
-	if l.IdleTimeout == 0 {
-		l.IdleTimeout = min(DefaultIdleTimeout, timeout)
-	}
-	if l.MaxBytes == 0 {
-		l.MaxBytes = DefaultMaxBytes
-	}
-	if l.MaxEvents == 0 {
-		l.MaxEvents = DefaultMaxEvents
-	}
+	l.IdleTimeout = cmp.Or(l.IdleTimeout, min(DefaultIdleTimeout, timeout))
+	l.MaxBytes, l.MaxEvents = cmp.Or(l.MaxBytes, DefaultMaxBytes), cmp.Or(l.MaxEvents, DefaultMaxEvents)
 	return l
 }
 

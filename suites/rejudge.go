@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, one
+// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, one
 // more line gives the number of the others.
-const MaxDifferences = 20
+const maxDifferences = 20
 
 // Rejudge evaluates the stored recordings of the results of [Run] again. It returns the differences
 // between the old and the new evaluations, one line each, or nil if they agree. read returns the
@@ -43,8 +43,8 @@ func Rejudge(
 			differences = append(differences, fmt.Sprintf("%s %s: %s", p.Dialect.Name, p.Scenario.Name, d))
 		}
 	}
-	if more := len(differences) - MaxDifferences; more > 0 {
-		differences = append(differences[:MaxDifferences], fmt.Sprintf("… and %d more", more))
+	if more := len(differences) - maxDifferences; more > 0 {
+		differences = append(differences[:maxDifferences], fmt.Sprintf("… and %d more", more))
 	}
 	return differences, nil
 }

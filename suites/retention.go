@@ -34,9 +34,9 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	large := n > maxRetained || conv.largeDecoded
 	switch {
 	case coded: // may be large when decoded
-		conv.clients[spec.PrimaryUser].Use(conv.ctx, func() { part.Evaluation = t.evaluate(&part) })
+		conv.clients[spec.PrimaryUser].Use(conv.ctx, func() { t.evaluateOnce(&part) })
 	case large:
-		part.Evaluation = t.evaluate(&part)
+		t.evaluateOnce(&part)
 	}
 	if large {
 		if t.BeforeTrim != nil {
@@ -79,6 +79,7 @@ func trimResult(p *ScenarioResult) {
 		o := &p.summaries[i]
 		o.bodyPrefix, o.responseText = bytes.Clone(o.bodyPrefix), strings.Clone(o.responseText)
 		o.failureText = strings.Clone(o.failureText)
+		o.head.Raw, o.bodyEnd = bytes.Clone(o.head.Raw), trimEvent(o.bodyEnd)
 	}
 	for i := range p.Evaluation.Results {
 		for k := range p.Evaluation.Results[i].Findings {

@@ -119,16 +119,12 @@ var singleUserScenarios = []Scenario{
 		Name: "client-tool", Doc: "a call of a client tool, and its result",
 		Templates:      []string{"tool-offer", "tool-result"},
 		ExpectedChecks: []string{"tool.client-call-is-left-open", "tool.client-call-is-offered", "script.client-tool", "script.client-tool-result"},
-		Run:            runClientTool,
+		Run:            elicitAndReply("tool-result"),
 	}, {
 		Name: "interrupt", Doc: "an interrupt, and the request that resumes the run",
 		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt},
 		ExpectedChecks: []string{"interrupt.is-last", "script.interrupt", "script.resume"},
-		Run: func(t *Conversation) {
-			if e, ok := t.elicit("resume"); ok {
-				t.SendAndRead("resume", e)
-			}
-		},
+		Run:            elicitAndReply("resume"),
 	}, {
 		Name: "recall", Doc: "the message before, in the same thread and in another", Templates: promptTemplates,
 		ExpectedChecks: []string{"script.recall"},
@@ -178,7 +174,7 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"reply.as-promised", "cancel.run-ends"},
 		Run: func(t *Conversation) {
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-				t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.SendTemplate("cancel", spec.Event{}) })
+				t.cancelDuringStream(3)
 			}
 		},
 	}, {
@@ -225,40 +221,63 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runClientTool plays the client-tool scenario: it offers a client tool, has the agent call it and
-// sends the result. Checks judge the tool call and the reply to the result.
-func runClientTool(t *Conversation) {
-	if e, ok := t.elicit("tool-result"); ok {
-		t.SendAndRead("tool-result", e)
+// elicitAndReply returns the Run function of a scenario that makes the server call a client tool or
+// send an interrupt, and then sends the reply, with a request of the given template. Checks judge
+// both responses.
+func elicitAndReply(replyTemplate string) func(*Conversation) {
+	return func(t *Conversation) {
+		if e, ok := t.elicit(replyTemplate); ok {
+			t.SendAndRead(replyTemplate, e)
+		}
 	}
 }
 
 // elicit makes the server do what the request of a reply template needs: call a tool, send an
 // interrupt or store a file. It returns the event to build the reply from. ok is false if the
 // server did not do it.
-func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
-	switch template {
+func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
+	switch template, request := t.elicitingRequest(replyTemplate); {
+	case template != "attach":
+		t.SendAndRead(template, request)
+	case t.target.lacksCapability("attachments") || !t.SendTemplate(template, request):
+		return spec.Event{}, false
+	}
+	return t.replyEvent(replyTemplate)
+}
+
+// elicitingRequest returns the request that makes the server do what the request of a reply
+// template needs: the template of that request, and the event to fill it from.
+func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
+	switch replyTemplate {
 	case "resume":
-		t.SendAndRead("prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`))
+		return "prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`)
+	case "sign", "uploaded":
+		return "attach", spec.Event{}
+	}
+	e = t.PromptEvent("client-tool", `{"color":"blue"}`)
+	e.Name = "paint"
+	return "tool-offer", e
+}
+
+// replyEvent returns the event to fill the request of a reply template from. The last exchange must
+// be that of the eliciting request; ok is false if the server did not do in it what the reply
+// needs.
+func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
+	switch replyTemplate {
+	case "resume":
 		interrupt := t.LastEvent(spec.Interrupt)
 		return spec.Event{ID: interrupt.ID, Text: "approved"}, interrupt.Kind != ""
-	case "sign", "uploaded":
-		if t.target.lacksCapability("attachments") || !t.SendTemplate("attach", spec.Event{}) {
-			return spec.Event{}, false
-		}
+	case "sign":
 		stored := t.LastEvent(spec.AttachmentStored)
-		if template == "sign" {
-			return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
-		}
-		reply = t.PromptEvent("text", "an image")
-		reply.ID = stored.Text
-		return reply, stored.Text != ""
+		return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
+	case "uploaded":
+		e = t.PromptEvent("text", "an image")
+		e.ID = t.LastEvent(spec.AttachmentStored).Text
+		return e, e.ID != ""
 	}
-	offer := t.PromptEvent("client-tool", `{"color":"blue"}`)
-	offer.Name = "paint"
-	t.SendAndRead("tool-offer", offer)
+	_, offer := t.elicitingRequest(replyTemplate)
 	id := cmp.Or(t.LastEvent(spec.ToolStart).Call, t.LastEvent(spec.ToolCall).Call)
-	return spec.Event{Call: id, Name: "paint", Text: "painted it blue", Description: offer.Text}, id != ""
+	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
 // runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the
@@ -308,6 +327,12 @@ func runAccepts(t *Conversation) {
 	}
 }
 
+// cancelDuringStream reads the stream of the current run to its end, and cancels the run as soon as
+// the given number of frames with data has arrived.
+func (t *Conversation) cancelDuringStream(frames int) {
+	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
+}
+
 // runTogether plays the together scenario. During the stream of one run, a second run of the thread
 // ends and a third is cancelled. Checks verify that the first run goes on. If the target allows
 // only one open stream for each user, runTogether sends nothing.
@@ -318,7 +343,7 @@ func runTogether(t *Conversation) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
 		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-			t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.SendTemplate("cancel", spec.Event{}) })
+			t.cancelDuringStream(3)
 		}
 	})
 }

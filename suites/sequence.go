@@ -39,11 +39,16 @@ func newSequencePlan(t *Target) *sequencePlan {
 	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
+// supports reports whether the dialect and the target have what scenario s needs.
+func (t *Target) supports(s Scenario) bool {
+	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
+}
+
 // supportedActions returns the types of actions that the dialect and the target support, in the
 // order of [actionTypes].
 func (t *Target) supportedActions() (can []actionType) {
 	for _, d := range actionTypes {
-		if d.isSupported(t) {
+		if t.supports(d.needs) && !(d.twoStreams && t.StreamLimit == 1) {
 			can = append(can, d)
 		}
 	}

@@ -7,12 +7,13 @@ import (
 )
 
 // An actionType is a type of action that sequences may contain. It can occur if the dialect and the
-// target support it, at points of a sequence where there is something for it to refer to.
+// target have what it needs, at points of a sequence where there is something for it to refer to.
 type actionType struct {
 	name         string
-	doc          string // in words; % stands for the subject
-	weight       int    // relative frequency
-	isSupported  precondition
+	doc          string                            // in words; % stands for the subject
+	weight       int                               // relative frequency
+	needs        Scenario                          // what the dialect and the target must have, as for a scenario
+	twoStreams   bool                              // a user must be allowed two open streams
 	subjects     func(p *sequencePlan) []int       // possible subjects at this point; a repeated one is more likely
 	recordEffect func(p *sequencePlan, s action)   // adds what later actions can refer to; may be nil
 	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
@@ -44,6 +45,13 @@ func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 // addObservedRun records in the plan that action s starts a run and reads its stream.
 func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
+// addServerRequest records in the plan that action s starts a run, reads its stream, and makes the
+// server call a tool or interrupt.
+func addServerRequest(p *sequencePlan, s action) {
+	addObservedRun(p, s)
+	p.serverRequests = append(p.serverRequests, s.number)
+}
+
 // markObserved records in the plan that action s reads the stream of the run to which s refers.
 func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
 
@@ -57,54 +65,39 @@ var actionTypes = slices.Concat(runActions, streamActions, storageActions, hosti
 var runActions = []actionType{
 	{
 		name: "say", doc: "send a message on thread %, and read the reply", weight: 6,
-		isSupported: hasTemplates("prompt"), subjects: inConversation, recordEffect: addObservedRun, perform: (*sequencePlayer).sendPrompt,
+		needs:    Scenario{Templates: promptTemplates},
+		subjects: inConversation, recordEffect: addObservedRun, perform: (*sequencePlayer).sendPrompt,
 	}, {
 		name: "recall", doc: "ask on thread % for the message before", weight: 5,
-		isSupported: hasTemplates("prompt").unlessLacking("recall"), subjects: inConversation, recordEffect: addObservedRun,
+		needs:    Scenario{Templates: promptTemplates, Capability: "recall"},
+		subjects: inConversation, recordEffect: addObservedRun,
 		perform: func(a *sequencePlayer, s action) { a.startAndReadRun(s, "prompt", a.PromptEvent("recall", "")) },
 	}, {
 		name: "open", doc: "start a run on thread %, and do not read its stream", weight: 6,
-		isSupported: hasTemplates("prompt", "listen").unlessLacking("slow"), subjects: inConversation, recordEffect: addRun,
+		needs:    Scenario{Templates: []string{"prompt", "listen"}, Capability: "slow"},
+		subjects: inConversation, recordEffect: addRun,
 		perform: func(a *sequencePlayer, s action) { a.startRun(s, "prompt", a.PromptEvent("slow", slowPromptArgs)) },
 	}, {
 		name: "hang-up", doc: "send a message on thread %, and disconnect before the end of the reply", weight: 3,
-		isSupported: respondsWithStream("prompt").unlessLacking("slow"), subjects: inConversation, recordEffect: addRun, perform: (*sequencePlayer).disconnect,
+		needs:    Scenario{Templates: promptTemplates, UnlessTemplate: "listen", Capability: "slow"},
+		subjects: inConversation, recordEffect: addRun, perform: (*sequencePlayer).disconnect,
 	}, {
 		name: "together", doc: "two runs at the same time, one on each thread", weight: 3,
-		isSupported: needsTwoStreams(hasTemplates("prompt").unlessLacking("slow")), subjects: withoutSubject, perform: (*sequencePlayer).runConcurrently,
+		needs: Scenario{Templates: promptTemplates, Capability: "slow"}, twoStreams: true,
+		subjects: withoutSubject, perform: (*sequencePlayer).runConcurrently,
 	}, {
 		name: "offer", doc: "offer a client tool on thread %, and have it called", weight: 3,
-		isSupported: hasTemplates("tool-offer", "tool-result").unlessLacking("client-tool"), subjects: inConversation,
-		recordEffect: func(p *sequencePlan, s action) {
-			addObservedRun(p, s)
-			p.serverRequests = append(p.serverRequests, s.number)
-		},
-		perform: func(a *sequencePlayer, s action) {
-			offer := a.PromptEvent("client-tool", `{"color":"blue"}`)
-			offer.Name = "paint"
-			a.startAndReadRun(s, "tool-offer", offer)
-			if id := a.lastToolCall(); id != "" {
-				result := spec.Event{Call: id, Name: "paint", Text: "painted it blue", Description: offer.Text}
-				a.addPendingReply(s, owedReply{"tool-result", result})
-			}
-		},
+		needs:        Scenario{Templates: []string{"tool-offer", "tool-result"}, Capability: "client-tool"},
+		subjects:     inConversation,
+		recordEffect: addServerRequest, perform: elicitReply("tool-result"),
 	}, {
 		name: "interrupt", doc: "have the run on thread % interrupted", weight: 3,
-		isSupported: hasTemplates("prompt", "resume").andKind(spec.Interrupt).unlessLacking("interrupt"), subjects: inConversation,
-		recordEffect: func(p *sequencePlan, s action) {
-			addObservedRun(p, s)
-			p.serverRequests = append(p.serverRequests, s.number)
-		},
-		perform: func(a *sequencePlayer, s action) {
-			a.startAndReadRun(s, "prompt", a.PromptEvent("interrupt", `{"question":"Delete 3 files?"}`))
-			if interrupt := a.LastEvent(spec.Interrupt); interrupt.ID != "" {
-				a.addPendingReply(s, owedReply{"resume", spec.Event{ID: interrupt.ID, Text: "approved"}})
-			}
-		},
+		needs:        Scenario{Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Capability: "interrupt"},
+		subjects:     inConversation,
+		recordEffect: addServerRequest, perform: elicitReply("resume"),
 	}, {
 		name: "answer", doc: "reply to the tool call or interrupt of action %", weight: 6,
-		isSupported: func(*Target) bool { return true },
-		subjects:    func(p *sequencePlan) []int { return p.serverRequests },
+		subjects: func(p *sequencePlan) []int { return p.serverRequests },
 		recordEffect: func(p *sequencePlan, s action) {
 			p.serverRequests = slices.DeleteFunc(slices.Clone(p.serverRequests), func(n int) bool { return n == s.subject })
 			addObservedRun(p, s)
@@ -117,14 +110,17 @@ var runActions = []actionType{
 var streamActions = []actionType{
 	{
 		name: "follow", doc: "read the run of action % from its start to its end", weight: 5,
-		isSupported: hasTemplates("listen"), subjects: onOpenedRun, recordEffect: markObserved, perform: func(a *sequencePlayer, s action) { a.readRun(s, "", 0) },
+		needs:    Scenario{Templates: []string{"listen"}},
+		subjects: onOpenedRun, recordEffect: markObserved,
+		perform: func(a *sequencePlayer, s action) { a.readRun(s, "", 0) },
 	}, {
 		name: "leave", doc: "read the run of action %, and disconnect after a few events", weight: 5,
-		isSupported: hasTemplates("listen"), subjects: onOpenedRun, recordEffect: markObserved,
+		needs: Scenario{Templates: []string{"listen"}}, subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) { a.readRun(s, "", 1+int(s.choice%5)) },
 	}, {
 		name: "return", doc: "resume the run of action % from its last cursor", weight: 7,
-		isSupported: hasTemplates("listen").andKind(spec.SlotCursor).unlessLacking("resume"), subjects: onObservedRun,
+		needs:    Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"},
+		subjects: onObservedRun,
 		perform: func(a *sequencePlayer, s action) {
 			if cursors := a.seenCursors[s.subject]; len(cursors) > 0 {
 				a.readRun(s, cursors[len(cursors)-1-int(s.choice%uint64(min(2, len(cursors))))], 0)
@@ -132,7 +128,8 @@ var streamActions = []actionType{
 		},
 	}, {
 		name: "both", doc: "read the run of action % twice at the same time", weight: 2,
-		isSupported: needsTwoStreams(hasTemplates("listen")), subjects: onOpenedRun, recordEffect: markObserved,
+		needs: Scenario{Templates: []string{"listen"}}, twoStreams: true,
+		subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
 				listen := a.BuildRequest("listen", spec.Event{})
@@ -142,7 +139,7 @@ var streamActions = []actionType{
 		},
 	}, {
 		name: "cancel", doc: "cancel the run of action %", weight: 4,
-		isSupported: hasTemplates("prompt", "cancel").unlessLacking("cancel"), subjects: onOpenedRun,
+		needs: Scenario{Templates: []string{"prompt", "cancel"}, Capability: "cancel"}, subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
 				a.SendTemplate("cancel", spec.Event{})
@@ -150,10 +147,11 @@ var streamActions = []actionType{
 		},
 	}, {
 		name: "cancel-heard", doc: "cancel the run of action % while reading it", weight: 3,
-		isSupported: hasTemplates("listen", "cancel").unlessLacking("cancel"), subjects: onOpenedRun, recordEffect: markObserved,
+		needs:    Scenario{Templates: []string{"listen", "cancel"}, Capability: "cancel"},
+		subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
-				a.DuringStream(a.BuildRequest("listen", spec.Event{}), 1, func() { a.SendTemplate("cancel", spec.Event{}) })
+				a.cancelDuringStream(1)
 				a.seenCursors[s.subject] = append(a.seenCursors[s.subject], a.resumableCursors(2)...)
 			}
 		},

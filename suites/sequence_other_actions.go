@@ -11,7 +11,8 @@ import (
 var storageActions = []actionType{
 	{
 		name: "remember", doc: "request the history of thread %", weight: 4,
-		isSupported: hasReplyOfKind("history", spec.History).unlessLacking("history"), subjects: inConversation,
+		needs:    Scenario{Templates: []string{"history"}, Kinds: []spec.Kind{spec.History}, Capability: "history"},
+		subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
 			if a.Thread = a.threads[s.subject]; a.hasRun(a.Thread) {
 				a.completeHistory()
@@ -21,42 +22,43 @@ var storageActions = []actionType{
 		},
 	}, {
 		name: "upload", doc: "upload an image on thread %", weight: 3,
-		isSupported: hasTemplates("attach").unlessLacking("attachments"), subjects: inConversation, recordEffect: addUpload,
+		needs:    Scenario{Templates: []string{"attach"}, Capability: "attachments"},
+		subjects: inConversation, recordEffect: addUpload,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread = a.threads[s.subject]
 			if a.SendTemplate("attach", spec.Event{}) {
-				a.uploads[s.number] = uploadedFile{a.Thread, a.LastEvent(spec.AttachmentStored)}
+				sign, _ := a.replyEvent("sign")
+				message, _ := a.replyEvent("uploaded")
+				a.uploads[s.number] = uploadedFile{a.Thread, sign, message}
 			}
 		},
 	}, {
 		name: "sign", doc: "request a new signed URL for the image of action %", weight: 2,
-		isSupported: hasTemplates("attach", "sign").unlessLacking("attachments"), subjects: onUploadedFile,
+		needs: Scenario{Templates: []string{"attach", "sign"}, Capability: "attachments"}, subjects: onUploadedFile,
 		perform: func(a *sequencePlayer, s action) {
-			if kept := a.uploads[s.subject]; kept.ID != "" {
+			if kept := a.uploads[s.subject]; kept.sign.ID != "" {
 				a.Thread = kept.thread
-				a.SendTemplate("sign", spec.Event{Name: kept.Name, ID: kept.ID})
+				a.SendTemplate("sign", kept.sign)
 				if link := a.LastEvent(spec.AttachmentSigned).Text; link != "" {
-					kept.Text = link
+					kept.message.ID = link
 					a.uploads[s.subject] = kept
 				}
 			}
 		},
 	}, {
 		name: "send", doc: "send the image of action %, and read the reply", weight: 3,
-		isSupported: hasTemplates("attach", "uploaded").unlessLacking("attachments"), subjects: onUploadedFile, recordEffect: addObservedRun,
+		needs:    Scenario{Templates: []string{"attach", "uploaded"}, Capability: "attachments"},
+		subjects: onUploadedFile, recordEffect: addObservedRun,
 		perform: func(a *sequencePlayer, s action) {
-			kept := a.uploads[s.subject]
-			if kept.Text == "" {
-				return
+			if kept := a.uploads[s.subject]; kept.message.ID != "" {
+				i := slices.Index(a.threads[:], kept.thread)
+				a.startAndReadRun(action{number: s.number, subject: i}, "uploaded", kept.message)
 			}
-			i := slices.Index(a.threads[:], kept.thread)
-			e := a.PromptEvent("text", "an image")
-			e.ID = kept.Text
-			a.startAndReadRun(action{number: s.number, subject: i}, "uploaded", e)
 		},
 	}, {
 		name: "health", doc: "request the health of the server", weight: 1,
-		isSupported: hasTemplates("health").unlessLacking("health"), subjects: withoutSubject, perform: func(a *sequencePlayer, _ action) { a.SendTemplate("health", spec.Event{}) },
+		needs:    Scenario{Templates: []string{"health"}, Capability: "health"},
+		subjects: withoutSubject, perform: func(a *sequencePlayer, _ action) { a.SendTemplate("health", spec.Event{}) },
 	},
 }
 
@@ -65,14 +67,14 @@ var storageActions = []actionType{
 var hostileActions = []actionType{
 	{
 		name: "break", doc: "send an invalid request on thread %", weight: 4,
-		isSupported: hasTemplates("prompt").unlessLacking("refusals"), subjects: inConversation,
+		needs: Scenario{Templates: promptTemplates, Capability: "refusals"}, subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread, a.Run = a.threads[s.subject], a.NewID()
 			a.sendInvalid("prompt", a.PromptEvent("text", "refused"), s.choice)
 		},
 	}, {
 		name: "break-run", doc: "send an invalid request about the run of action %", weight: 3,
-		isSupported: hasTemplates("listen").unlessLacking("refusals"), subjects: onOpenedRun,
+		needs: Scenario{Templates: []string{"listen"}, Capability: "refusals"}, subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) {
 			if templates := a.runTemplates(); a.selectRun(s.subject) {
 				a.sendInvalid(templates[s.choice%uint64(len(templates))], spec.Event{}, s.choice>>8)
@@ -80,12 +82,14 @@ var hostileActions = []actionType{
 		},
 	}, {
 		name: "intrude", doc: "send a request about the run of action % as another user", weight: 4,
-		isSupported: hasTemplates("listen").andDenies(spec.DeniedOtherUser), subjects: onOpenedRun,
-		perform: func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedOtherUser, spec.OtherUser) },
+		needs:    Scenario{Templates: []string{"listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user"},
+		subjects: onOpenedRun,
+		perform:  func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedOtherUser, spec.OtherUser) },
 	}, {
 		name: "intrude-unknown", doc: "send a request about the run of action % without credentials", weight: 2,
-		isSupported: hasTemplates("listen").andDenies(spec.DeniedAnonymous), subjects: onOpenedRun,
-		perform: func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedAnonymous, spec.Anonymous) },
+		needs:    Scenario{Templates: []string{"listen"}, Denial: spec.DeniedAnonymous, Capability: "credentials"},
+		subjects: onOpenedRun,
+		perform:  func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedAnonymous, spec.Anonymous) },
 	},
 }
 

@@ -9,64 +9,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A precondition reports whether the dialect and the target support a type of action. Each method
-// returns a stricter precondition.
-type precondition func(t *Target) bool
-
-// hasTemplates returns the precondition that the dialect has all of the given templates.
-func hasTemplates(templates ...string) precondition {
-	return func(t *Target) bool {
-		known := t.Dialect.Templates()
-		return !slices.ContainsFunc(templates, func(p string) bool { return !slices.Contains(known, p) })
-	}
-}
-
-// respondsWithStream returns the precondition that the response to a template's request is itself
-// the event stream of the run.
-func respondsWithStream(template string) precondition {
-	return func(t *Target) bool {
-		o, ok := t.Dialect.TemplateOperation(template)
-		return ok && o.IsStream
-	}
-}
-
-// hasReplyOfKind returns the precondition that the dialect has the template, that the request of
-// the template does not start a run, and that the dialect has events of kind k.
-func hasReplyOfKind(template string, k spec.Kind) precondition {
-	return func(t *Target) bool {
-		o, ok := t.Dialect.TemplateOperation(template)
-		return ok && !o.StartsRun && slices.Contains(t.Dialect.Kinds(), k)
-	}
-}
-
-// needsTwoStreams returns the precondition that o holds and that a user may have two streams open
-// at once.
-func needsTwoStreams(o precondition) precondition {
-	return func(t *Target) bool { return o(t) && t.StreamLimit != 1 }
-}
-
-// andKind returns the precondition that o holds and that the dialect has events of kind k.
-func (o precondition) andKind(k spec.Kind) precondition {
-	return func(t *Target) bool { return o(t) && slices.Contains(t.Dialect.Kinds(), k) }
-}
-
-// unlessLacking returns the precondition that o holds and that the target was not declared to lack
-// the capability.
-func (o precondition) unlessLacking(capability string) precondition {
-	return func(t *Target) bool { return o(t) && !t.lacksCapability(capability) }
-}
-
-// andDenies returns the precondition that o holds and that refusals for the given reason can be
-// tested: the document describes them, and the target has the settings and the capability that they
-// need.
-func (o precondition) andDenies(why spec.DenialReason) precondition {
-	return func(t *Target) bool {
-		s := Scenario{Denial: why}
-		lacked := func(s Scenario) bool { return s.Denial == why && t.lacksCapability(s.capabilityName()) }
-		return o(t) && t.Dialect.HasDenial(why) && t.missingSetup(s) == "" && !slices.ContainsFunc(accessScenarios, lacked)
-	}
-}
-
 // A sequencePlayer plays the actions of a sequence in one conversation and keeps the threads, runs,
 // cursors and files that later actions refer to.
 type sequencePlayer struct {
@@ -87,11 +29,12 @@ type owedReply struct {
 	event    spec.Event
 }
 
-// An uploadedFile is the server's description of a stored file, with the id of the thread in which
-// it was uploaded.
+// An uploadedFile is a file that the server stored: the id of the thread in which it was uploaded,
+// and the events to fill the requests from that refer to it.
 type uploadedFile struct {
-	thread string
-	spec.Event
+	thread  string
+	sign    spec.Event // for a new signed URL
+	message spec.Event // for a message with the file; its ID is the latest URL
 }
 
 // newSequencePlayer returns a player that sends its requests in conversation t, on new threads.
@@ -153,6 +96,18 @@ func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	defer a.mu.Unlock()
 	if last := len(a.trace.Exchanges) - 1; last >= 0 && a.trace.Exchanges[last].Response.End == nil {
 		a.pendingReplies[s.number] = d
+	}
+}
+
+// elicitReply returns the perform function of an action that makes the server call a tool or send an
+// interrupt. It stores the reply, a request of the given template, for a later action.
+func elicitReply(template string) func(*sequencePlayer, action) {
+	return func(a *sequencePlayer, s action) {
+		eliciting, e := a.elicitingRequest(template)
+		a.startAndReadRun(s, eliciting, e)
+		if reply, ok := a.replyEvent(template); ok {
+			a.addPendingReply(s, owedReply{template, reply})
+		}
 	}
 }
 
@@ -288,13 +243,4 @@ func (a *sequencePlayer) sendPendingReply(s action) {
 	delete(a.pendingReplies, s.subject)
 	thread := slices.Index(a.threads[:], a.runs[s.subject].thread)
 	a.startAndReadRun(action{number: s.number, subject: thread}, reply.template, reply.event)
-}
-
-// lastToolCall returns the id of the last tool call in the response of the last exchange, or "" if
-// there is no tool call.
-func (a *sequencePlayer) lastToolCall() string {
-	if id := a.LastEvent(spec.ToolStart).Call; id != "" {
-		return id
-	}
-	return a.LastEvent(spec.ToolCall).Call
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/streamassay/streamassay/spec"
 )
 
 // Limits on the effort that a run spends on shrinking sequences. Each try plays a simpler sequence
@@ -130,18 +132,22 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 	return t.finishConversation(conv, part)
 }
 
-// A findingID identifies a finding by the check and the violated requirement.
+// A findingID identifies a finding by the check and the violated requirement, so that findings of
+// several conversations can be compared.
 type findingID struct{ check, requirement string }
+
+// idOf returns the id of f, a finding of the check result r.
+func idOf(r spec.Result, f spec.Finding) findingID {
+	return findingID{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
+}
 
 // findingIDs returns the ids of the findings in p, each id once. If p was not evaluated yet,
 // findingIDs evaluates it first and stores the evaluation in p.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
-	if len(p.Evaluation.Results) == 0 {
-		p.Evaluation = t.evaluate(p)
-	}
+	t.evaluateOnce(p)
 	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
-			if d := (findingID{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}); !slices.Contains(all, d) {
+			if d := idOf(r, f); !slices.Contains(all, d) {
 				all = append(all, d)
 			}
 		}

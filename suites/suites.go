@@ -5,6 +5,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -181,20 +182,14 @@ func concurrentOrder(list []Scenario) (order []int) {
 // Check sets fields of the target that are zero to their defaults, and returns an error if any
 // field is invalid. It sends nothing.
 func (t *Target) Check() error {
-	if t.Parallel == 0 {
-		t.Parallel = DefaultParallel
-	}
-	if t.Timeout == 0 {
-		t.Timeout = DefaultTimeout
-	}
+	t.Parallel, t.Timeout = cmp.Or(t.Parallel, DefaultParallel), cmp.Or(t.Timeout, DefaultTimeout)
+	t.MaxEventBytes = cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes)
 	if err := t.Limits.validate(); err != nil {
 		return err
 	}
 	t.Limits = t.Limits.withDefaults(t.Timeout)
 	t.budget = newBudget(t.Limits)
-	if t.Salt == 0 {
-		t.Salt = NewSalt()
-	}
+	t.Salt = cmp.Or(t.Salt, NewSalt())
 	if err := t.checkOwnScenarios(); err != nil {
 		return &FieldError{"Scenarios", err}
 	}
@@ -397,7 +392,7 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 // requests, as long as the server gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
-	if t.lacksCapability(s.capabilityName()) || t.missingSetup(s) != "" {
+	if !t.supports(s) {
 		return part
 	}
 	conv, err := t.newConversation(ctx, seed)

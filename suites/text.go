@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // whichever a selected check judges. requireText returns false if it should have added a finding
 // but no such check is selected, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
-	evidence, foreign, ok := t.findMissingText(p.Trace)
+	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
 	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
 		cause := evidence.Kind == spec.HTTPResponse ||
@@ -76,26 +75,22 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText looks for text in a conversation. ok is true if there is none; last is then the
-// event to cite in a finding: the end of the last stream or, without a stream, the last response.
-// foreign reports whether a frame is unknown to the dialect and might therefore contain the text.
-func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
-	streams := false
-	var request spec.Event
-	for e := range t.decode(trace) {
-		switch {
-		case e.Kind == spec.HTTPRequest:
-			request = e
-		case e.Kind == spec.HTTPResponse:
-			if streams = streams || e.IsStream() && e.StatusCode/100 == 2; !streams {
-				last, last.Requirement = e, cmp.Or(request.Facts().Promised.Status, request.Requirement)
-			}
-		case e.Kind == spec.BodyEnd && streams:
-			last = e
-		case hasReadableText(e):
-			return last, foreign, false
+// findMissingText looks for text in the responses of p. ok is true if there is none; last is then
+// the event to cite in a finding: the end of the last stream or, without a stream, the last
+// response. foreign reports whether a frame is unknown to the dialect and might therefore contain
+// the text.
+func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
+	hasStream := false
+	for _, o := range p.summaries {
+		if o.hasText {
+			return spec.Event{}, false, false
 		}
-		foreign = foreign || e.IsFrame() && e.Kind == spec.Unrecognized
+		if hasStream = hasStream || o.head.IsStream() && o.head.StatusCode/100 == 2; hasStream {
+			last = o.bodyEnd
+		} else {
+			last, last.Requirement = o.head, o.statusRequirement
+		}
+		foreign = foreign || o.hasUnrecognized
 	}
 	return last, foreign, last.Kind != ""
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"context"
+	"slices"
 
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
@@ -25,22 +26,22 @@ const seedStride = 1 << 16
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	for i := range parts {
 		check, timed := timingChecks[parts[i].Scenario.Name]
-		for n := uint64(1); timed && n <= maxTimingRetries && t.failsTiming(parts[i], check) && ctx.Err() == nil; n++ {
+		for n := uint64(1); timed && n <= maxTimingRetries && t.failsTiming(&parts[i], check) && ctx.Err() == nil; n++ {
 			parts[i] = t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
 		}
 	}
 }
 
-// failsTiming reports whether the given timing check fails in the conversation of p. It also
-// returns true if the check had nothing to judge although an exchange is complete: all deltas had
-// then arrived before the client read the first. It returns false if the conversation cannot be
-// judged.
-func (t *Target) failsTiming(p ScenarioResult, check *spec.Check) bool {
+// failsTiming reports whether the given timing check has findings in the conversation of p, which it
+// evaluates if needed. It also returns true if the check had nothing to judge although an exchange
+// is complete: all deltas had then arrived before the client read the first. It returns false if
+// the check is not selected or the conversation cannot be judged.
+func (t *Target) failsTiming(p *ScenarioResult, check *spec.Check) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false
 	}
-	plan := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
-	evaluation := spec.Run(plan, t.decode(p.Trace), nil)
-	verdict := evaluation.Results[0].Verdict
-	return verdict == spec.Failed || verdict == spec.Silent && evaluation.Complete
+	t.evaluateOnce(p)
+	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+		return r.Obligation.Check == check && (len(r.Findings) > 0 || r.Judged == 0 && p.Evaluation.Complete)
+	})
 }

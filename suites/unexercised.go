@@ -47,7 +47,7 @@ func describeDialogue(p ScenarioResult) string {
 		}
 	}
 	switch {
-	case shown.symptom == SymptomRunFailed:
+	case shown.symptom == symptomRunFailed:
 		return fmt.Sprintf("%s, the run failed with %s", shown.describeRequest(), quote([]byte(shown.failureText)))
 	case shown.symptom != "" || shown.status/100 != 2:
 		return fmt.Sprintf("%s: %s", shown.operation, shown.describeResponse())
@@ -86,7 +86,7 @@ func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok b
 	}
 	for _, f := range r.Findings {
 		i := f.Event.Exchange
-		if i >= len(p.summaries) || p.summaries[i].symptom != SymptomNotFound || p.summaries[i].startsRun {
+		if i >= len(p.summaries) || p.summaries[i].symptom != symptomNotFound || p.summaries[i].startsRun {
 			return "", false
 		}
 	}

@@ -17,10 +17,9 @@ import (
 // the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	all := make([]spec.Evaluation, len(parts))
-	for i, p := range parts {
-		if all[i] = p.Evaluation; len(all[i].Results) == 0 { // a large conversation was evaluated at once
-			all[i] = t.evaluate(&parts[i])
-		}
+	for i := range parts {
+		t.evaluateOnce(&parts[i])
+		all[i] = parts[i].Evaluation
 	}
 	if why := spec.WhyUnjudgeable(all); errors.Is(why, spec.ErrNotHTTP) {
 		for i := range parts {
@@ -49,22 +48,20 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluate evaluates the conversation of p with the selected checks. If the run is cancelled
-// meanwhile, it returns an evaluation in which nothing was judged and marks p as incomplete.
-func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
-	events := t.decode(p.Trace)
-	h, complete := p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
+// evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
+// in p, unless p has one already. If the run is cancelled meanwhile, nothing in the evaluation is
+// judged, and p is marked as incomplete.
+func (t *Target) evaluateOnce(p *ScenarioResult) {
+	if len(p.Evaluation.Results) > 0 {
+		return
+	}
+	info := dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}
+	events := t.Dialect.DecodeExchanges(p.Trace.All(), info, t.MaxEventBytes)
+	var complete bool
+	p.Evaluation, complete = p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
 	if !complete && p.IncompleteReason == nil {
 		p.IncompleteReason = context.Cause(t.budget.judgeCtx)
 	}
-	return h
-}
-
-// decode returns an iterator over the events of a recorded conversation. Each use of the iterator
-// decodes the recording again.
-func (t *Target) decode(trace spec.Trace) iter.Seq[spec.Event] {
-	info := dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}
-	return t.Dialect.DecodeExchanges(trace.All(), info, t.maxEventBytes())
 }
 
 // evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries. If
@@ -111,14 +108,6 @@ func EvaluateTrace(
 	p = ScenarioResult{Scenario: s, Dialect: d, Trace: t}
 	p.Evaluation, complete = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), info, maxEvent))
 	return p, complete
-}
-
-// maxEventBytes returns the largest size of one event, in bytes: the configured one or the default.
-func (t *Target) maxEventBytes() int {
-	if t.MaxEventBytes > 0 {
-		return t.MaxEventBytes
-	}
-	return dialect.MaxEventBytes
 }
 
 // isPromised reports whether the target promises what scenario s tests, so that a check which the

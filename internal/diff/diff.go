@@ -4,6 +4,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -99,7 +100,7 @@ func Compare(a, b Conversation) ConversationDiff {
 		c.Dropped = len(c.Differences) - MaxDifferences
 		c.Differences = c.Differences[:MaxDifferences]
 	}
-	c.Volatile = append(c.Volatile, volatile.sorted()...)
+	c.Volatile = append(c.Volatile, slices.Sorted(maps.Keys(volatile))...)
 	return c
 }
 
@@ -129,15 +130,6 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 			}
 		}
 	}
-}
-
-// sorted returns the members of the set in alphabetical order.
-func (v volatileFields) sorted() (all []string) {
-	for name := range v {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // describeRequest returns a short description of the request for use in reports: its operation,

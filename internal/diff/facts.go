@@ -33,7 +33,6 @@ type fact struct {
 var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After",
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
-	"Access-Control-Allow-Origin",
 }
 
 // maxDepth is the maximum depth to which the parts of an event, and the parts of these parts, are
@@ -63,27 +62,21 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	} else {
 		add("media", e.MediaType, compareEqual)
 	}
-	for _, slot := range []struct{ name, value string }{
-		{"status", e.Status}, {"code", e.Code}, {"name", e.Name}, {"role", e.Role}, {"type", e.Type}, {"index", e.Index},
-		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit},
-		{"end", endText(e)}, {"breaks", violationText(e)},
-	} {
-		add(slot.name, slot.value, compareEqual)
-	}
-	place := compareAsID
+	cursor := compareAsID
 	if e.Kind.Phase() == "delta" { // deltas were merged, so their cursors cannot be matched
-		place = comparePresence
+		cursor = comparePresence
 	}
-	add("cursor", e.Cursor, place)
-	for _, id := range []struct{ name, value string }{
-		{"thread", e.Thread}, {"run", e.Run}, {"message", e.Message}, {"call", e.Call}, {"id", e.ID},
+	for _, slot := range []fact{
+		{"status", e.Status, compareEqual}, {"code", e.Code, compareEqual}, {"name", e.Name, compareEqual},
+		{"role", e.Role, compareEqual}, {"type", e.Type, compareEqual}, {"index", e.Index, compareEqual},
+		{"text", canonical(e.Text), compareEqual}, {"more", e.HasMore, compareEqual},
+		{"about", e.Description, compareEqual}, {"limit", e.PollLimit, compareEqual},
+		{"end", endText(e), compareEqual}, {"breaks", violationText(e), compareEqual}, {"cursor", e.Cursor, cursor},
+		{"thread", e.Thread, compareAsID}, {"run", e.Run, compareAsID}, {"message", e.Message, compareAsID},
+		{"call", e.Call, compareAsID}, {"id", e.ID, compareAsID}, {"day", e.Day, comparePresence},
+		{"seq", e.Seq, comparePresence}, {"created", e.Created, comparePresence}, {"completed", e.Completed, comparePresence},
 	} {
-		add(id.name, id.value, compareAsID)
-	}
-	for _, some := range []struct{ name, value string }{
-		{"day", e.Day}, {"seq", e.Seq}, {"created", e.Created}, {"completed", e.Completed},
-	} {
-		add(some.name, some.value, comparePresence)
+		add(slot.name, slot.value, slot.comparison)
 	}
 	if deep < maxDepth && len(e.Parts) > 0 {
 		kinds := make([]string, len(e.Parts))

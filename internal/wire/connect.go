@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -65,7 +66,7 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 		return "unknown host"
 	case isErrno(err, syscall.ECONNREFUSED, wsaConnRefused):
 		return "connection refused: is the server running?"
-	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+	case isTimeout(err):
 		return fmt.Sprintf("no connection within %v", c.cfg.IdleTimeout)
 	case errors.As(err, &op):
 		return fmt.Sprintf("no connection: %v", op.Err)
@@ -86,7 +87,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 			"or skip verification with --insecure", certReason(cert.Err))
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
-	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+	case isTimeout(err):
 		return fmt.Sprintf("no response to the TLS handshake within %v: does the server speak TLS on this port?",
 			c.cfg.IdleTimeout)
 	case errors.Is(err, io.EOF) || isReset(err):
@@ -138,12 +139,7 @@ const (
 
 // isErrno reports whether err is, or wraps, one of the given system errors.
 func isErrno(err error, any ...syscall.Errno) bool {
-	for _, errno := range any {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(any, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // isReset reports whether err means that the peer reset the connection.
@@ -151,7 +147,7 @@ func isReset(err error) bool {
 	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, wsaConnReset)
 }
 
-// isTimeout reports whether err is a network timeout.
+// isTimeout reports whether err is a network timeout or the end of a context by its deadline.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()

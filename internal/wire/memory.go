@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -117,12 +116,6 @@ func CountEvents(r spec.Response) int {
 		n.Add(r.Body, math.MaxInt)
 	}
 	return n.N
-}
-
-// isEncoded reports whether a response with header h has a content coding other than identity.
-func isEncoded(h spec.Header) bool {
-	coding := h.Get("Content-Encoding")
-	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
 // formatBytes returns a number of bytes for a message, with a unit if that is exact: "64 MiB".

@@ -33,7 +33,7 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err
 	}
-	h.isStream = h.resp.Header.MediaType() == spec.EventStream && !isEncoded(h.resp.Header)
+	h.isStream = h.resp.Header.MediaType() == spec.EventStream && h.resp.Header.ContentCoding() == ""
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(piece)

@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -81,11 +82,11 @@ func NewClient(cfg Config) (*Client, error) {
 	base := *cfg.Base
 	cfg.Base = &base
 	cfg.Header = withBasicAuth(slices.Clone(cfg.Header), base.User)
-	cfg.IdleTimeout = orDefault(cfg.IdleTimeout, DefaultIdleTimeout)
-	cfg.TotalTimeout = orDefault(cfg.TotalTimeout, DefaultTotalTimeout)
-	cfg.MaxBodyBytes = orDefault(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
-	cfg.MaxEvents = orDefault(cfg.MaxEvents, DefaultMaxEvents)
-	cfg.MaxEventBytes = orDefault(cfg.MaxEventBytes, DefaultMaxEventBytes)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
+	cfg.TotalTimeout = cmp.Or(cfg.TotalTimeout, DefaultTotalTimeout)
+	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
+	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, DefaultMaxEvents)
+	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
 	return &Client{cfg, plainURL(&base), time.Now(), &reservation{limiter: cfg.Memory}}, nil
 }
 
@@ -119,14 +120,6 @@ func (c *Client) AtRoot() *Client {
 	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
 	other.name = plainURL(other.cfg.Base)
 	return &other
-}
-
-// orDefault returns v, or def if v is 0.
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // A StopWhen specifies when the client stops reading a response of its own accord. The response's

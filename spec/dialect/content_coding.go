@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
@@ -24,12 +23,7 @@ const (
 // HasContentCoding reports whether the response r has a body that is not empty and a content coding
 // other than identity.
 func HasContentCoding(r spec.Response) bool {
-	coding := contentCoding(r)
-	return coding != "" && coding != "identity" && len(r.Body) > 0
-}
-
-func contentCoding(r spec.Response) string {
-	return strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
+	return r.Header.ContentCoding() != "" && len(r.Body) > 0
 }
 
 // DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4) and
@@ -40,7 +34,7 @@ func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
 	}
-	coding := contentCoding(r)
+	coding := r.Header.ContentCoding()
 	body, err := decompress(coding, r.Body)
 	var counter sse.EventCounter
 	switch {
