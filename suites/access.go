@@ -46,7 +46,7 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		}
 	}
 	t.requestStoredAsOthers(others)
-	if t.HasTemplate("cancel") && t.HasTemplate("listen") && !t.target.lacksCapability("cancel") &&
+	if t.canSend("cancel") && t.HasTemplate("listen") &&
 		t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() {
 			t.sendAsEach(others, "cancel", spec.Event{})
@@ -55,10 +55,19 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// templateCapabilities maps each template for stored data to the capability that the server needs
-// for it. The suite does not send the requests of a template to a server that lacks the capability.
+// templateCapabilities maps the name of a template to the capability that the server needs for it: to
+// perform its operation, or to provide what its request refers to, such as the tool call for a tool
+// result.
 var templateCapabilities = map[string]string{
-	"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe",
+	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
+	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
+	"tool-result": "client-tool", "resume": "interrupt",
+}
+
+// canSend reports whether the dialect has the template, and the target was not declared to lack the
+// capability for it.
+func (t *Conversation) canSend(template string) bool {
+	return t.HasTemplate(template) && !t.target.lacksCapability(templateCapabilities[template])
 }
 
 // sendAsEach sends the request of the template, filled from e, once as each principal in others. If
@@ -91,7 +100,7 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
 		e := spec.Event{Name: stored.Name, ID: stored.ID}
-		if !t.HasTemplate(template) || t.target.lacksCapability(templateCapabilities[template]) || !t.isValid(template, e) {
+		if !t.canSend(template) || !t.isValid(template, e) {
 			continue
 		}
 		t.SendTemplate(template, e)
@@ -100,7 +109,7 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 		}
 		t.sendAsEach(others, template, e)
 	}
-	if t.HasTemplate("history") && !t.target.lacksCapability("history") && slices.Contains(others, spec.OtherUser) {
+	if t.canSend("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
 		t.Thread = "" // the latest thread of the other user
 		t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
@@ -132,7 +141,7 @@ func runStreamLimit(t *Conversation) {
 	h.closeAt.Store(time.Now().Add(settleDelay).UnixNano())
 	h.group.Wait()
 	h.retryWhileFull(h.tryOpen)
-	if t.HasTemplate("cancel") && !t.target.lacksCapability("cancel") {
+	if t.canSend("cancel") {
 		t.SendTemplate("cancel", spec.Event{})
 	}
 }

@@ -81,7 +81,7 @@ func causeRank(c Cause) int {
 	return 1
 }
 
-// unplayedCauses returns one cause for each different error, of the network or of streamassay, that
+// unplayedCauses returns one cause for each distinct error from the network or from streamassay that
 // kept scenarios from being played to their end. The causes are fatal if the server responded to no
 // request at all.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
@@ -245,7 +245,7 @@ func (d *Diagnosis) dropUnused() {
 }
 
 // explainsResult reports whether the cause alone explains why a result in scenario p did not pass.
-// judged tells whether the result's check judged anything in any scenario of the run.
+// judged states whether the result's check judged anything in any scenario of the run.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:

@@ -96,7 +96,7 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 // first, it returns the incomplete history. If the dialect or the target has no histories, it sends
 // nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
-	if !t.HasTemplate("history") || t.target.lacksCapability("history") {
+	if !t.canSend("history") {
 		return spec.Event{}
 	}
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })

@@ -53,7 +53,7 @@ func (t *Target) checkOwnScenarios() error {
 	return nil
 }
 
-// checkOwnChecks returns an error if a check in t.Checks is incomplete, is about clients, or has the
+// checkOwnChecks returns an error if a check in t.Checks is incomplete, judges clients, or has the
 // id of another check, or if one of its requirements has no id or level.
 func (t *Target) checkOwnChecks() error {
 	known := map[string]bool{}

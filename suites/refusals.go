@@ -39,7 +39,7 @@ func runRefusals(t *Conversation) {
 // template. The target must support the operation, and the suite must be able to send a valid
 // request to it, for comparison.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
-	if o.AcceptsFiles && !t.target.lacksCapability(templateCapabilities[o.Templates()[0]]) {
+	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return true
 	}
 	switch template {
@@ -51,7 +51,7 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 		}
 		fallthrough
 	case "health", "history":
-		return o.StartsRun || !t.target.lacksCapability(template)
+		return o.StartsRun || t.canSend(template)
 	}
 	return o.StartsRun
 }
@@ -91,12 +91,6 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// replyTemplateCapabilities maps the name of a reply template to the capability that a server needs
-// to provide what the reply refers to, such as the tool call for a tool result.
-var replyTemplateCapabilities = map[string]string{
-	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
-}
-
 // probeReply is like [Conversation.probeRefusals], for a template whose requests reply to something
 // that the server sent. Before each request, it makes the server send a new tool call or interrupt,
 // or store a new file.
@@ -107,7 +101,7 @@ func (t *Conversation) probeReply(o *dialect.Operation, template string, known *
 		t.Run = t.NewID()
 		return t.BuildRequest(template, e), ok
 	}
-	if t.target.lacksCapability(replyTemplateCapabilities[template]) {
+	if !t.canSend(template) {
 		return
 	}
 	valid, ok := newReply()

@@ -239,7 +239,7 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	switch template, request := t.elicitingRequest(replyTemplate); {
 	case template != "attach":
 		t.SendAndRead(template, request)
-	case t.target.lacksCapability("attachments") || !t.SendTemplate(template, request):
+	case !t.canSend(template) || !t.SendTemplate(template, request):
 		return spec.Event{}, false
 	}
 	return t.replyEvent(replyTemplate)

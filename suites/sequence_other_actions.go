@@ -97,7 +97,7 @@ var hostileActions = []actionType{
 // existing run or to the thread of that run.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
-		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && !a.target.lacksCapability(template) {
+		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {
 			all = append(all, template)
 		}
 	}

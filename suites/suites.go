@@ -62,7 +62,7 @@ type Target struct {
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
 	Sequences     int           // how many generated sequences are played besides the scenarios
-	Timeout       time.Duration // of one exchange in all; 0: [DefaultTimeout]
+	Timeout       time.Duration // limit of one complete exchange; 0: [DefaultTimeout]
 	Limits        Limits
 	Parallel      int    // how many scenarios are played at once; 0: [DefaultParallel]
 	Seed          uint64 // of all random choices
@@ -70,7 +70,7 @@ type Target struct {
 	Round         int    // of a repeated run, from 0: other ids, the same choices
 	CA            *x509.CertPool
 	Insecure      bool // do not verify the certificate
-	MaxEventBytes int  // of one event; 0: [dialect.MaxEventBytes]
+	MaxEventBytes int  // limit of one event; 0: [dialect.MaxEventBytes]
 
 	// BeforeTrim is called with the result of a conversation that is too large to be kept, after
 	// its evaluation and before all but the beginnings of its bodies are dropped. Several
@@ -88,7 +88,7 @@ type ScenarioResult struct {
 	Dialect    *dialect.Dialect
 	Trace      spec.Trace
 	Evaluation spec.Evaluation
-	Err        error // why it could not be played: an error of streamassay or the network
+	Err        error // why it could not be played: an error from streamassay or from the network
 
 	summaries []exchangeSummary // of the exchanges, set by the evaluation
 
@@ -220,7 +220,7 @@ func (t *Target) Check() error {
 	return err
 }
 
-// A FieldError is an error of [Target.Check] about one field of the target.
+// A FieldError is an error from [Target.Check] that concerns one field of the target.
 type FieldError struct {
 	Field string // the name of the field
 	Err   error  // why its value is invalid

@@ -130,7 +130,7 @@ func (t *Target) isPromised(s Scenario) bool {
 
 // adjustVerdict changes the verdict of r, a result in scenario result p, for reasons that the
 // conversation does not show: capabilities that the server lacks, missing settings, errors and
-// broken promises. promised tells whether the target promises what the scenario tests
+// broken promises. promised states whether the target promises what the scenario tests
 // ([Target.isPromised]).
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID

@@ -152,8 +152,7 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// requestKeys returns the key of each exchange in list, as [exchangeEvents.requestKey] does, in the
-// same order.
+// requestKeys returns the [exchangeEvents.requestKey] of each exchange in list, in the same order.
 func requestKeys(list []exchangeEvents) (all []string) {
 	for _, x := range list {
 		all = append(all, x.requestKey())
@@ -255,15 +254,14 @@ func (m *comparer) similarity(a, b spec.Event) int {
 	return 0
 }
 
-// addOneSided records a difference: the event e of the exchange x, which only one side has. The
-// string of names that side, "A" or "B". If events of the kind of e are volatile, nothing is
-// recorded.
-func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
+// addOneSided records a difference: the event e of the exchange x, which only the given side, "A" or
+// "B", has. If events of that kind are volatile, nothing is recorded.
+func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
 	}
 	d := Difference{Request: x.describeRequest()}
-	if of == "A" {
+	if side == "A" {
 		d.A = newSide(x, e)
 	} else {
 		d.B = newSide(x, e)
@@ -277,7 +275,7 @@ func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 }
 
 // compareEvent returns the fields in which the events a and b differ, without volatile fields, or
-// nil if they match. The fields startsMidway and clientLeft of open tell whether either stream was
+// nil if they match. The fields startsMidway and clientLeft of open state whether either stream was
 // resumed, or left by the client; if so, differences that result only from where a stream was cut
 // are ignored.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {

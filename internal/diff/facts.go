@@ -44,9 +44,9 @@ const maxDepth = 8
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
 // appendFacts appends the facts of e, and of its parts, to all and returns the extended slice.
-// prefix is put before the name of each fact. deep is the nesting depth of e: 0 for an event, 1 for
+// prefix is put before the name of each fact. depth is the nesting depth of e: 0 for an event, 1 for
 // a part of an event, and so on.
-func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
+func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
 			all = append(all, fact{prefix + name, value, by})
@@ -78,14 +78,14 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	} {
 		add(slot.name, slot.value, slot.comparison)
 	}
-	if deep < maxDepth && len(e.Parts) > 0 {
+	if depth < maxDepth && len(e.Parts) > 0 {
 		kinds := make([]string, len(e.Parts))
 		for i, p := range e.Parts {
 			kinds[i] = string(p.Kind)
 		}
 		add("parts", strings.Join(kinds, " "), compareEqual)
 		for i, p := range e.Parts {
-			all = appendFacts(all, fmt.Sprintf("%sparts[%d].", prefix, i), p, deep+1)
+			all = appendFacts(all, fmt.Sprintf("%sparts[%d].", prefix, i), p, depth+1)
 		}
 	}
 	return all
@@ -180,8 +180,8 @@ func describeEvent(e spec.Event) string {
 // maxQuoted is the maximum number of bytes of one value that describeEvent shows.
 const maxQuoted = 200
 
-// quoteValue returns v in quotes. If v is longer than maxQuoted bytes, the rest is cut off and the
-// length of v is added.
+// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the rest is cut
+// off, and an ellipsis and the length of v in bytes follow.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

@@ -250,8 +250,8 @@ func wrapColumn(s string) (all []string) {
 	return append(all, string(runes))
 }
 
-// printableText returns s with each unprintable character, which could control the terminal,
-// replaced by U+FFFD.
+// printableText returns s with U+FFFD in place of each unprintable character, which could control the
+// terminal.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -19,8 +19,8 @@ import (
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
 // connect opens a connection to the target for one exchange, with TLS if the scheme of the base URL
-// is https. Its errors are of type *Error. They are not evidence about the target, because no
-// request was sent to it yet.
+// is https. An error is of type *Error. It is not evidence about the target, because no request was
+// sent yet.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
@@ -116,9 +116,9 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError returns the error of package spec for err, the error of a read or write that failed
-// because of the server. It distinguishes a connection that was reset, one that was closed too
-// early, a response that exceeded a limit, and one that is not HTTP.
+// peerError returns an error that wraps [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded]
+// or [spec.ErrNotHTTP]. err is the error from a read that failed because of the server. Errors of
+// unknown causes become [spec.ErrTruncated].
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):

@@ -37,9 +37,6 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastArrival returns the time at which the last bytes arrived.
-func (t *connReader) lastArrival() time.Time { return t.lastRead }
-
 // A watchedReader tells the watchdog of each Read of another reader, so that sending a large
 // request counts as activity.
 type watchedReader struct {
@@ -78,7 +75,7 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	if err != nil {
 		return err
 	}
-	return h.recordBody(body, in.lastArrival)
+	return h.recordBody(body, func() time.Time { return in.lastRead })
 }
 
 // recordHead waits for the first byte of a response, and then reads the head of the response into
@@ -96,7 +93,7 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 // head is incomplete or invalid, it stores the part that it could read and returns an error with
 // the reason.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
-	if err := looksLikeHTTP(br); err != nil {
+	if err := checkProtocol(br); err != nil {
 		return err
 	}
 	budget := newByteBudget(maxHead, "a head")
@@ -121,9 +118,9 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 	}
 }
 
-// looksLikeHTTP returns an error if the first bytes of a response are not those of HTTP. It does
+// checkProtocol returns an error if the first bytes of a response are not "HTTP/". It does
 // not wait for a complete line, which a server of another protocol may never send.
-func looksLikeHTTP(br *bufio.Reader) error {
+func checkProtocol(br *bufio.Reader) error {
 	const want = "HTTP/"
 	for n := 1; n <= len(want); n++ {
 		got, err := br.Peek(n)
@@ -221,12 +218,14 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// notHTTPError returns an error with the formatted message that wraps spec.ErrNotHTTP.
+// notHTTPError returns an error that wraps [spec.ErrNotHTTP]; its message is formatted like
+// fmt.Sprintf.
 func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
-// limitError returns an error with the formatted message that wraps spec.ErrLimitExceeded.
+// limitError returns an error that wraps [spec.ErrLimitExceeded]; its message is formatted like
+// fmt.Sprintf.
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

@@ -84,14 +84,14 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 }
 
 // An http2Body reads the body of an HTTP/2 response, notifies the watchdog when bytes arrive, and
-// converts errors of the library to those of package spec.
+// converts errors from the library to errors from package spec, such as [spec.ErrReset].
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the body and notifies the watchdog. Its errors other than io.EOF are those of
-// package spec.
+// Read reads from the body and notifies the watchdog. It returns io.EOF at the end of the body, and
+// otherwise the errors from [http2EndError].
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
@@ -103,8 +103,9 @@ func (s *http2Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// http2EndError returns the error of package spec for err, an error of the HTTP/2 library. If the
-// client itself ended the exchange, it returns the reason for that.
+// http2EndError returns an error that wraps the error from package spec, such as [spec.ErrReset], for
+// what err, an error from the HTTP/2 library, reports. If the client itself ended the exchange, it
+// returns the reason for that.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

@@ -14,11 +14,11 @@ const maxReads = 1 << 20
 
 // A recorder records the response of one exchange, and ends the exchange at a limit.
 type recorder struct {
-	resp         *spec.Response
-	watchdog     *watchdog
-	stopWhen     StopWhen
-	frameCounter *eventCounter // nil unless the client leaves after a number of events
-	maxBody      int           // bytes
+	resp     *spec.Response
+	watchdog *watchdog
+	stopWhen StopWhen // Frames is reduced by each event that is complete
+	decoder  *sse.Decoder
+	maxBody  int // bytes
 
 	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter
@@ -70,11 +70,16 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 		h.resp.Body = append(h.resp.Body, piece...)
 		h.resp.Arrivals = append(mergeArrivals(h.resp.Arrivals, maxReads), spec.Arrival{End: len(h.resp.Body), At: at})
 	}
-	if h.frameCounter != nil {
+	if h.stopWhen.Frames > 0 {
 		// The decoder may keep a reference to its input, and piece is reused.
-		if end, ok := h.frameCounter.feed(h.resp.Body[len(h.resp.Body)-len(piece):]); ok {
-			h.truncateAt(end)
-			return spec.ErrClientLeft
+		for item := range h.decoder.Feed(h.resp.Body[len(h.resp.Body)-len(piece):]) {
+			if item.Kind != sse.Event {
+				continue
+			}
+			if h.stopWhen.Frames--; h.stopWhen.Frames == 0 {
+				h.truncateAt(item.End)
+				return spec.ErrClientLeft
+			}
 		}
 	}
 	switch {

@@ -94,8 +94,8 @@ func NewClient(cfg Config) (*Client, error) {
 // bodies of its exchanges must not be used any longer.
 func (c *Client) ReleaseMemory() { c.memory.release() }
 
-// Use calls do while the conversation has a slot of Config.Memory, for work that needs as much
-// memory as a large body. It returns false, without calling do, if ctx was done before a slot was
+// Use calls do while the conversation holds a slot of Config.Memory. It is for work that needs as
+// much memory as a large body. It returns false, without calling do, if ctx was done before a slot was
 // free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
@@ -178,10 +178,9 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	w := c.newWatchdog(ctx, conn, limit)
 	defer w.stop()
 	x.At = w.sentAt.Sub(c.started)
-	h := &recorder{resp: &x.Response, watchdog: w, stopWhen: limit, maxBody: c.cfg.MaxBodyBytes, memory: c.memory}
-	h.maxEvents = c.cfg.MaxEvents
-	if limit.Frames > 0 {
-		h.frameCounter = newEventCounter(limit.Frames, c.cfg.MaxEventBytes)
+	h := &recorder{
+		resp: &x.Response, watchdog: w, stopWhen: limit, decoder: sse.NewDecoder(c.cfg.MaxEventBytes),
+		maxBody: c.cfg.MaxBodyBytes, maxEvents: c.cfg.MaxEvents, memory: c.memory,
 	}
 	if isHTTP2(conn) {
 		x.Response.End = exchangeHTTP2(conn, m, h)
@@ -292,9 +291,9 @@ func (w *watchdog) watchHead() (stop func()) {
 	return func() { t.Stop() }
 }
 
-// endError returns the error of package spec for err, the error of a failed read. If the client
-// itself closed the connection, the result is the reason for that. Otherwise it states what the
-// server did.
+// endError returns the reason why a response ended early. err is the error from the read that
+// failed. If the client itself closed the connection, the reason is the cause of w.ctx; otherwise it
+// is what the server did, as [peerError] describes it.
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
