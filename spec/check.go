@@ -16,11 +16,11 @@ type Check struct {
 	ID  string // permanent identifier: "message.nests"
 	Doc string // a title, a blank line, then the rationale
 
-	// Of is the party that the rule is about: the server, unless stated otherwise.
+	// Of is the party whose messages the rule judges. The zero value is the server.
 	Of Party
 
-	// Needs lists the kinds that the rule is about. A catalogue must not name the
-	// check for a dialect that lacks one of them.
+	// Needs lists the kinds of events without which the rule cannot be judged. A catalogue must not
+	// name the check for a dialect that lacks one of them.
 	Needs []Kind
 
 	// AllPrincipals is whether the rule also sees the exchanges of principals other
@@ -63,7 +63,7 @@ type Pass struct {
 	run        *runState // shared with the other passes of a Run
 }
 
-// A Finding is a failed judgement: an event as evidence, and a message that says what was seen and
+// A Finding is a failed judgement: an event as evidence, and a message that states what was seen and
 // what is required.
 type Finding struct {
 	Event   Event
@@ -80,7 +80,7 @@ const MaxFindings = 50
 
 // Judge records one judgement about the event e: ok is whether the rule holds for e. If ok is
 // false, Judge also records a finding with e as evidence. The message of the finding is formatted
-// from format and args, and must say what was seen and what is required, in the terms of the
+// from format and args, and must state what was seen and what is required, in the terms of the
 // dialect. Judge may modify args. The verdict on a check that never calls Judge is [Silent], not
 // [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {

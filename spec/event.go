@@ -213,8 +213,8 @@ func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Ki
 // request because of its content only if the request is not valid.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept a request: the request is valid, or, for each
-// of its violations, the document permits a refusal (level [May]) but does not demand one.
+// MayBeAccepted reports whether a server may accept a request: the request is valid, or each of its
+// violations has refusals, all of which are permitted (level [May]) and none required.
 func (e Event) MayBeAccepted() bool {
 	demanded := func(d RefusalRequirement) bool { return d.Level != May }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -287,7 +287,7 @@ type Violation struct {
 // String returns the message of the violation.
 func (b Violation) String() string { return b.Message }
 
-// A RefusalRequirement is what one requirement demands of the refusal of a request. If several
+// A RefusalRequirement is what one requirement specifies for the refusal of a request. If several
 // requirements apply to a refusal, the refusal is judged for each of them separately.
 type RefusalRequirement struct {
 	Requirement string   // id of the requirement
@@ -306,7 +306,7 @@ type DenialRequirements map[DenialReason][]RefusalRequirement
 
 // StreamRequirements holds the ids of the requirements on the status, media type and content coding
 // of a streamed response, whether the dialect has an event that ends the stream, and the text of
-// its keep-alive comments. An id is "" if no requirement is about that property alone.
+// its keep-alive comments. An id is "" if no requirement covers that property alone.
 type StreamRequirements struct {
 	Status        string // the status is 200
 	MediaType     string // the body is an event stream

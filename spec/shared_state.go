@@ -3,10 +3,16 @@ package spec
 // A runState is what the passes of one [Run] share: the values that several checks use, and the
 // functions to call at the end of the conversation.
 type runState struct {
-	shared map[sharedKey]any
-	// observers update the shared values: those of all principals, and those of the primary user.
-	observers [2][]func(Event)
+	shared    map[sharedKey]any
+	observers []observer // update the shared values
 	atEnd     []func()
+}
+
+// An observer updates one shared value with the events of all principals, or only with those of the
+// primary user.
+type observer struct {
+	observe       func(Event)
+	allPrincipals bool
 }
 
 // A sharedKey identifies a shared value by its name and by the events that update it. Checks that
@@ -20,12 +26,9 @@ type sharedKey struct {
 // observe updates the shared values with an event. It must be called before the checks see the
 // event.
 func (s *runState) observe(e Event) {
-	for _, f := range s.observers[0] {
-		f(e)
-	}
-	if e.Principal == PrimaryUser {
-		for _, f := range s.observers[1] {
-			f(e)
+	for _, o := range s.observers {
+		if o.allPrincipals || e.Principal == PrimaryUser {
+			o.observe(e)
 		}
 	}
 }
@@ -50,12 +53,8 @@ func Shared[T any](p *Pass, name string, create func() (value T, observe func(Ev
 		created, observe := create()
 		value = created
 		p.run.shared[key] = value
-		class := 1
-		if key.allPrincipals {
-			class = 0
-		}
 		if observe != nil {
-			p.run.observers[class] = append(p.run.observers[class], observe)
+			p.run.observers = append(p.run.observers, observer{observe, key.allPrincipals})
 		}
 	}
 	return value.(T)

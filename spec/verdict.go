@@ -280,9 +280,9 @@ func (r *Result) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add adds a finding that was made not by the check but by a comparison across the conversation,
-// and raises the verdict accordingly. The event e is the evidence; the message is formatted from
-// format and args.
+// Add adds to the result a finding that the check itself could not make, because it results from a
+// comparison of several exchanges, and raises the verdict accordingly. The event e is the evidence;
+// the message is formatted from format and args as by fmt.Sprintf.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}

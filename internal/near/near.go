@@ -11,9 +11,9 @@ import (
 const maxListed = 20
 
 // Suggest returns the end of an error message about word, which is not among the known words. If a
-// known word is similar to word, the result names the most similar one: "; did you mean text?".
-// Otherwise it lists the known words in alphabetical order, at most [maxListed] of them. The slice
-// known is not modified.
+// known word differs from word in at most two bytes, begins with it, or contains it and word has
+// more than three bytes, the result names the nearest one: "; did you mean text?". Otherwise it
+// lists at most [maxListed] of the known words in alphabetical order: " (want one of a, b)".
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3

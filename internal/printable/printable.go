@@ -21,7 +21,7 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Escape returns s with unprintable characters replaced by escape sequences such as \n, \x1b and
+// Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
 // \u202e. Unprintable characters that the string keep contains are left as they are. Combining
 // marks beyond [maxMarks] on one letter are escaped in any case, and bytes that are not valid UTF-8
 // become U+FFFD.

@@ -23,8 +23,9 @@ type catalogueExtension struct {
 
 // readCatalogue returns the requirements of the catalogue of a version in the directory dir of
 // files, and the files of which the catalogue consists. If the catalogue extends another one, the
-// requirements of both are merged. It returns an error if a file is missing or invalid, or leaves
-// out a requirement that does not exist.
+// requirements of both are merged. The parameter extending lists the catalogues that extend this
+// one, so that a cycle is found. The error is about a file that is missing, invalid or part of a
+// cycle, or that leaves out a requirement which the extended catalogue does not have.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {

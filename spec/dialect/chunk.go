@@ -54,9 +54,10 @@ type openChunk struct {
 // one can be open.
 type openChunks []openChunk
 
-// appendEvents appends to events what the event e, of a frame or carried by one, implies before
-// itself. It may set the id of e. chunk is that of the variant of e, or nil. Events that cannot be
-// decoded are not passed to it: they may belong to anything.
+// appendEvents appends to events the starts and ends that e implies before itself, and returns the
+// result. e is the event of a frame, or one that a frame carries; if e is a chunk without an id,
+// appendEvents sets its id. chunk is the x-chunk of the variant of e, or nil. Events that cannot be
+// decoded are not passed to appendEvents: they may belong to anything.
 func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {

@@ -19,8 +19,9 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
-// FixedText returns the value that the reference server writes for the given slot in replies or
-// frames of kind k if it has no other value. It returns "" if the document defines no such value.
+// FixedText returns the value that the document fixes for a slot in frames or replies of kind k
+// (x-write, a single-valued enum or a default), in the form in which a slot holds it. It returns ""
+// if the document fixes none.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if w := o.variantOfKind(k); w != nil {
 		if m := w.layout.fieldForSlot(slot); m != nil {

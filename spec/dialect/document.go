@@ -46,7 +46,7 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 		variantCache: map[string]*variant{},
 	}
 	s.compiler.AssertFormat()
-	s.index("", tree)
+	s.index()
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
@@ -123,30 +123,21 @@ func mergePatch(target, patch any) any {
 	return t
 }
 
-// index records every x-requirement and x-error in the value v and in the values within it, by the
-// pointer of the object that has it, and every x-without by its own pointer. at is the pointer of
-// v. Examples, defaults and enumerations are skipped.
-func (s *document) index(at string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, member := range v {
-			switch k {
-			case "x-error":
-				s.refusals[at] = member
-			case "x-requirement":
-				s.requirements[at] = member
-			case "x-without":
-				s.requirements[at+"/"+k] = member
-			case "example", "examples", "default", "x-write", "enum":
-			default:
-				s.index(at+"/"+escape(k), member)
-			}
+// index records every x-requirement and x-error of the document, by the pointer of the object that
+// has it, and every x-without by its own pointer.
+func (s *document) index() {
+	s.walk("", s.root, func(pointer, name string, v any) bool {
+		parent := pointer[:strings.LastIndexByte(pointer, '/')]
+		switch name {
+		case "x-error":
+			s.refusals[parent] = v
+		case "x-requirement":
+			s.requirements[parent] = v
+		case "x-without":
+			s.requirements[pointer] = v
 		}
-	case []any:
-		for i, member := range v {
-			s.index(at+"/"+strconv.Itoa(i), member)
-		}
-	}
+		return true
+	})
 }
 
 // compile returns the compiled schema at a pointer. It returns an error if there is no valid

@@ -93,9 +93,9 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	return part, w != nil
 }
 
-// EndStatus returns the status with which the reference server ends a run, if the status depends on
-// what the run had (x-after). has reports whether it had an event of a kind. The result is "" if
-// the document says nothing about that.
+// EndStatus returns the status with which the reference server ends a run, if the document makes
+// the status depend on the events of the run (x-after). The function has reports whether the run had
+// an event of the given kind. EndStatus returns "" if the document has no x-after for ends of runs.
 func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {

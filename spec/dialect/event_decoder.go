@@ -19,9 +19,9 @@ import (
 // larger event ends the decoding of its stream.
 const MaxEventBytes = sse.DefaultMaxEvent
 
-// Events returns an iterator over the events of a recorded conversation, in order: for each
-// exchange the request, the head of the response, the frames or the body of the response, and the
-// end of the body.
+// Events returns an iterator over the events of the recorded conversation t, in order: for each
+// exchange the request, the head of the response, its frames or its body, and the end of the body.
+// A frame that implies or carries other events yields those too.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }

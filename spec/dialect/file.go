@@ -20,9 +20,10 @@ const nameCharacters = `letters, digits, ".", "_" and "-"`
 // that x-extends names is read from the same directory. The family of the dialect is the name of
 // the file, and its version is info.version of the document.
 //
-// OpenFile validates both files and passes checks to [Dialect.Validate], since files of users are
-// not validated elsewhere. An error names the file. If an error is about one place in the file, it
-// also names the line and the JSON pointer, and is or wraps a [*FileError].
+// OpenFile validates both files as [Dialect.Validate] does, since files that users supply are not
+// validated elsewhere; checks are those that the catalogue may name. An error names the file. If it
+// concerns one place in the file, it also has the line and the JSON pointer of that place, and is or
+// wraps a [*FileError].
 func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	dir, file := filepath.Split(path)
 	files := boundedDir{strings.TrimSuffix(filepath.ToSlash(dir), "/")}

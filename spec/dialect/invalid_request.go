@@ -50,8 +50,8 @@ func (o *Operation) TemplatesBySimplicity() []string {
 	return all
 }
 
-// InvalidRequestByName returns the invalid request with the given name that can be derived from r.
-// ok is false if there is no such request.
+// InvalidRequestByName returns the request that [Dialect.InvalidRequests] derives from the valid
+// request r under the given name. ok is false if it derives none with that name.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
 	if all := d.invalidRequests(r, &InvalidRequestSet{}, name); len(all) > 0 {
 		return all[0], true
@@ -204,7 +204,7 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests in which a value of the body is replaced by values that violate its
+// breakValue adds requests in which a value of the body is replaced with values that violate its
 // schema, and does the same for the values within it. n is the schema, v the valid value, at its
 // location and depth its depth in the body.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
@@ -289,7 +289,7 @@ func (s *document) applicableSchemas(n node, v any) []node {
 // removed is a placeholder for the value of a member that is to be removed.
 type removed struct{}
 
-// withBodyValue returns r with one value of its JSON body, at the given location, replaced by v, or
+// withBodyValue returns r with one value of its JSON body, at the given location, replaced with v, or
 // removed if v is removed{}. It returns r unchanged if the body is not JSON.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
@@ -301,7 +301,7 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 }
 
 // replaceAt returns a copy of its first argument, a JSON value, with the value at the given
-// location replaced by v, or removed if v is removed{}. If the location is just after the end of an
+// location replaced with v, or removed if v is removed{}. If the location is just after the end of an
 // array, v is appended to the array. The copy shares all other values with the original.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
@@ -353,8 +353,8 @@ func bodyLimitOf(media node) (m bodyLimit) {
 // is no limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds a request whose body exceeds the documented maximum size, or none if there is
-// no maximum. v is the decoded body of the valid request.
+// breakBodySize adds a request whose body has more bytes than limit allows, or none if there is no
+// maximum. v is the decoded body of the valid request, from which the large body is made.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

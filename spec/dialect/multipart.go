@@ -85,7 +85,8 @@ func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
 // decodeForm decodes the form in the body of r and returns its fields by name: a string for a text
 // field, a formFile for a file. A field is a file if files has its name or if it has a file name.
-// decodeForm returns an error if the body is not a valid form or exceeds a limit.
+// The error is a duplicateFieldError if a field occurs twice; any other error means that the body is
+// not a valid form or exceeds a limit.
 func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -108,8 +109,8 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField reads one field of a form and adds it to form. A file without a Content-Type is taken
-// for text/plain (RFC 7578 section 4.4). readField returns an error if the field is invalid or if
+// readField reads one field of a form and adds it to form. A file without a Content-Type is
+// treated as text/plain (RFC 7578 section 4.4). readField returns an error if the field is invalid or if
 // form already has a field with the same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
@@ -178,7 +179,7 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 }
 
 // withFiles returns a copy of an example form in which the descriptions of files, {filename,
-// contentType, base64, zeros}, are replaced by formFiles. zeros is the number of zero bytes to
+// contentType, base64, zeros}, are replaced with formFiles. zeros is the number of zero bytes to
 // append to the data.
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}

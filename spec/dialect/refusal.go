@@ -20,9 +20,9 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation of the given keyword by a part of kind k in a body of o. It
-// serves for errors that no schema detects, such as a recording without speech. The violation has
-// no refusals if bodies of o have no such part.
+// PartViolation returns the violation of a keyword of x-error, such as "content-type", by a file of
+// kind k in a body of o. Servers use it for errors that no schema detects, such as a recording
+// without speech. The violation has no refusals if bodies of o have no such file.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()

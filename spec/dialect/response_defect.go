@@ -56,7 +56,7 @@ func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 		requirement string
 		kind        DefectKind
 	}
-	locations := map[defect]map[string]bool{}
+	locations := map[defect][]string{}
 	for _, variants := range d.successVariants() {
 		for _, w := range variants {
 			for item := range w.maxItems() {
@@ -67,17 +67,15 @@ func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 				for _, kind := range []DefectKind{MissingMember, WrongType, WrongValue} {
 					for f := range d.document.defects(variants, v, kind) {
 						key := defect{f.requirement, kind}
-						if locations[key] == nil {
-							locations[key] = map[string]bool{}
-						}
-						locations[key][f.location] = true
+						locations[key] = append(locations[key], f.location)
 					}
 				}
 			}
 		}
 	}
 	for x, at := range locations {
-		all = append(all, ResponseDefect{x.requirement, x.kind, slices.Sorted(maps.Keys(at))})
+		slices.Sort(at)
+		all = append(all, ResponseDefect{x.requirement, x.kind, slices.Compact(at)})
 	}
 	slices.SortFunc(all, func(a, b ResponseDefect) int {
 		return cmp.Or(cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Kind, b.Kind))

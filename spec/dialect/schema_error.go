@@ -36,8 +36,9 @@ type documentPlace struct {
 	depth   int
 }
 
-// schemaErrors returns the schema errors within err, the result of validating v, as a flat list. It
-// returns nil if err is nil. outer lists the places in the document around the schema. If v matches
+// schemaErrors returns, as a flat list, the schema errors in err, which is the result of validating
+// v or nil. The list is empty if err is nil. outer lists the places in the document around the
+// schema, innermost first; requirements and refusals may be attached to them. If v matches
 // none of several alternatives, the result has the errors of the alternative that was evidently
 // intended, or else a single error that describes the choice.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {

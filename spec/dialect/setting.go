@@ -42,7 +42,7 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	return &changed, nil
 }
 
-// fillSettings returns text, a string of a template, with each {{set.NAME}} replaced by the value
+// fillSettings returns text, a string of a template, with each {{set.NAME}} replaced with the value
 // of the setting.
 func (d *Dialect) fillSettings(text string) string {
 	if !strings.Contains(text, "{{set.") {

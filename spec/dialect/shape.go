@@ -13,7 +13,7 @@ type Shape struct {
 	Members map[string]*Shape // of an object, by name
 	Items   *Shape            // of an array; nil if no schema describes them
 	Closed  bool              // members that the schema does not name may be forbidden
-	HasSlot bool              // the value as a whole is the value of a slot
+	HasSlot bool              // a slot carries the value as a whole, so its members are unrestricted
 	Number  bool              // a number, in any form
 }
 

@@ -21,8 +21,8 @@ import (
 // A FileError is an error at one place in a document or catalogue.
 type FileError struct {
 	File    string
-	Line    int    // from 1; 0 if the error is about the file as a whole
-	Pointer string // JSON pointer to the value that the error is about; "" if it is about the file
+	Line    int    // from 1; 0 if the error concerns the file as a whole
+	Pointer string // JSON pointer to the invalid value; "" if the error concerns the file as a whole
 	Message string
 }
 

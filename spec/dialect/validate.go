@@ -9,9 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Validate returns an error if the document or the catalogue is invalid, or if they contradict each
-// other or the given checks. The error is a [*FileError] if it is about one place in a file.
-// Documents that were embedded when the program was built need no validation.
+// Validate returns an error if the document or the catalogue is invalid, if the document names a
+// requirement that the catalogue lacks, or if the catalogue names a check that is not one of the
+// given checks or cannot judge the dialect. An error that concerns one place in a file is a
+// [*FileError]. Documents that were embedded when the program was built need no validation.
 func (d *Dialect) Validate(checks []*spec.Check) error {
 	if err := d.checkDocument(); err != nil {
 		return err
@@ -162,7 +163,7 @@ func isTransportKind(k spec.Kind) bool {
 	}, k)
 }
 
-// requirementError returns an error about the given member of the requirement with index i of the
+// requirementError returns an error about a member of the requirement with index i, from 0, of the
 // catalogue. If member is "", the error is about the requirement as a whole. The requirements of an
 // extended catalogue are in another order than in its files, so the requirement is found by its id.
 func (d *Dialect) requirementError(i int, member, message string) error {

@@ -12,8 +12,8 @@ var sampleSlots = spec.Event{
 	Text: "hello", Description: "hello before", Cursor: "1-0", PollLimit: "3",
 }
 
-// checkTemplates returns an error if the request that is built from a template is not valid, or is
-// taken for a request of another operation.
+// checkTemplates returns an error about the first template whose request, built with sampleSlots, is
+// not valid or matches another operation than the one that has the template.
 func (d *Dialect) checkTemplates() error {
 	for _, name := range d.Templates() {
 		o, _ := d.TemplateOperation(name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -149,12 +150,7 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 
 // lastToken returns the last token of a JSON pointer, unescaped.
 func lastToken(pointer string) string {
-	for i := len(pointer) - 1; i >= 0; i-- {
-		if pointer[i] == '/' {
-			return unescape(pointer[i+1:])
-		}
-	}
-	return pointer
+	return unescape(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
 
 // maxDepth is the maximum depth to which nested schemas are followed. A limit is necessary because
