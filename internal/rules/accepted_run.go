@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
@@ -50,13 +54,10 @@ func hasCreatedFlag(r *acceptedRun) bool {
 // isFirstInThread reports whether r is the first run of its thread in the conversation: no other
 // run of the thread was accepted before r was requested.
 func (c *conversation) isFirstInThread(r *acceptedRun) bool {
-	for _, q := range c.runs {
+	return !slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
 		before := q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At
-		if q != r && q.request.Thread == r.request.Thread && before {
-			return false
-		}
-	}
-	return true
+		return q != r && q.request.Thread == r.request.Thread && before
+	})
 }
 
 // wasThreadUnknown reports whether the server did not know the thread of r before r was requested.

@@ -105,7 +105,8 @@ type exchangeAccount struct {
 // result; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeAccount {
 	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
-		a := &exchangeAccount{uploads: newKnownUploads(), running: openRuns{}}
+		uploads := &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
+		a := &exchangeAccount{uploads: uploads, running: openRuns{}}
 		return a, a.observe
 	})
 }

@@ -73,33 +73,21 @@ type assembledCall struct {
 func (u *assembledCall) args() string { return u.arguments.String() }
 
 // text returns the text of all messages, joined, without the reasoning.
-func (a *assembledRun) text() string { return strings.Join(a.messageTexts(), "") }
+func (a *assembledRun) text() string { return strings.Join(a.texts(false), "") }
 
-// messageTexts returns the text of each message in order, without reasoning and without messages
-// that have no text.
-func (a *assembledRun) messageTexts() (all []string) {
+// texts returns the text of each message or, if reasoning is true, of each section of reasoning, in
+// the order in which they started. Those without text are left out.
+func (a *assembledRun) texts(reasoning bool) (all []string) {
 	for _, s := range a.messages {
-		if !s.isReasoning && s.text.Len() > 0 {
+		if s.isReasoning == reasoning && s.text.Len() > 0 {
 			all = append(all, s.text.String())
 		}
 	}
 	return all
 }
 
-// reasoningText returns the text of all reasoning sections of the run, concatenated without a
-// separator.
-func (a *assembledRun) reasoningText() string {
-	var b strings.Builder
-	for _, s := range a.messages {
-		if s.isReasoning {
-			b.WriteString(s.text.String())
-		}
-	}
-	return b.String()
-}
-
-// startOfText returns the first event with text of the message with index n among those messages
-// that messageTexts lists. If there is none, it returns the same as endEvent.
+// startOfText returns the event with the first piece of the n-th text that texts(false) lists,
+// counted from 0. If there is no such text, it returns the same as endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning || s.text.Len() == 0 {
@@ -146,12 +134,7 @@ func (a *assembledRun) endEvent() spec.Event {
 
 // hasMessageIDs reports whether any message has an id.
 func (a *assembledRun) hasMessageIDs() bool {
-	for _, s := range a.messages {
-		if s.id != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
 }
 
 // observe adds one event of the stream to the run.

@@ -49,11 +49,6 @@ type knownUploads struct {
 	links map[string]spec.Event // by link: the reply that issued it
 }
 
-// newKnownUploads returns an empty knownUploads.
-func newKnownUploads() *knownUploads {
-	return &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
-}
-
 // objectKey returns a map key for the object whose bucket and path are the Name and ID of e.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 

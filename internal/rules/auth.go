@@ -4,13 +4,6 @@ import "github.com/streamassay/streamassay/spec"
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// An accessLog records the requests to one operation: for which resources the server accepted a
-// request of the primary user, and which requests of other principals were attempted.
-type accessLog struct {
-	granted  map[string]bool // by resource key: the primary user's requests were accepted
-	attempts []exchange      // requests by other principals
-}
-
 // eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
 // exchange x that the server should have denied. The function denial returns the reason to deny a
 // request, or "" if there is none. The argument granted is whether the server accepted such a
@@ -21,31 +14,29 @@ func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
-		logs := map[string]*accessLog{}
-		var order []*accessLog
+		granted := map[string]map[string]bool{} // by operation and resource key, for the primary user
+		var attempts []exchange                 // by other principals
 		owners := resourceOwners{}
 		onExchange := func(x exchange) {
-			log := logs[x.request.Operation]
-			if log == nil {
-				log = &accessLog{granted: map[string]bool{}}
-				logs[x.request.Operation], order = log, append(order, log)
-			}
+			operation := x.request.Operation
 			switch reason := denial(x.request); {
 			case !x.request.Valid():
 			case x.request.Principal == spec.PrimaryUser && x.isAccepted():
-				log.granted[resourceKey(x.request)] = true
+				if granted[operation] == nil {
+					granted[operation] = map[string]bool{}
+				}
+				granted[operation][resourceKey(x.request)] = true
 			case reason == "" || x.status() == 429 || x.status() == 503: // a busy server says nothing about access
 			case reason != spec.DeniedOtherUser || owners.isOwnedBy(spec.PrimaryUser, x.request):
-				log.attempts = append(log.attempts, x)
+				attempts = append(attempts, x)
 			}
 			owners.record(x)
 		}
 		p.AtEnd(func() {
-			for _, log := range order {
-				for _, x := range log.attempts {
-					sameOperation := denial(x.request) != spec.DeniedOtherUser && len(log.granted) > 0
-					judge(p, x, log.granted[resourceKey(x.request)] || sameOperation)
-				}
+			for _, x := range attempts {
+				resources := granted[x.request.Operation]
+				sameOperation := denial(x.request) != spec.DeniedOtherUser && len(resources) > 0
+				judge(p, x, resources[resourceKey(x.request)] || sameOperation)
 			}
 		})
 		return onExchange

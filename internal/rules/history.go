@@ -85,7 +85,7 @@ need not show every message.`,
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.content != nil && r.content.text() != "" },
 			func(r *acceptedRun, page spec.Event) bool {
-				texts := append(r.content.messageTexts(), r.content.text())
+				texts := append(r.content.texts(false), r.content.text())
 				return slices.ContainsFunc(texts, func(text string) bool { return hasAssistantText(page, text) })
 			},
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {

@@ -74,7 +74,7 @@ var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
-			n := len(a.messageTexts())
+			n := len(a.texts(false))
 			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 		})
 
@@ -83,7 +83,7 @@ var (
 
 	ScriptMessages = scriptCheck("messages", "asked for two messages, a target sends \"one\" and \"two\"",
 		func(p *spec.Pass, a *assembledRun, _ string) {
-			got := a.messageTexts()
+			got := a.texts(false)
 			matches := len(got) == 2 && got[0] == "one" && got[1] == "two"
 			p.Judge(a.firstDifference("onetwo", false), matches && a.isSuccessful(),
 				"got messages %q%s; expected [\"one\" \"two\"]", got, a.describeEnd())
@@ -116,7 +116,7 @@ var (
 		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends reasoning apart from the text",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
-			reasoning := a.reasoningText()
+			reasoning := strings.Join(a.texts(true), "")
 			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got reasoning %q; expected \"thinking\"", reasoning)
 		}).Watch,
 	}

@@ -145,12 +145,7 @@ Clients parse each event on its own; one that does not parse is lost, or stops t
 
 // hasFlaw reports whether the bytes of an event have a flaw of kind k.
 func hasFlaw(e spec.Event, k spec.FlawKind) bool {
-	for _, f := range e.Flaws {
-		if f.Kind == k {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == k })
 }
 
 // FramesHaveDataOnly judges whether data is the only SSE field of each frame.
