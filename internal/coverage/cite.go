@@ -38,9 +38,9 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns a description of each gap in the maps of documents. There is a gap if a
-// requirement mentions a document in which no clause names the requirement, or cites lines that no
-// clause with the requirement overlaps. Unmapped returns nil if there are no gaps.
+// Unmapped returns a description of each gap in the given maps. There is a gap if a requirement of
+// one of the dialects mentions a document in which no clause names that requirement, or if it cites
+// lines that no clause naming it overlaps. Unmapped returns nil if there are no gaps.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -13,8 +14,9 @@ import (
 // exclusionKinds lists the kinds of exclusions, in the order of their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render returns the maps as a Markdown document: a summary, then every clause with the checks of
-// its requirements, then the requirements that have no clause.
+// Render returns a Markdown document about the given maps: a summary, then every clause with its
+// requirements and their checks, then the requirements that have no clause. The requirements are
+// those in the catalogues of the given dialects.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -147,19 +149,23 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
-// countRequirements returns, as texts, the number of requirements in the list, the number of those
-// that are judged, and for each of exclusionKinds the number of those that are excluded.
+// countRequirements returns the cells of one row of the summary, as decimal numbers: how many
+// requirements the list has, how many of them are judged, and how many are excluded for each of
+// exclusionKinds.
 func countRequirements(list []spec.Requirement) []string {
-	n := make([]int, 2+len(exclusionKinds))
+	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {
-		n[0]++
-		if r.Excluded == nil {
-			n[1]++
-		} else {
-			n[2+slices.Index(exclusionKinds, r.Excluded.Kind)]++
+		kind := ""
+		if r.Excluded != nil {
+			kind = r.Excluded.Kind
 		}
+		excluded[kind]++
 	}
-	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
+	cells := []string{strconv.Itoa(len(list)), strconv.Itoa(excluded[""])}
+	for _, kind := range exclusionKinds {
+		cells = append(cells, strconv.Itoa(excluded[kind]))
+	}
+	return cells
 }
 
 // escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the

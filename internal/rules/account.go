@@ -25,8 +25,8 @@ type streamAccount struct {
 	messages messageTracker
 }
 
-// streamsOf returns the account of streams. All checks of a conversation share the
-// result; see [spec.Shared].
+// streamsOf returns the account of the streams of the conversation to which p applies. All passes
+// over that conversation get the same account; see [spec.Shared].
 func streamsOf(p *spec.Pass) *streamAccount {
 	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
 		s := &streamAccount{prompts: map[string]string{}}
@@ -65,8 +65,9 @@ func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a watchFunc that calls w at the start of each stream of the shared account. It
-// then calls the function that w returned with the events of that stream; see [streamAccount.sees].
+// eachStream returns a watchFunc that calls w at the start of each stream that a [streamAccount]
+// follows, with the request for the stream. It then calls the function that w returned with each
+// event of that stream for which [streamAccount.sees] returns true.
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -95,14 +96,14 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 // An exchangeAccount follows the exchanges of a conversation.
 type exchangeAccount struct {
 	current exchange
-	ended   bool // the current event ends the current exchange
-	uploads *knownUploads
+	ended   bool          // the current event ends the current exchange
+	uploads *knownUploads // as of the last exchange that has ended, as is running
 	running openRuns
 	cancels []spec.Event // the accepted requests to cancel a run
 }
 
-// exchangesOf returns the account of exchanges. All checks of a conversation share the
-// result; see [spec.Shared].
+// exchangesOf returns the account of the exchanges of the conversation to which p applies. All
+// passes over that conversation get the same account; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeAccount {
 	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
@@ -156,8 +157,9 @@ func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watc
 	}
 }
 
-// eachExchange returns a watchFunc that calls w once per conversation, and the function that w
-// returns with each exchange of the shared account when it has ended.
+// eachExchange returns a watchFunc that calls w once per conversation. It then calls the function
+// that w returned with each exchange, at the end of the body. Exchanges that the client left before
+// there was a response are omitted.
 func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)

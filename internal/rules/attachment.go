@@ -2,6 +2,7 @@ package rules
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,8 @@ var SignedLinkMatches = &spec.Check{
 	}),
 }
 
-// knownUploads holds the files that were uploaded in a conversation and the links to them.
+// knownUploads holds the files that were uploaded in a conversation, and the links that replies
+// issued, to these files or to others.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
 	links map[string]spec.Event // by link: the reply that issued it
@@ -52,8 +54,8 @@ type knownUploads struct {
 // objectKey returns a map key for the object whose bucket and path are the Name and ID of e.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the file that the request uploaded, if any, and the link that its reply e issued, if
-// any.
+// record adds the file that a request uploaded and the link that its reply e issued. It does nothing
+// if e is not the reply to an upload or to a request for a link.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -66,13 +68,11 @@ func (s *knownUploads) record(request, e spec.Event) {
 
 // hasUnknownLink reports whether a request contains an image link that no reply of the conversation
 // has issued so far.
-func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
-	walkParts(request, func(part spec.Event) {
-		if _, handed := s.links[part.Text]; part.Kind == spec.InputImage && !handed {
-			found = true
-		}
+func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
+	return slices.ContainsFunc(imageLinks(request), func(link string) bool {
+		_, issued := s.links[link]
+		return !issued
 	})
-	return found
 }
 
 // isUnverifiable reports whether only the server can know if a request is valid. That is so if the

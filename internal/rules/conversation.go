@@ -11,8 +11,9 @@ import (
 // It is also how long the server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects what checks of whole conversations need: the accepted runs, their
-// streams, and the histories that the server returned.
+// A conversation collects what checks of histories and of accepted runs need: the runs that a reply
+// accepted, what all of their streams showed, and the requests for histories. A [threadTracker]
+// differs in that it follows threads, of scripted targets only, and judges each stream separately.
 type conversation struct {
 	exchanges        *exchangeAccount
 	keep             func(spec.Event) *spec.Event

@@ -13,11 +13,11 @@ var historyContentChecks = []*spec.Check{
 }
 
 // eachStoredRun returns a judge function for atConversationEnd that looks for each finished run in
-// the latest pages of the history of its thread. The function applies reports whether there is
-// something of the run to look for, and has reports whether a page contains it. If a page does not,
-// report is called and makes the finding. A page may lack the run if the thread has earlier days or
-// if the page was requested within historySettleTime of the end of the run, so report is not called
-// then.
+// the latest pages of the history of its thread. It ignores runs for which applies returns false,
+// because they have nothing that a page must contain. For each other run and page it calls has, and
+// records a passed judgement if the page contains what it must. If the page does not, report is
+// called to make the finding, unless the page may be incomplete: the thread has earlier days, or
+// the page was requested within historySettleTime of the end of the run.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),

@@ -289,9 +289,9 @@ var (
 		})
 )
 
-// moreCheck returns a check of what histories say about earlier days, with the given id and
-// documentation. If the history of a day says flag ("true" or "false"), the check calls report once
-// for each request for the history before that day, with the day and the history that was returned.
+// moreCheck returns a check with the given id and documentation, for histories whose slot HasMore is
+// flag, which is "true" or "false". For each request for the history before the day of such a
+// history, the check calls report with that day and with the history that was returned.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},

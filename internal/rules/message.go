@@ -84,8 +84,8 @@ type messageStates struct {
 	pending spec.Event // the current event, if it is about the status of a message
 }
 
-// messageStatesOf returns the states of messages. All checks of a conversation share the
-// result; see [spec.Shared].
+// messageStatesOf returns the states of the messages in the conversation to which p applies. All
+// passes over that conversation get the same states; see [spec.Shared].
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {

@@ -67,8 +67,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates the exchange with one frame of its stream. The frame may show that the run
-// ended or failed, or that the stream waits for the client.
+// observeFrame updates x with e, a frame of its stream other than a refusal: whether the run has
+// ended or failed, whether the terminator was sent, and whether the run waits for the client.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

@@ -90,8 +90,8 @@ type streamsByRun struct {
 	hashSeed     maphash.Seed
 }
 
-// streamsByRunOf returns the streams of a conversation. All checks of a conversation share the
-// result; see [spec.Shared].
+// streamsByRunOf returns the streams of the conversation to which p applies. All passes over that
+// conversation get the same value; see [spec.Shared].
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
 		all := &streamsByRun{

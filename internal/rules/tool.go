@@ -252,8 +252,8 @@ type toolCalls struct {
 	halted bool
 }
 
-// callTrackerOf returns the tracker of tool calls. All checks of a conversation share the
-// result; see [spec.Shared].
+// callTrackerOf returns the tracker of the tool calls in the conversation to which p applies. All
+// passes over that conversation get the same tracker; see [spec.Shared].
 func callTrackerOf(p *spec.Pass) *callTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*callTracker, func(spec.Event)) {
