@@ -82,9 +82,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 		for _, name := range scenarios {
 			s.addSilent(d, name, silent[name])
 		}
-		all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures
-		all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
-		all.Suites = append(all.Suites, s)
+		all.add(s)
 	}
 	if r.Incomplete != "" {
 		all.Name += singleLine(" (incomplete: " + r.Incomplete + ")")
@@ -109,16 +107,12 @@ func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	message := &junitMessage{
 		Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d),
 	}
-	s.Tests++
 	switch verdict := c.Verdict; {
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
-		s.Failures++
 		test.Failure = message
 	case verdict == spec.Error:
-		s.Errors++
 		test.Error = message
 	case verdict == spec.Silent || verdict == spec.Skipped:
-		s.Skipped++
 		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + singleLine(c.headline())}
 	case verdict == spec.Warned:
 		test.Out = "warned: " + message.Message + message.Text
@@ -126,7 +120,28 @@ func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	if c.Flaky != nil && test.Out == "" { // passed or skipped
 		test.Out = "flaky: " + singleLine(c.flakyText())
 	}
+	s.add(test)
+}
+
+// add adds a test case to the suite and counts it.
+func (s *junitSuite) add(test junitCase) {
 	s.Cases = append(s.Cases, test)
+	s.Tests++
+	switch {
+	case test.Failure != nil:
+		s.Failures++
+	case test.Error != nil:
+		s.Errors++
+	case test.Skipped != nil:
+		s.Skipped++
+	}
+}
+
+// add adds a suite to the report and its numbers to those of the report.
+func (all *junitSuites) add(s junitSuite) {
+	all.Suites = append(all.Suites, s)
+	all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures
+	all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
 }
 
 // addCause adds the test case for the cause of d with index i. The outcome of the test case follows
@@ -136,18 +151,15 @@ func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
 	test := junitCase{Class: safeText(d.Dialect + ".cause"), Name: singleLine("cause: " + c.Kind)}
-	s.Tests++
 	switch verdict := d.causeVerdict(i); {
 	case verdict == spec.Error:
-		s.Errors++
 		test.Error = message
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
-		s.Failures++
 		test.Failure = message
 	default:
 		test.Out = message.Message + message.Text
 	}
-	s.Cases = append(s.Cases, test)
+	s.add(test)
 }
 
 // causeVerdict returns the worst verdict of the results that the cause with the given index
@@ -185,11 +197,9 @@ func (c Cause) detailText() string {
 // addSilent adds one skipped test case for a scenario. The test case lists ids, the ids of the
 // checks that found nothing to judge in the scenario.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
-	s.Tests++
-	s.Skipped++
 	message := fmt.Sprintf(
 		"silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
-	s.Cases = append(s.Cases, junitCase{
+	s.add(junitCase{
 		Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)},
 	})
 }
@@ -204,9 +214,9 @@ func (all *junitSuites) addHarness(r *Report) {
 	for _, l := range r.Harness {
 		why.Text += "\n" + singleLine(l)
 	}
-	s := junitSuite{Name: "harness", Tests: 1, Errors: 1, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
-	s.Cases = []junitCase{{Class: "harness", Name: "judges the same bytes alike", Error: why}}
-	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
+	s := junitSuite{Name: "harness", Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	s.add(junitCase{Class: "harness", Name: "judges the same bytes alike", Error: why})
+	all.add(s)
 }
 
 // writeEvidence writes the evidence for the finding: the request, the response and the bytes of the

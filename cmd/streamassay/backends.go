@@ -138,8 +138,8 @@ func (f *backendFlag[T]) keeps() string {
 	return strings.Join(all, ", ")
 }
 
-// find returns the kind that the flag selects, and the location of the backend. An error is a usage
-// error that describes the valid values.
+// find returns the kind that the flag selects, and the location to pass to its open function, which
+// is "" for a kind without one. An error is a usage error that describes the valid values.
 func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
 	name, rest, _ := strings.Cut(f.text, ":")
 	for _, k := range f.kinds {

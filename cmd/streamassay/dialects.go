@@ -14,9 +14,9 @@ import (
 // dialectUsage is what the values of --dialect stand for, in the help of each command.
 const dialectUsage = "NAME (its default version), NAME@VERSION or the path of an OpenAPI document (.yaml)"
 
-// openDialect returns the dialect that the user named: an embedded one or, if the name has a path
-// separator or the extension of YAML files, the one that the document in that file defines. An error
-// is one line that names the dialect or the file.
+// openDialect returns the dialect with the given name, as the user wrote it: an embedded dialect or,
+// if the name contains a slash or backslash or ends with .yaml or .yml, the dialect that the document
+// in that file defines. An error is one line that names the dialect or the file.
 func openDialect(name string) (*dialect.Dialect, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return dialect.OpenFile(name, rules.All)
@@ -47,9 +47,10 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of a recording: that which it names or, if it names none, the
-// only one of the given dialects. These take precedence over embedded ones of the same name. It returns
-// a usage error if there is no such dialect.
+// recordedDialect returns the dialect of the recording t: the dialect that t names or, if t names
+// none, the only element of given, the dialects of the flag --dialect. An element of given takes
+// precedence over an embedded dialect of the same name. It returns a usage error if t names an
+// unknown dialect, or names none while given does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(given) == 1 {
 		return given[0], nil

@@ -121,8 +121,10 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	recordedA, recordedB := isRecordingPath(a), isRecordingPath(b)
 	switch {
 	case recordedA != recordedB:
-		return usageError("%s is a recording and %s is not: compare two targets or two recordings",
-			chooseString(recordedA, a, b), chooseString(recordedA, b, a))
+		if recordedB {
+			a, b = b, a
+		}
+		return usageError("%s is a recording and %s is not: compare two targets or two recordings", a, b)
 	case recordedA:
 		left, right, err = d.readRecordings(ctx, a, b)
 	default:
@@ -133,10 +135,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	}
 	soon, stop := withSignalGrace(ctx)
 	defer stop()
-	compared, late := runUntilDone(soon, func() (c comparedSides, err error) {
-		c.dialects, c.only = compareSides(left, right)
-		return c, nil
-	})
+	compared, late := runUntilDone(soon, func() (comparedSides, error) { return compareSides(left, right), nil })
 	if report.Dialects, report.Only = compared.dialects, compared.only; late != nil {
 		report.Dialects = []diff.DialectDiff{}
 	}
@@ -205,39 +204,29 @@ func checkSide(word string) error {
 	return nil
 }
 
-// chooseString returns a if yes is true, otherwise b.
-func chooseString(yes bool, a, b string) string {
-	if yes {
-		return a
-	}
-	return b
-}
-
-// compareSides compares the conversations that have the same name on both sides. The result all
-// holds the differences by dialect, and the result only holds one line of text for each
-// conversation that is missing on the other side.
-func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
-	all = []diff.DialectDiff{}
+// compareSides compares the conversations of a with those of b that have the same name.
+func compareSides(a, b diffSide) comparedSides {
+	c := comparedSides{dialects: []diff.DialectDiff{}}
 	for _, name := range a.dialects {
 		of := diff.DialectDiff{Dialect: name, Conversations: []diff.ConversationDiff{}}
 		for _, left := range a.conversations[name] {
 			i := slices.IndexFunc(b.conversations[name], func(t diff.Conversation) bool { return t.Name == left.Name })
 			if i < 0 {
-				only = append(only, fmt.Sprintf("%s %s: only in A", name, left.Name))
+				c.only = append(c.only, fmt.Sprintf("%s %s: only in A", name, left.Name))
 				continue
 			}
 			of.Conversations = append(of.Conversations, diff.Compare(left, b.conversations[name][i]))
 		}
-		all = append(all, of)
+		c.dialects = append(c.dialects, of)
 	}
 	for _, name := range b.dialects {
 		for _, right := range b.conversations[name] {
 			if !slices.ContainsFunc(a.conversations[name], func(t diff.Conversation) bool { return t.Name == right.Name }) {
-				only = append(only, fmt.Sprintf("%s %s: only in B", name, right.Name))
+				c.only = append(c.only, fmt.Sprintf("%s %s: only in B", name, right.Name))
 			}
 		}
 	}
-	return all, only
+	return c
 }
 
 // redactReport replaces the secrets that were given on the command line, such as header values, in

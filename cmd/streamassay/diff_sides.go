@@ -125,7 +125,8 @@ func replaceHost(events []spec.Event, r *strings.Replacer) {
 	}
 }
 
-// readSide reads the recordings of one side of diff from root, a file or directory.
+// readSide reads the recordings at root, a file or directory, as one side of diff. An error is a
+// usage error.
 func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	files, err := recordingsIn(root)
 	if err != nil {

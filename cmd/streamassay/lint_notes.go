@@ -102,8 +102,8 @@ func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []strin
 // quotes.
 const maxShownBody = 200
 
-// printableLine returns text on one line. Unprintable characters, which could control a terminal,
-// are replaced by U+FFFD.
+// printableLine returns text on one line, with each sequence of white space as one space. Unprintable
+// characters, which could control a terminal, are replaced with U+FFFD.
 func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {

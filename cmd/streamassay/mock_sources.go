@@ -31,8 +31,8 @@ type mockSources struct {
 	paths []string // as given; directories are read again at each load
 }
 
-// newMockSources returns the sources that the FILE arguments of the command mock name. It returns
-// an error if a path does not exist or has an unknown extension.
+// newMockSources returns the sources at paths, the FILE arguments of the command mock. It returns a
+// usage error if a path does not exist, or is a file with an unknown extension.
 func newMockSources(paths []string) (mockSources, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -46,7 +46,7 @@ func newMockSources(paths []string) (mockSources, error) {
 	return mockSources{paths}, nil
 }
 
-// isScript reports whether a file name has the extension of scripts.
+// isScript reports whether the name of the file at path ends with .yaml or .yml.
 func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/reports"
@@ -101,12 +102,11 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 // sameDestination returns the first report in list that has the same destination as o. The second
 // result is false if there is none.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
-	for _, other := range list {
-		if other.destination.isSame(o.destination) {
-			return other, true
-		}
+	i := slices.IndexFunc(list, func(other reportOutput) bool { return other.destination.isSame(o.destination) })
+	if i < 0 {
+		return reportOutput{}, false
 	}
-	return reportOutput{}, false
+	return list[i], true
 }
 
 // withNumber adds the number of the target with index i to the file name in path. For example,
@@ -119,12 +119,7 @@ func withNumber(path string, i int) string {
 // usesStdout reports whether a report in list is written to standard output, so that nothing else
 // may be printed there.
 func usesStdout(list []reportOutput) bool {
-	for _, o := range list {
-		if o.destination.fd == 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(o reportOutput) bool { return o.destination.fd == 1 })
 }
 
 // writeReports writes the report r to each destination in list, in the format selected for it. If

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -305,42 +306,35 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	}
 	bar := newProgress(sh, len(j.suiteTargets))
 	var all []suites.ScenarioResult
-	type suiteRun struct {
-		parts []suites.ScenarioResult
-		err   error
-	}
-	outcomes := make([]chan suiteRun, len(j.suiteTargets))
-	for i, s := range j.suiteTargets { // one dialect after the other, but all at once against the reference
-		outcomes[i] = make(chan suiteRun, 1)
+	parts, errs := make([][]suites.ScenarioResult, len(j.suiteTargets)), make([]error, len(j.suiteTargets))
+	var running sync.WaitGroup
+	for i, s := range j.suiteTargets {
 		runSuite := func() {
 			s.Limits.RunTimeout = remainingTime(s.Limits.RunTimeout, j.started)
 			s.BeforeTrim = j.saveBeforeTrim
-			parts, err := suites.Run(ctx, s, bar.callback(i, s.Dialect.Name))
-			outcomes[i] <- suiteRun{parts, err}
+			parts[i], errs[i] = suites.Run(ctx, s, bar.callback(i, s.Dialect.Name))
 		}
 		if j.embedded {
-			go runSuite()
-		} else {
+			running.Go(runSuite)
+		} else { // one dialect after the other
 			runSuite()
 		}
 	}
+	running.Wait()
+	bar.clear()
 	for i, s := range j.suiteTargets {
-		h := <-outcomes[i]
-		if h.err != nil {
-			bar.clear()
-			return nil, nil, usageError("%v", h.err)
+		if errs[i] != nil {
+			return nil, nil, usageError("%v", errs[i])
 		}
-		file, err := j.saveConversations(h.parts)
+		file, err := j.saveConversations(parts[i])
 		if err != nil {
-			bar.clear()
 			return nil, nil, err
 		}
-		of := reportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(h.parts)
-		of.Notes = incompleteNotes(h.parts, report)
+		of := reportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(parts[i])
+		of.Notes = incompleteNotes(parts[i], report)
 		report.Dialects = append(report.Dialects, of)
-		all = append(all, h.parts...)
+		all = append(all, parts[i]...)
 	}
-	bar.clear()
 	report.DurationMS = time.Since(started).Milliseconds()
 	report.Redact(j.secretValues())
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: j.Strict})

@@ -47,8 +47,9 @@ func reportUsage() string {
 		"- or missing; FORMAT is one of " + strings.Join(names, ", ")
 }
 
-// withoutPath returns the cause of err if err is an error that contains the name of a file, for
-// callers that name the file themselves. Other errors are returned unchanged.
+// withoutPath returns the error that err wraps if err is an [os.PathError], [os.LinkError] or
+// [exec.Error], whose texts contain the name of a file. Callers use it to name the file themselves.
+// Other errors, and nil, are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
