@@ -101,7 +101,7 @@ func editRefusals(
 }
 
 // refuseWithOtherStatus returns a middleware that replaces the status of the refusals that the given
-// requirement prescribes by one that it does not allow.
+// requirement prescribes with one that it does not allow.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
@@ -120,7 +120,7 @@ func statusOtherThan(allowed []string) int {
 	return http.StatusOK
 }
 
-// hideRefusalText returns a middleware that replaces codes and texts in refusals by meaningless
+// hideRefusalText returns a middleware that replaces codes and texts in refusals with meaningless
 // ones. It affects only codes and texts that the given requirement prescribes.
 func hideRefusalText(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {

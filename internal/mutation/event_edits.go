@@ -10,7 +10,7 @@ import (
 // A newEffect returns the effect of a fault on one response.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces each event of a run by the events that an edit emits for
+// editEvents returns a fault that replaces each event of a run with the events that an edit emits for
 // it. It calls begin once per response to get the edit. The emitted events are numbered like the
 // original ones, so that the sequence numbers stay correct whatever the edit does.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {

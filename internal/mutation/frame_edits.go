@@ -11,7 +11,7 @@ import (
 
 // changeEvents returns a fault that changes each event for which fits returns true: it applies
 // change to a copy of the event and sends the copy instead.
-func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fault.Args) fault.Effect {
+func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			if fits(e) {
@@ -24,9 +24,9 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fa
 	}
 }
 
-// changeFrames returns a fault that replaces each frame of a run by the result of change, which may
-// modify its argument.
-func changeFrames(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
+// changeFrames returns a fault that sends change(frame) in place of each frame of a run. The function
+// change may modify its argument.
+func changeFrames(change func(frame []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
@@ -56,11 +56,10 @@ func insertFrame(data string) newEffect {
 // A lastFrameEditor holds back the latest frame of a stream until the next one arrives, so that it
 // can edit the last frame when the stream ends.
 type lastFrameEditor struct {
-	out       fault.StreamWriter
-	held      []byte
-	change    func(frame []byte) []byte
-	streamEnd fault.StreamEnd
-	onClose   func() error // called after the whole stream was sent; may be nil
+	out     fault.StreamWriter
+	held    []byte
+	change  func(frame []byte) []byte // returns what is sent in place of the last frame
+	onClose func() error              // called after the whole stream was sent; may be nil
 }
 
 // WriteFrame sends the frame that was held back and holds back the new one. A comment, for which n
@@ -78,8 +77,8 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends the last frame as changed by t.change. Then it calls onClose or, if that is nil, ends
-// the stream in the way that streamEnd names. It returns the first error.
+// Close sends the last frame as t.change returns it. Then it calls onClose, unless that is nil. It
+// returns the first error.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {
@@ -89,18 +88,15 @@ func (t *lastFrameEditor) Close() error {
 	if err := t.out.Flush(); err != nil {
 		return err
 	}
-	if t.onClose != nil {
-		return t.onClose()
-	}
-	if t.streamEnd == "" {
+	if t.onClose == nil {
 		return nil
 	}
-	return t.out.Finish(t.streamEnd)
+	return t.onClose()
 }
 
-// changeLastFrame returns a fault that replaces the last frame of every stream by the result of
-// change.
-func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
+// changeLastFrame returns a fault that sends change(frame) in place of the last frame of every
+// stream.
+func changeLastFrame(change func(frame []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 			return &lastFrameEditor{out: w, change: change}

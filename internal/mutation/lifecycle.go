@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -125,7 +124,7 @@ var lifecycleMutants = []*Mutant{
 		KilledBy: map[string]string{"run.created-is-stable": "run.end run.error"},
 	}, {
 		Name: "created-anew", Doc: "each event of the run has an earlier creation time than the one before",
-		NewEffect: shiftCreated(),
+		NewEffect: shiftCreated,
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
@@ -197,20 +196,14 @@ func stopAfter(fits func(*spec.Event) bool) newEffect {
 	}
 }
 
-// shiftCreated returns a fault that changes the creation time of the run in each event, so that it
-// is earlier than in the preceding event.
-func shiftCreated() newEffect {
-	return func(fault.Args) fault.Effect {
-		n := int64(0)
-		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
-			other := *e
-			if at, err := strconv.ParseInt(e.Created, 10, 64); err == nil {
-				n++
-				other.Created = strconv.FormatInt(at-10*n, 10)
-			}
-			emit(&other)
-		}}
-	}
+// shiftCreated returns an effect that makes the creation time of the run, in each event that has it,
+// earlier than in the event before.
+func shiftCreated(a fault.Args) fault.Effect {
+	shift := int64(0)
+	return changeEvents(anyEvent, func(e *spec.Event) {
+		shift -= 10
+		e.Created = addToNumber(e.Created, shift)
+	})(a)
 }
 
 // keepFailedOpen returns an effect that keeps the body of a failed run open for 30 seconds after

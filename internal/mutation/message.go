@@ -143,19 +143,17 @@ func dropMessageIDs(late bool) newEffect {
 	})
 }
 
-// dropMessageEnds returns an effect that leaves out the events that end messages, and empties the
-// list of messages in the terminal event.
-func dropMessageEnds(a fault.Args) fault.Effect {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
-		return func(e *spec.Event, emit func(*spec.Event)) {
-			if e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd {
-				return
-			}
-			bare := *e
-			if e.Kind == spec.RunEnd && e.Parts != nil {
-				bare.Parts = []spec.Event{}
-			}
-			emit(&bare)
+// dropMessageEnds is a fault that omits the events that end messages, and empties the list of
+// messages in the terminal event.
+var dropMessageEnds = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return func(e *spec.Event, emit func(*spec.Event)) {
+		if e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd {
+			return
 		}
-	})(a)
-}
+		bare := *e
+		if e.Kind == spec.RunEnd && e.Parts != nil {
+			bare.Parts = []spec.Event{}
+		}
+		emit(&bare)
+	}
+})

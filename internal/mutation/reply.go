@@ -39,10 +39,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: what
-// tells whether the thread of the run is new becomes isNew(first, known).
-// The argument first tells whether the run is the first of its thread, and known whether the
-// history of the thread was requested before.
+// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: the
+// member that states whether the thread of the run is new becomes isNew(first, known). The argument
+// first is whether the run is the first of its thread, and known is whether the history of the
+// thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -170,7 +170,7 @@ func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool)
 	return reply, reply.Kind != "" && a.status/100 == 2
 }
 
-// encodeReply replaces the body of a by the encoding of e in the dialect.
+// encodeReply replaces the body of a with the encoding of e in the dialect.
 func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }

@@ -66,15 +66,14 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit that replaces the frame f with the index n, starting at 0, by the
-// frames that frame(n, f) returns.
+// editByIndex returns an edit that sends the frames frame(n, f) in place of each frame f, where n is
+// its index in the stream, starting at 0.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast returns an edit that replaces the last frame f of a stream by the frames that last(f)
-// returns.
+// editLast returns an edit that sends the frames last(f) in place of f, the last frame of a stream.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -243,8 +242,8 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that replaces the last frame f in the stream of a cancelled run
-// by the frames that last(f) returns.
+// editCanceled returns a middleware that sends the frames last(f) in place of f, the last frame in the
+// stream of a cancelled run.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

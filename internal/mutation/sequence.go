@@ -1,7 +1,8 @@
 package mutation
 
 import (
-	"bytes"
+	"regexp"
+	"strconv"
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
@@ -44,8 +45,8 @@ var sequenceMutants = []*Mutant{
 		KilledBy: map[string]string{"cursor.present": "run.start"},
 	}, {
 		Name: "cursors-are-empty", Doc: "the SSE id of each event is empty",
-		NewEffect: changeIDLines(func(id []byte) []byte { return []byte("id:\n") }),
-		KilledBy:  map[string]string{"cursor.present": "run.start"},
+		Middleware: replaceIDLines("id:\n"),
+		KilledBy:   map[string]string{"cursor.present": "run.start"},
 	}, {
 		Name: "cursor-repeated", Doc: "an event has the SSE id of the one before it",
 		Fault:     "cursor-repeated",
@@ -53,51 +54,29 @@ var sequenceMutants = []*Mutant{
 		AlsoFails: []string{"resume.*"}, // a cursor that occurs twice is ambiguous, so a stream may be resumed at the wrong place
 	}, {
 		Name: "one-cursor-for-all", Doc: "all events have one SSE id",
-		NewEffect: changeIDLines(func(id []byte) []byte { return []byte("id: 1\n") }),
-		KilledBy:  map[string]string{"cursor.unique": "*"},
-		AlsoFails: []string{"resume.*", "wire.opens-stream"}, // without distinct cursors no stream can be resumed
+		Middleware: replaceIDLines("id: 1\n"),
+		KilledBy:   map[string]string{"cursor.unique": "*"},
+		AlsoFails:  []string{"resume.*", "wire.opens-stream"}, // without distinct cursors no stream can be resumed
 	},
 }
 
 // countDown returns an effect that numbers the events of a run downwards from 1000.
-func countDown(fault.Args) fault.Effect {
-	n := int64(0)
-	return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
-		other := *e
-		if e.Seq != "" {
-			other.Seq = addToNumber("1000", -n)
-			n++
-		}
-		emit(&other)
-	}}
+func countDown(a fault.Args) fault.Effect {
+	number := 1001
+	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }
+	return changeEvents(hasNumber, func(e *spec.Event) {
+		number--
+		e.Seq = strconv.Itoa(number)
+	})(a)
 }
 
-// changeIDLines returns a fault that replaces the id line of each frame by the result of change.
-func changeIDLines(change func(id []byte) []byte) newEffect {
-	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return idLineEditor{w, change} }}
-	}
+// replaceIDLines returns a middleware that replaces the id line of each frame, as the servers of this
+// project write it, with the given line.
+func replaceIDLines(line string) middleware {
+	idLine := regexp.MustCompile(`(?m)^id: .*\n`)
+	return editStreams(func(parsedRequest) streamEdit {
+		return streamEdit{frame: func(frame []byte) [][]byte {
+			return [][]byte{idLine.ReplaceAllLiteral(frame, []byte(line))}
+		}}
+	})
 }
-
-// An idLineEditor is a frame writer that replaces the id line of each frame by the result of
-// change. It recognizes only id lines as the servers of this project write them.
-type idLineEditor struct {
-	out    fault.StreamWriter
-	change func(id []byte) []byte
-}
-
-// WriteFrame sends a frame with its id line replaced. It returns any error from sending.
-func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
-	out := make([]byte, 0, len(frame))
-	for line := range bytes.Lines(frame) {
-		if bytes.HasPrefix(line, []byte("id: ")) {
-			line = l.change(line)
-		}
-		out = append(out, line...)
-	}
-	_, err := l.out.Write(out)
-	return err
-}
-
-// Close does nothing and returns nil, because no frame is held back.
-func (l idLineEditor) Close() error { return nil }

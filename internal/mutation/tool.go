@@ -80,7 +80,7 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
-		NewEffect: answerLate("paint"),
+		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} }),
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
@@ -99,8 +99,12 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
-		NewEffect: addLastText("paint", "It is painted."),
-		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
+		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event {
+			return []spec.Event{{
+				Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: "It is painted.",
+			}}
+		}),
+		KilledBy: map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "talks-on-after-the-interrupt", Doc: "the run sends a text after an interrupt",
 		Fault:     "interrupt-not-last",
@@ -141,20 +145,6 @@ func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
-}
-
-// answerLate returns a fault that sends an empty result for the last call of the named tool just
-// before the terminal event of the run.
-func answerLate(tool string) newEffect {
-	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} })
-}
-
-// addLastText returns a fault that sends a text just before the terminal event of each run that
-// calls the named tool.
-func addLastText(tool, text string) newEffect {
-	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event {
-		return []spec.Event{{Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: text}}
-	})
 }
 
 // insertBeforeEnd returns a fault that inserts the events more(call) just before the terminal event

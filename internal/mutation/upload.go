@@ -91,7 +91,7 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 }
 
 // editLinkResponses returns a middleware that calls give to change the responses to requests for
-// links that the server has issued. a is such a response. The argument signed tells whether the
+// links that the server has issued. a is such a response. The argument signed is whether the
 // link was issued by a request to sign a link, rather than by the upload itself.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {

@@ -123,7 +123,7 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd returns an effect that replaces the last frame of every stream by an endless sequence of
+// neverEnd returns an effect that replaces the last frame of every stream with an endless sequence of
 // comments.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
