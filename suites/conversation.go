@@ -26,11 +26,13 @@ type Conversation struct {
 	Thread string // id of the thread that requests belong to; a new one at the start of a scenario
 	Run    string // id of the run that was started last; "" before the first
 
-	ctx     context.Context
-	target  *Target
-	dialect *dialect.Dialect
-	clients map[spec.Principal]*wire.Client
-	rng     *rand.Rand
+	ctx      context.Context
+	target   *Target
+	dialect  *dialect.Dialect
+	clients  map[spec.Principal]*wire.Client
+	rng      *rand.Rand
+	accepted bool                            // the server accepted the run that StartRun started last
+	form     func(spec.Request) spec.Request // another form in which to send valid requests; nil: as they are
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
@@ -52,7 +54,8 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 // and reads the response to its end. It reports whether the response is a success (2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
-	return t.SendTemplate(template, e)
+	t.accepted = t.SendTemplate(template, e)
+	return t.accepted
 }
 
 // SendTemplate builds the request of the template, filled from e, and sends it like
@@ -117,8 +120,24 @@ func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request 
 	r, err := t.dialect.BuildRequest(template, e)
 	if err != nil {
 		t.fail(err)
+	} else if t.form != nil {
+		if other := t.form(r); len(t.dialect.ValidateRequest(other)) == 0 {
+			return other
+		}
 	}
 	return r
+}
+
+// keepAlive makes the conversation reuse connections. It must be called before anything is sent.
+func (t *Conversation) keepAlive() {
+	cfg := t.target.wireConfig()
+	cfg.KeepAlive = true
+	clients, err := t.target.newClients(cfg, rand.New(rand.NewPCG(t.rng.Uint64(), 1)))
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	t.clients = clients
 }
 
 // fail ends the conversation with an error. Only the first error is kept.

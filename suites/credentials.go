@@ -78,8 +78,7 @@ func invalidCredential(value string, ids *rand.Rand) string {
 
 // newClients returns an HTTP client for each principal. The clients share one memory limit. An
 // error means that the configuration of the target is invalid.
-func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
-	cfg := t.wireConfig()
+func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
 	user, err := wire.NewClient(cfg)
 	if err != nil {

@@ -53,6 +53,7 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
+		c.CloseIdleConnection()
 	}
 }
 

@@ -62,6 +62,7 @@ type Target struct {
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
 	Sequences     int           // how many generated sequences are played besides the scenarios
+	Deep          bool          // play all combinations, not only the first
 	Timeout       time.Duration // limit of one complete exchange; 0: [DefaultTimeout]
 	Limits        Limits
 	Parallel      int    // how many scenarios are played at once; 0: [DefaultParallel]
@@ -128,8 +129,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	limit := make(chan struct{}, max(1, t.Parallel))
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	sequences := t.selectedSequences()
-	count, of := 0, len(list)+len(sequences)
+	sequences, combinations := t.selectedSequences(), t.combinations()
+	count, of := 0, len(list)+len(sequences)+len(combinations)
 	played := func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -157,6 +158,9 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	}
 	if len(sequences) > 0 {
 		parts = t.playSequences(ctx, sequences, parts, played)
+	}
+	if len(combinations) > 0 {
+		parts = t.playCombinations(ctx, combinations, parts, played)
 	}
 	parts = t.evaluateAll(parts)
 	if t.Confirm {
@@ -216,7 +220,7 @@ func (t *Target) Check() error {
 	if err := t.checkCredentials(); err != nil {
 		return &FieldError{"OtherHeader", err}
 	}
-	_, err := t.newClients(rand.New(rand.NewPCG(0, 0)))
+	_, err := t.newClients(t.wireConfig(), rand.New(rand.NewPCG(0, 0)))
 	return err
 }
 
@@ -383,7 +387,7 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
 	conv.Thread = conv.NewID()
 	var err error
-	conv.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
+	conv.clients, err = t.newClients(t.wireConfig(), rand.New(rand.NewPCG(seed, 1)))
 	return conv, err
 }
 
@@ -431,9 +435,11 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 }
 
 // HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
-// scenario, or a generated sequence.
+// scenario, a generated sequence or a combination.
 func (t *Target) HasObligations() bool {
-	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
+	scripted := *t // whether it is, only a run finds out
+	scripted.isScripted = true
+	return len(t.selectedSequences()) > 0 || len(scripted.combinations()) > 0 || slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0
 	})
 }

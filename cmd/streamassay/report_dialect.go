@@ -25,9 +25,21 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 		d.Causes = append(d.Causes, t.reportCause(c, parts))
 	}
 	var results []spec.Result
+	merged := map[string]int{} // check id → index in d.Checks of the entry of all combinations without findings
 	for i, p := range parts {
 		for k, r := range p.Evaluation.Results {
 			results = append(results, r)
+			if suites.IsCombination(p.Scenario.Name) && (r.Verdict == spec.Passed || r.Verdict == spec.Silent) {
+				id := r.Obligation.Check.ID
+				if n, ok := merged[id]; ok {
+					d.Checks[n].Judged += r.Judged
+					d.Checks[n].Verdict = max(d.Checks[n].Verdict, r.Verdict)
+					continue
+				}
+				merged[id] = len(d.Checks)
+				d.Checks = append(d.Checks, reports.NewCheckResult("combinations", t.base, spec.Trace{}, r))
+				continue
+			}
 			c := reports.NewCheckResult(p.Scenario.Name, t.base, p.Trace, r)
 			c.Curl = reproduceCommand(t.base, p, r)
 			c.Transcript = t.transcript(p)

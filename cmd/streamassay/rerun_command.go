@@ -28,7 +28,7 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	words = append(words, j.rerunFlags()...)
 	return func(p suites.ScenarioResult) string {
 		only := "--only " + shellWord(p.Scenario.Name)
-		if p.Scenario.Run == nil { // a generated sequence
+		if strings.HasPrefix(p.Scenario.Name, "sequence-") {
 			only = fmt.Sprintf("--sequences %d %s", j.suite.Sequences, only)
 		}
 		return strings.Join(append(slices.Clone(words), only, fmt.Sprintf("--seed %d", j.suite.Seed)), " ")

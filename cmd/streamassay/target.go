@@ -126,7 +126,7 @@ func (t targetOptions) secretValues() (all []string) {
 }
 
 // checkGlobs returns a usage error if a glob of --only or --skip is malformed, or matches no check,
-// requirement, scenario or sequence of the dialects.
+// requirement, scenario, sequence or combination of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	var known []string
 	for _, s := range suites.Scenarios() {
@@ -134,6 +134,9 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	}
 	for n := range t.suite.Sequences {
 		known = append(known, suites.SequenceName(n+1))
+	}
+	for n := range suites.MaxCombinations {
+		known = append(known, suites.CombinationName(n+1))
 	}
 	for _, d := range dialects {
 		for _, duty := range d.Plan(rules.All).Obligations {

@@ -121,6 +121,9 @@ var targetFlags = []targetFlag{
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
 		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed (default 0)"},
+	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
+		usage: "also test what takes up to a minute more: all combinations of what precedes a prompt, its texts, the form of " +
+			"the request, the connection, how the stream is read and what follows (without it, the first 16 are tested)"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,

@@ -51,20 +51,25 @@ func (s watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// exchangeHTTP1 sends the request m over conn, records the response in h, and closes conn. It
-// returns nil if the response is complete, otherwise the reason why it ended early. The request is
-// written while the response is read, because a server may refuse a request without reading all of
-// it.
-func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
-	written := make(chan struct{})
+// exchangeHTTP1 sends the request m over conn, and records the response in h. It returns nil if the
+// response is complete, otherwise the reason why it ended early. The request is written while the
+// response is read, because a server may refuse a request without reading all of it. At the end,
+// exchangeHTTP1 gives conn to idle, if that is not nil and the connection can be used again, and
+// closes it otherwise.
+func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConn) (end error) {
+	written := make(chan error, 1)
 	go func() {
-		defer close(written)
 		// If this fails, a response that the server sent before closing still counts.
-		_, _ = io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
+		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
+		written <- err
 	}()
+	reusable := false
 	defer func() {
+		if reusable && end == nil && <-written == nil && h.watchdog.stop() {
+			idle.put(conn)
+			return
+		}
 		conn.Close()
-		<-written
 	}()
 	in := &connReader{conn: conn, watchdog: h.watchdog, lastRead: h.watchdog.sentAt}
 	br := bufio.NewReaderSize(in, 32<<10)
@@ -75,7 +80,9 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	if err != nil {
 		return err
 	}
-	return h.recordBody(body, func() time.Time { return in.lastRead })
+	end = h.recordBody(body, func() time.Time { return in.lastRead })
+	reusable = idle != nil && isPersistent(h.resp) && br.Buffered() == 0
+	return end
 }
 
 // recordHead waits for the first byte of a response, and then reads the head of the response into

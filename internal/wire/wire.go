@@ -1,8 +1,8 @@
 // Package wire is an HTTP client that records exchanges byte for byte.
 //
-// It does exactly what it is asked to: there are no retries, redirects, compression, proxies,
-// cookies or reused connections. If the client itself ends an exchange, the record shows that. Each
-// exchange has its own connection. HTTP/1 is read from the connection directly, HTTP/2 through
+// It does exactly what it is asked to: there are no redirects, compression, proxies or cookies. If
+// the client itself ends an exchange, the record shows that. Each exchange has its own connection
+// unless [Config.KeepAlive] is set. HTTP/1 is read from the connection directly, HTTP/2 through
 // golang.org/x/net/http2, with the header decoded again from the recorded bytes.
 package wire
 
@@ -54,6 +54,10 @@ type Config struct {
 	// no limit.
 	Memory *MemoryLimiter
 
+	// KeepAlive makes the clients of a conversation send a request over the connection of an
+	// earlier HTTP/1.1 exchange if that one is complete.
+	KeepAlive bool
+
 	CA       *x509.CertPool // trusted authorities; nil means those of the system
 	Insecure bool           // accept any certificate
 }
@@ -65,6 +69,7 @@ type Client struct {
 	name    string // base URL without secrets, for errors
 	started time.Time
 	memory  *reservation // shared by all Clients of the conversation
+	idle    *idleConn    // likewise; nil if connections are not reused
 }
 
 // NewClient returns a client for a conversation that begins now. It sends nothing yet. It
@@ -87,12 +92,24 @@ func NewClient(cfg Config) (*Client, error) {
 	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
 	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, DefaultMaxEvents)
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
-	return &Client{cfg, plainURL(&base), time.Now(), &reservation{limiter: cfg.Memory}}, nil
+	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &reservation{limiter: cfg.Memory}}
+	if cfg.KeepAlive {
+		c.idle = &idleConn{}
+	}
+	return c, nil
 }
 
 // ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
 // bodies of its exchanges must not be used any longer.
 func (c *Client) ReleaseMemory() { c.memory.release() }
+
+// CloseIdleConnection closes the connection that Config.KeepAlive keeps for the next request of the
+// conversation, if there is one.
+func (c *Client) CloseIdleConnection() {
+	if conn := c.idle.take(); conn != nil {
+		conn.Close()
+	}
+}
 
 // Use calls do while the conversation holds a slot of Config.Memory. It is for work that needs as
 // much memory as a large body. It returns false, without calling do, if ctx was done before a slot was
@@ -169,12 +186,24 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	if err != nil {
 		return x, c.fail(err.Error(), err)
 	}
+	if conn := c.idle.take(); conn != nil {
+		if x, err := c.exchange(ctx, conn, m, x, limit); !isStale(x.Response) {
+			return x, err
+		}
+	}
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return x, err
 	}
-	defer conn.Close()
+	return c.exchange(ctx, conn, m, x, limit)
+}
 
+// exchange sends the request m over conn and returns x, the exchange without its response, with the
+// response recorded. It closes conn or keeps it for the next request. Its errors are those of
+// [Client.Do].
+func (c *Client) exchange(
+	ctx context.Context, conn net.Conn, m *outgoingRequest, x spec.Exchange, limit StopWhen,
+) (spec.Exchange, error) {
 	w := c.newWatchdog(ctx, conn, limit)
 	defer w.stop()
 	x.At = w.sentAt.Sub(c.started)
@@ -184,8 +213,9 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	}
 	if isHTTP2(conn) {
 		x.Response.End = exchangeHTTP2(conn, m, h)
+		conn.Close()
 	} else {
-		x.Response.End = exchangeHTTP1(conn, m, h)
+		x.Response.End = exchangeHTTP1(conn, m, h, c.idle)
 	}
 	return x, c.localError(ctx, &x.Response)
 }
@@ -228,7 +258,7 @@ type watchdog struct {
 	paused     time.Duration // total time for which the client did not read
 	reads      atomic.Int64  // number of reads that got bytes, over HTTP/1
 	hangUp     context.CancelCauseFunc
-	stop       func()
+	stop       func() bool // ends the watch; the first call reports whether the connection is still open
 }
 
 // newWatchdog returns a watchdog for an exchange over conn, with its timeouts running. The caller
@@ -248,12 +278,13 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	if limit.Elapsed > 0 {
 		timers = append(timers, after(limit.Elapsed, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.Elapsed)))
 	}
-	w.stop = func() {
+	w.stop = func() bool {
 		for _, t := range timers {
 			t.Stop()
 		}
-		unlink()
+		open := unlink()
 		hangUp(nil)
+		return open
 	}
 	return w
 }

@@ -1,0 +1,131 @@
+package suites
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A requestForm is another form of the same request: what it asks for is the same, so the response
+// must not differ.
+type requestForm struct {
+	doc     string
+	rewrite func(r spec.Request) spec.Request // does not modify r
+}
+
+// requestForms are forms that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent. The first one
+// leaves requests as they are. Chunked bodies are not among them, because a server may demand a
+// Content-Length (RFC 9110, section 15.5.12).
+var requestForms = []requestForm{
+	{"", func(r spec.Request) spec.Request { return r }},
+	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
+		return withField(r, "Content-Type", func(v string) string { return v + "; charset=utf-8" })
+	}},
+	{"with field names in lower case", func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToLower) }},
+	{"with field names in capital letters", func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToUpper) }},
+	{"with a list of media types in its Accept field", func(r spec.Request) spec.Request {
+		return withField(r, "Accept", func(v string) string { return "application/xml;q=0.1, " + v + ";q=0.9" })
+	}},
+	{"with white space in its JSON", func(r spec.Request) spec.Request {
+		return withJSON(r, func(v any) []byte {
+			text, _ := json.MarshalIndent(v, "\t", "  ")
+			return append(append([]byte("\r\n\t"), text...), '\n')
+		})
+	}},
+	{"with the members of its JSON in another order", func(r spec.Request) spec.Request {
+		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, jsonString) })
+	}},
+	{"with escaped characters in its JSON", func(r spec.Request) spec.Request {
+		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, escapeAll) })
+	}},
+}
+
+// withField returns r with the value of the field that has the given name replaced. Without that
+// field, it returns r unchanged.
+func withField(r spec.Request, name string, change func(string) string) spec.Request {
+	r.Header = slices.Clone(r.Header)
+	for i, f := range r.Header {
+		if strings.EqualFold(f.Name, name) {
+			r.Header[i].Value = change(f.Value)
+		}
+	}
+	return r
+}
+
+// withFieldNames returns r with all names of header fields replaced.
+func withFieldNames(r spec.Request, change func(string) string) spec.Request {
+	r.Header = slices.Clone(r.Header)
+	for i, f := range r.Header {
+		r.Header[i].Name = change(f.Name)
+	}
+	return r
+}
+
+// withJSON returns r with its body encoded again by encode, which gets the decoded body. If the
+// body is not JSON, it returns r unchanged.
+func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
+	d := json.NewDecoder(bytes.NewReader(r.Body))
+	d.UseNumber()
+	var v any
+	if r.Header.MediaType() == "application/json" && d.Decode(&v) == nil {
+		r.Body = encode(v)
+	}
+	return r
+}
+
+// appendReversed appends the JSON text of v to b, with the members of objects in descending order of
+// their names, and all strings encoded by encode.
+func appendReversed(b []byte, v any, encode func(string) string) []byte {
+	switch v := v.(type) {
+	case string:
+		return append(b, encode(v)...)
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendReversed(b, item, encode)
+		}
+		return append(b, ']')
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		slices.Reverse(names)
+		b = append(b, '{')
+		for i, name := range names {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendReversed(append(append(b, encode(name)...), ':'), v[name], encode)
+		}
+		return append(b, '}')
+	}
+	text, _ := json.Marshal(v) // a number, a boolean or null
+	return append(b, text...)
+}
+
+// jsonString returns s as a JSON string.
+func jsonString(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
+
+// escapeAll returns s as a JSON string in which every character is a \u escape sequence.
+func escapeAll(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, unit := range utf16.Encode([]rune(s)) {
+		fmt.Fprintf(&b, `\u%04x`, unit)
+	}
+	b.WriteByte('"')
+	return b.String()
+}

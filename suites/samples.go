@@ -1,0 +1,110 @@
+package suites
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A textSample is a class of texts that a server must keep and send unchanged.
+type textSample struct {
+	doc  string
+	make func(word string) string // returns a text of the class that contains word, which makes it unique
+}
+
+// textSamples are the texts in place of which a server that treats texts carelessly sends others.
+// The first one is plain. They contain no character that JSON cannot represent, and no NUL, which
+// some databases cannot store.
+var textSamples = []textSample{
+	{"a plain text", func(w string) string { return w }},
+	{"a text with a space at its beginning", func(w string) string { return " " + w }},
+	{"a text with a space at its end", func(w string) string { return w + " " }},
+	{"a text with a line feed at its end", func(w string) string { return w + "\n" }},
+	{"a text with two line feeds at its beginning", func(w string) string { return "\n\n" + w }},
+	{"a text with repeated spaces", func(w string) string { return w + "  and   " + w }},
+	{"a text with tabs", func(w string) string { return w + "\t\tand\t" + w }},
+	{"a text with line feeds", func(w string) string { return w + "\nand\n\n" + w }},
+	{"a text with carriage returns and line feeds", func(w string) string { return w + "\r\nand\r\n\r\n" + w }},
+	{"a text with a carriage return", func(w string) string { return w + "\rand " + w }},
+	{"a text with line separators (U+2028, U+2029, U+0085)", func(w string) string { return w + "\u2028and\u2029" + w + "\u0085." }},
+	{"a text with no-break and zero-width spaces", func(w string) string { return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u3000" }},
+	{"a text that begins with a byte order mark", func(w string) string { return "\ufeff" + w }},
+	{"a text with a control character (U+001B)", func(w string) string { return w + " \u001b[1m" + w }},
+	{"a text with accented letters, composed and decomposed", func(w string) string { return w + " \u00e9 e\u0301 \u212b " + w }},
+	{"a text in Chinese, Arabic and Hebrew", func(w string) string { return "世界 " + w + " مرحبا \u200fשלום" }},
+	{"a text with emoji of several code points", func(w string) string { return "👩‍👩‍👧‍👦 " + w + " 🇩🇪👍🏽" }},
+	{"a text with characters of other planes", func(w string) string { return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd" }},
+	{"a text that looks like an event stream", func(w string) string { return "data: " + w + "\n\nevent: end\nid: 9\n: comment\n\n" }},
+	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},
+	{"a text that looks like JSON", func(w string) string { return `{"type":"error","text":"` + w + `"}` }},
+	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
+	{"a text that looks like a number", func(w string) string { return "0" + fmt.Sprint(len(w)) + ".50" }},
+	{"a text that looks like null", func(string) string { return "null" }},
+	{"a text that looks like a boolean", func(string) string { return "false" }},
+	{"a text that looks like HTML", func(w string) string { return "<b>" + w + "</b> &amp; <script>" + w + "</script>" }},
+	{"a text with backslashes", func(w string) string { return `C:\new\table\u0041 ` + w + `\` }},
+	{"a text with quotation marks", func(w string) string { return `'` + w + `' "` + w + "\" `" + w + "`" }},
+	{"a text with percent signs and plus signs", func(w string) string { return "100%25 %s %d a+b " + w }},
+	{"a text with placeholders", func(w string) string { return "${HOME} {{" + w + "}} {0} $1 %(a)s" }},
+	{"a text that looks like SQL", func(w string) string { return w + "'); DROP TABLE messages; --" }},
+	{"a text that looks like a path", func(w string) string { return "../../" + w + "/%2e%2e/" }},
+	{"a text that looks like a test prompt", func(w string) string { return "conformance:text " + w }},
+	{"a text of one character", func(w string) string { return w[len(w)-1:] }},
+	{"a text of 100 bytes", func(w string) string { return longText(w, 100) }},
+	{"a text of 256 bytes", func(w string) string { return longText(w, 256) }},
+	{"a text of 1,025 bytes", func(w string) string { return longText(w, 1025) }},
+	{"a text of 4,096 bytes", func(w string) string { return longText(w, 4096) }},
+	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
+	{"a text of 65,537 bytes", func(w string) string { return longText(w, 65537) }},
+	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
+}
+
+// longText returns a text of n bytes that begins with word. It repeats no part of itself, so that a
+// missing or repeated piece shows.
+func longText(word string, n int) string {
+	var b strings.Builder
+	b.WriteString(word)
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, " %d", i)
+	}
+	return b.String()[:n-1] + "."
+}
+
+// A jsonSample is a class of JSON objects that a server must keep and send with the same value.
+type jsonSample struct {
+	doc  string
+	make func(word string) string // likewise
+}
+
+// jsonSamples are objects in place of which a server that treats JSON carelessly sends others. The
+// first one is plain. Their numbers are exact in IEEE 754 double precision, and none is beyond the
+// integers that all implementations agree on (RFC 8259, section 6).
+var jsonSamples = []jsonSample{
+	{"a plain object", func(w string) string { return `{"city":` + jsonString(w) + `}` }},
+	{"an empty object", func(string) string { return `{}` }},
+	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonString(w) + `}` }},
+	{"an object with false, zero and empty members", func(w string) string {
+		return `{"a":false,"b":0,"c":"","d":[],"e":{},"word":` + jsonString(w) + `}`
+	}},
+	{"an object with large and small numbers", func(w string) string {
+		return `{"a":9007199254740991,"b":-9007199254740991,"c":0.5,"d":-1.25,"e":1048576.0625,"word":` + jsonString(w) + `}`
+	}},
+	{"an object of twenty levels", func(w string) string {
+		return strings.Repeat(`{"a":[`, 10) + jsonString(w) + strings.Repeat(`]}`, 10)
+	}},
+	{"an object with unusual member names", func(w string) string {
+		return `{"":1,"a b":2,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonString(w) + `}`
+	}},
+	{"an object with a text of several lines", func(w string) string {
+		return `{"text":` + jsonString("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
+	}},
+	{"an object with an array of objects", func(w string) string { return `{"days":[{"a":1},{"a":2},{"b":` + jsonString(w) + `}]}` }},
+	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonString(`{"a":`+jsonString(w)+`}`) + `}` }},
+	{"an object of 300 members", func(w string) string {
+		var b strings.Builder
+		for i := range 300 {
+			fmt.Fprintf(&b, `"m%d":%d,`, i, i)
+		}
+		return "{" + b.String() + `"word":` + jsonString(w) + "}"
+	}},
+	{"an object of 4,200 bytes", func(w string) string { return `{"text":` + jsonString(longText(w, 4189)) + `}` }},
+}
