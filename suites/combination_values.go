@@ -191,8 +191,10 @@ var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
 	needsClientTool = Scenario{Templates: []string{"tool-offer", "tool-result"}, Capability: "client-tool"}
-	needsInterrupt  = Scenario{Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Capability: "interrupt"}
-	needsHistory    = Scenario{Templates: []string{"prompt", "history"}, Kinds: []spec.Kind{spec.History}, Capability: "history"}
+	needsHistory    = Scenario{Templates: []string{"prompt", "history"}, Capability: "history"}
+	needsInterrupt  = Scenario{
+		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Capability: "interrupt",
+	}
 )
 
 // beforeValues are the values of the dimension of what happened before in the conversation.
@@ -259,7 +261,7 @@ var promptValues = []dimensionValue{
 		},
 	},
 	{
-		doc: "the prompt recall after TEXT that is no test prompt", needs: Scenario{Templates: promptTemplates, Capability: "recall"},
+		doc: "the prompt recall after another prompt with TEXT", needs: Scenario{Templates: promptTemplates, Capability: "recall"},
 		apply: func(c *combinationPlayer) {
 			c.SendAndRead("prompt", spec.Event{Text: "say " + sampleText(c)})
 			c.askMain("recall", "")

@@ -7,14 +7,16 @@ import "math/rand/v2"
 type pair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows such that, if n is large enough, each pair of values of two
-// dimensions that can occur does so in at least one row. sizes are the numbers of values of the dimensions; a row has the index
-// of one value for each of them. isPossible reports whether the values that a row has so far can
-// occur together; undecided dimensions of the row are -1.
+// dimensions that can occur does so in at least one row. sizes are the numbers of values of the
+// dimensions; a row has the index of one value for each of them. isPossible reports whether the
+// values that a row has so far can occur together; undecided dimensions of the row are -1.
 //
 // The rows are those of a greedy algorithm: each row is the best of several candidates, so the
 // first rows cover most pairs. The same rng leads to the same rows, of which a smaller n returns the
 // first.
-func coveringArray(n int, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) (rows [][]int) {
+func coveringArray(
+	n int, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
+) (rows [][]int) {
 	open := possiblePairs(sizes, isPossible)
 	for len(open.list) > 0 && len(rows) < n {
 		var best []int

@@ -439,7 +439,10 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 func (t *Target) HasObligations() bool {
 	scripted := *t // whether it is, only a run finds out
 	scripted.isScripted = true
-	return len(t.selectedSequences()) > 0 || len(scripted.combinations()) > 0 || slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
+	if len(t.selectedSequences()) > 0 || len(scripted.combinations()) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0
 	})
 }

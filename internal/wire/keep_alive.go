@@ -68,6 +68,5 @@ func isPersistent(resp *spec.Response) bool {
 // isStale reports whether the server closed a reused connection without any response. It may do so
 // at any time, so the request must be sent again (RFC 9112, section 9.3.1).
 func isStale(resp spec.Response) bool {
-	return resp.Status == 0 && resp.End != nil && !errors.Is(resp.End, spec.ErrIdleTimeout) &&
-		!errors.Is(resp.End, spec.ErrLimitExceeded) && !errors.Is(resp.End, spec.ErrNotHTTP) && !errors.Is(resp.End, spec.ErrClientLeft)
+	return resp.Status == 0 && (errors.Is(resp.End, spec.ErrTruncated) || errors.Is(resp.End, spec.ErrReset))
 }
