@@ -164,7 +164,8 @@ func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
-// writeLabelled writes label and, after it, text. If text is wrapped, its lines are aligned.
+// writeLabelled writes label, padded to nine characters, then text and a line feed. It wraps text at
+// lineWidth columns, with all lines after the first aligned to the start of text.
 func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }

@@ -234,9 +234,10 @@ func newResult(d Obligation, p Pass) Result {
 }
 
 // VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
-// name another requirement are ignored. A finding that names no requirement counts as a failure of
-// every requirement. Judgements that name no requirement count as passed only if no judgement names
-// one. If the result was overruled, VerdictOn returns the overruling verdict.
+// name another requirement are ignored. A finding that names no requirement counts against every
+// requirement; judgements that name none count in favour of every requirement, but only if no
+// judgement of the result names one. If nothing counts, the verdict is [Silent]. If the result was
+// overruled, VerdictOn returns the overruling verdict.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict

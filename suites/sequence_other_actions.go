@@ -93,8 +93,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the templates that the target supports and whose requests refer to an
-// existing run or to the thread of that run.
+// runTemplates returns the names of the templates that the target supports and whose requests refer
+// to an existing run or to the thread of that run.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {

@@ -48,7 +48,8 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url
 	return nil
 }
 
-// accepts reports whether the Accept header of r lists mediaType. Wildcards do not count.
+// accepts reports whether the Accept header of r lists mediaType explicitly, with any weight.
+// Wildcards do not count.
 func accepts(r *http.Request, mediaType string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		if accepted, _, err := mime.ParseMediaType(part); err == nil && accepted == mediaType {

@@ -103,9 +103,10 @@ func encodeMembers(m members) []byte {
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
 // editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
-// a certain member. The name of the member is that in the parameter "member" or, if that is not
-// set, the result of choose(m, types), in which types is [ResponseArgs.TypeMembers]. The function
-// change edits the members m of the data in place; name is the name of the member.
+// the chosen member: the one that the fault's parameter "member" names or, if that is not set, the
+// one that choose returns, given the members of the data and [ResponseArgs.TypeMembers]; choose
+// returns "" for none. The function change edits the members m of the data in place; its argument
+// name is the name of the chosen member.
 func editMember(choose func(m members, types []string) string, change func(m members, name string)) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)

@@ -52,7 +52,8 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 
 // sign returns the signature of a link to the file at path: an HMAC-SHA256, in base64url without
 // padding. The parameter until is the time at which the link expires, in decimal Unix seconds. Line
-// feeds separate the signed fields, because no field contains one.
+// feeds separate the signed fields, and no field contains one, so different links never have the
+// same signed text.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))

@@ -126,7 +126,8 @@ func (f *outermostHandler) logRequest(
 
 // recoverPanic turns a panic of the wrapped handler into a log record and a response with status
 // 500 and no details. If the response has begun, it aborts the connection instead, so that clients
-// do not treat the response as complete. It must be called directly by a defer statement.
+// do not mistake a truncated response for a complete one. The id of the request is in the log record
+// and in the response. recoverPanic must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

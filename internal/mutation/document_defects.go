@@ -146,8 +146,8 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 }
 
 // refuseValid returns a middleware that makes the server refuse valid requests that exercise the
-// given requirement, or that are for an operation that it is about. It makes such a request invalid
-// before the server sees it, so that the refusal is the server's own.
+// given requirement, or whose operation has it. The middleware makes such a request invalid before
+// the server sees it, so that the refusal is the server's own, and then calls occurred.
 func refuseValid(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r, e := v.httpRequest, v.parsed()

@@ -105,7 +105,8 @@ func changeLastFrame(change func(frame []byte) []byte) newEffect {
 }
 
 // changeComments returns a middleware that replaces each comment of a stream with the result of
-// change. If the result is nil, the comment is omitted.
+// change. Both the argument and the result are the bytes of the whole comment with its colon and
+// line end. If the result is nil, the comment is omitted.
 func changeComments(change func(comment []byte) []byte) middleware {
 	return editStreams(func(parsedRequest) streamEdit {
 		return streamEdit{comment: func(comment []byte) [][]byte { return [][]byte{change(comment)} }}

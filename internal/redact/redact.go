@@ -142,9 +142,10 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns s with the placeholder in place of each of the ranges spans, which must be
-// in order and without overlaps. Digits of a JSON number are replaced by other digits. If the
-// result contains a secret again, that one is overwritten too.
+// replaceRanges returns a copy of s in which the placeholder replaces each of the given ranges, which
+// must be sorted and must not overlap. Inside a JSON number, other digits replace the digits, so
+// that it remains a number. If a replacement happens to form another secret with the text around it,
+// that secret is overwritten too.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s

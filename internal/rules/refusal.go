@@ -70,10 +70,10 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether the response must not be cut off: the request is a test
-// prompt that asks for no failure, its operation has a requirement and returns a stream, and the
-// dialect has no terminal event. In all other cases an agent may cut off the transfer to report a
-// failure.
+// requiresCompleteBody reports whether the response must not be cut off. That is so if the request
+// is a test prompt that does not ask for a failure, its operation returns a stream and names the
+// requirement on that stream, and the dialect has no terminal event. In all other cases an agent
+// may cut off the transfer to report a failure.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)

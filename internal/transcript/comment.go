@@ -77,9 +77,9 @@ var settings = []settingCodec{
 	},
 }
 
-// textSetting returns a setting with the given key whose value may be any non-empty text. The
-// argument expects is the form of the value, for errors. The function field returns a pointer to
-// the field of a transcript that holds the value.
+// textSetting returns the codec of a setting that has the given key and accepts any non-empty text.
+// The string expects describes a valid value, for error messages. The function field returns a
+// pointer to the field of a transcript that holds the value.
 func textSetting(key, expects string, field func(*Transcript) *string) settingCodec {
 	return settingCodec{
 		key: key, expects: expects,

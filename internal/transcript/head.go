@@ -180,7 +180,8 @@ func parseStart(line string, split func(string) ([]string, error)) ([]string, er
 	return split(line)
 }
 
-// httpVersion matches the protocol of a start line.
+// httpVersion matches the protocol version in a start line, such as HTTP/1.1 or HTTP/2. HTTP/?
+// stands for an unknown version.
 var httpVersion = regexp.MustCompile(`^HTTP/(\?|[0-9](\.[0-9])?)$`)
 
 // canonicalProto returns a protocol with both numbers of its version, such as "HTTP/2.0" for

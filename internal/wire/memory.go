@@ -19,9 +19,10 @@ const unreservedBytes = 1 << 20
 // spec.ErrClientLeft, since no single response exceeded a limit.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter limits the number of conversations that may be large at the same time, and the
-// size of each of them. If a conversation becomes large while no slot is free, it waits, and its
-// responses are not read meanwhile. A MemoryLimiter is safe for concurrent use.
+// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation that
+// exceeds [unreservedBytes] needs one of a fixed number of slots. If none is free, it waits, and its
+// responses are not read meanwhile. A conversation that exceeds the limiter's maximum size ends with
+// an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{}
 	maxBytes int

@@ -170,16 +170,18 @@ func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends one request and records the response until it ends or exceeds a limit. The Exchange
-// shows what the target did, even if the target closed the connection or sent nothing. If no
-// response in HTTP arrived, Status is 0 and Response.End is the reason. An error is of type *Error
+// Do sends one request and records the response until it ends, exceeds a limit of the Config, or
+// meets the condition limit. The Exchange shows what the server did, even if the server closed the
+// connection or sent nothing. If no HTTP response arrived, Status is 0 and Response.End is the
+// reason. An error is of type *Error
 // and is caused by the client or the network: an invalid request, no connection, a TLS failure, or
 // a cancelled context.
 //
-// The request is sent as it is: the target is appended to the base URL's path byte for byte, and
-// header fields keep their order and spelling (except in HTTP/2). The client adds Host,
-// Content-Length, User-Agent unless given, and Config.Header. It replaces Content-Length and
-// Transfer-Encoding of the request.
+// The request is sent as given: its request target is appended to the path of the base URL byte for
+// byte, and header fields keep their order and spelling (except in HTTP/2). There are these
+// exceptions: the client adds Host and the fields of Config.Header, adds User-Agent if the request
+// has none, and replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
+// the body.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
 	m, err := c.newMessage(r)

@@ -173,8 +173,9 @@ func newDialect(document *document) *Dialect {
 	return d
 }
 
-// addCatalogue reads the catalogue of a version from the directory dir of files. It returns an
-// error if it is missing or invalid.
+// addCatalogue adds to d the requirements of the catalogue of the given version, which it reads from
+// the directory dir in the file system files. It returns an error if the catalogue is missing or
+// invalid.
 func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil)
 	for _, r := range d.requirements {

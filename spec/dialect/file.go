@@ -18,7 +18,7 @@ const nameCharacters = `letters, digits, ".", "_" and "-"`
 // OpenFile returns the dialect that a document and its catalogue define. It reads the document from
 // path, such as ./my-agent.yaml, and the catalogue from ./my-agent.requirements.yaml. A document
 // that x-extends names is read from the same directory. The family of the dialect is the name of
-// the file, and its version is info.version of the document.
+// the file without its extension, here my-agent, and its version is info.version of the document.
 //
 // OpenFile validates both files as [Dialect.Validate] does, since files that users supply are not
 // validated elsewhere; checks are those that the catalogue may name. An error names the file. If it

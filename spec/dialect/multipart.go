@@ -109,9 +109,10 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField reads one field of a form and adds it to form. A file without a Content-Type is
-// treated as text/plain (RFC 7578 section 4.4). readField returns an error if the field is invalid or if
-// form already has a field with the same name.
+// readField reads one field of a multipart form and adds it to form, as a string or, if it has a
+// file name or its name is in files, as a [formFile]. A file without a Content-Type is treated as
+// text/plain (RFC 7578, section 4.4). readField returns an error if the field is invalid or if form
+// already has a field with the same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {

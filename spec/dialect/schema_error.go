@@ -37,10 +37,10 @@ type documentPlace struct {
 }
 
 // schemaErrors returns, as a flat list, the schema errors in err, which is the result of validating
-// v or nil. The list is empty if err is nil. outer lists the places in the document around the
-// schema, innermost first; requirements and refusals may be attached to them. If v matches
-// none of several alternatives, the result has the errors of the alternative that was evidently
-// intended, or else a single error that describes the choice.
+// v or nil. The list is empty if err is nil. The parameter outer lists the places in the document
+// that enclose the schema, innermost first; requirements and refusals may be attached to them. If v
+// matches none of several alternatives, the list contains the errors of the alternative that was
+// evidently intended or, if none was, a single error that describes the choice.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
