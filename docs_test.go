@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -31,5 +32,21 @@ func TestNumberOfFaults(t *testing.T) {
 	}
 	if stated == 0 {
 		t.Error("found no number of faults, want that of docs/faults.md at least")
+	}
+}
+
+// TestTwoCommands checks that README states the command for the main job and the one for the tests,
+// and that CI runs both.
+func TestTwoCommands(t *testing.T) {
+	for _, path := range []string{"README.md", ".ci/run"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"go run ./cmd/streamassay run", "go test ./..."} {
+			if !strings.Contains(string(text), command) {
+				t.Errorf("%s lacks the command %q", path, command)
+			}
+		}
 	}
 }
