@@ -1,6 +1,9 @@
 package suites
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // A pair is a value of one dimension together with a value of a later one. Dimensions and their
 // values are counted from 0.
@@ -22,17 +25,23 @@ func coveringArray(
 		var best []int
 		bestCovered := 0
 		for range coveringCandidates {
-			row := open.candidate(sizes, isPossible, rng)
+			if len(open.list) == 0 {
+				break
+			}
+			first := open.list[rng.IntN(len(open.list))]
+			row := open.complete(first, sizes, isPossible, rng)
+			if row == nil {
+				open.drop(open.index[first])
+				continue
+			}
 			if n := open.countCovered(row); n > bestCovered {
 				best, bestCovered = row, n
 			}
 		}
-		if best == nil { // no row can have the pair together with values of all other dimensions
-			open.drop(0)
-			continue
+		if best != nil {
+			open.cover(best)
+			rows = append(rows, best)
 		}
-		open.cover(best)
-		rows = append(rows, best)
 	}
 	return rows
 }
@@ -78,32 +87,41 @@ func undecidedRow(n int) []int {
 	return row
 }
 
-// candidate returns a row that has one of the open pairs. The other dimensions, in random order,
-// have the values that cover the most open pairs together with those decided before. It returns nil
-// if no value of a dimension is possible.
-func (o *openPairs) candidate(sizes []int, isPossible func([]int) bool, rng *rand.Rand) []int {
+// complete returns a row that has the pair first. The other dimensions, in random order, have the
+// values that cover the most open pairs together with those decided before, as far as a possible
+// row has them. It returns nil if no possible row has the pair.
+func (o *openPairs) complete(first pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
-	first := o.list[rng.IntN(len(o.list))]
 	row[first.dimensionA], row[first.dimensionB] = first.valueA, first.valueB
-	for _, d := range rng.Perm(len(sizes)) {
-		if row[d] >= 0 {
-			continue
+	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
+	var decide func(order []int) bool
+	decide = func(order []int) bool {
+		if len(order) == 0 {
+			return true
 		}
-		best, bestCovered := -1, -1
-		for _, v := range rng.Perm(sizes[d]) {
+		d := order[0]
+		values := rng.Perm(sizes[d])
+		covered := make([]int, sizes[d])
+		for _, v := range values {
 			row[d] = v
-			if n := o.countCoveredBy(row, d); n > bestCovered && isPossible(row) {
-				best, bestCovered = v, n
+			covered[v] = o.countCoveredBy(row, d)
+		}
+		slices.SortStableFunc(values, func(a, b int) int { return covered[b] - covered[a] })
+		for _, v := range values {
+			if row[d] = v; isPossible(row) && decide(order[1:]) {
+				return true
 			}
 		}
-		if row[d] = best; best < 0 {
-			return nil
-		}
+		row[d] = -1
+		return false
+	}
+	if !decide(order) {
+		return nil
 	}
 	return row
 }
 
-// countCovered returns the number of open pairs that a row has. It returns 0 for nil.
+// countCovered returns the number of open pairs that a row has.
 func (o *openPairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)

@@ -103,12 +103,11 @@ type ScenarioResult struct {
 // played so far and the total number. Calls do not overlap.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays the selected scenarios of the target's dialect, and the generated sequences, and
-// returns their evaluated results: those of [Scenarios] in the same order, then those of
-// t.Scenarios, then those of the sequences. It calls progress, which may be nil, after each
-// scenario and sequence. An error means that the target is invalid;
-// failures of the server or the network are in the results. If ctx ends, the remaining scenarios
-// are not played.
+// Run plays the selected scenarios of the target's dialect, the generated sequences and the
+// combinations, and returns their evaluated results: those of [Scenarios] in the same order, then
+// those of t.Scenarios, of the sequences and of the combinations. It calls progress, which may be
+// nil, after each of them. An error means that the target is invalid; failures of the server or the
+// network are in the results. If ctx ends, the remaining scenarios are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
