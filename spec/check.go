@@ -230,7 +230,7 @@ func (s *completeness) observe(e Event) {
 	case e.Kind == BodyEnd:
 		s.complete = s.complete || s.isStream && s.hasContent && !s.malformed &&
 			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) &&
-			(e.Err == nil || errors.Is(e.Err, ErrClientLeft))
+			(e.Err == nil || errors.Is(e.Err, ErrClientLeft) || errors.Is(e.Err, ErrStillOpen))
 	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized || e.Kind == Usage:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Undecodable || e.Kind == RunRefused:
 		s.malformed = true

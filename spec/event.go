@@ -183,6 +183,7 @@ type RequestFacts struct {
 	Method, Target string
 
 	Scripted    bool               // the content of the response can be judged
+	HasTimes    bool               // it is known when the parts of the response's body arrived
 	StreamLimit int                // concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string    // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements // how requests without permission are refused

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -88,11 +89,20 @@ type Arrival struct {
 	At  time.Duration
 }
 
+// MaxOpenAfterEnd is how long a body may stay open after the terminal event of its run.
+const MaxOpenAfterEnd = 5 * time.Second
+
 // Errors in [Response].End: the reasons why a response is not complete. End may wrap one of them.
 var (
 	// ErrClientLeft means that the client stopped reading the body before its end. It does not
 	// count against the server.
 	ErrClientLeft = errors.New("the client left")
+	// ErrLeftAfterEnd means that the client stopped reading soon after the terminal event of the run,
+	// while the body was still open. It wraps ErrClientLeft.
+	ErrLeftAfterEnd = fmt.Errorf("%w after the end of the run", ErrClientLeft)
+	// ErrStillOpen means that the body had not ended [MaxOpenAfterEnd] after the terminal event of
+	// the run, when the client stopped reading.
+	ErrStillOpen = errors.New("the body did not end with the run")
 	// ErrTruncated means that the connection was closed before the body was complete according
 	// to its framing.
 	ErrTruncated = errors.New("the connection was closed before the end of the body")
@@ -174,8 +184,11 @@ func (h Header) ContentCoding() string {
 
 // DescribeOverrun returns which limit of the client a response exceeded, as a predicate to follow a
 // noun, such as "had not ended after 30s". The parameter end is the error with which the response
-// ended. If it is neither ErrIdleTimeout nor ErrLimitExceeded, DescribeOverrun returns "".
+// ended. If it is not ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen, DescribeOverrun returns "".
 func DescribeOverrun(end error) string {
+	if errors.Is(end, ErrStillOpen) {
+		return fmt.Sprintf("was still open %v after the end of its run", MaxOpenAfterEnd)
+	}
 	for _, limit := range []error{ErrIdleTimeout, ErrLimitExceeded} {
 		if errors.Is(end, limit) {
 			_, what, known := strings.Cut(end.Error(), limit.Error()+": ")

@@ -70,7 +70,8 @@ func (t *Target) isReplayable(p ScenarioResult) bool {
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {
-		if errors.Is(x.Response.End, spec.ErrIdleTimeout) || errors.Is(x.Response.End, spec.ErrLimitExceeded) {
+		if errors.Is(x.Response.End, spec.ErrIdleTimeout) || errors.Is(x.Response.End, spec.ErrLimitExceeded) ||
+			errors.Is(x.Response.End, spec.ErrStillOpen) {
 			return false
 		}
 		took = max(took, x.At)

@@ -217,6 +217,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
 	}
+	if limit.Linger == nil {
+		limit.Linger = t.lingerAfterEnd(r)
+	}
 	sent := r
 	sent.Target = target
 	ctx, stop := tracker.withContext(t.ctx)
@@ -229,6 +232,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	}
 	x.Request.Target = r.Target
 	if err == nil {
+		t.target.budget.noteOpenStream(x.Response)
 		cause = t.recordCost(&x.Response, tracker, guard)
 	}
 	if cause != nil {

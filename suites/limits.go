@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -74,6 +75,8 @@ type budget struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of streams; false: of other responses
 	judgeCtx context.Context        // of evaluations
+
+	leavesOpen atomic.Bool // a stream stayed open after the end of its run
 }
 
 // A limitTracker adds up the responses of one kind, streams or other replies, and decides when no

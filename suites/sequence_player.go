@@ -94,7 +94,7 @@ func (a *sequencePlayer) dropPendingReplies(thread string) {
 func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if last := len(a.trace.Exchanges) - 1; last >= 0 && a.trace.Exchanges[last].Response.End == nil {
+	if last := len(a.trace.Exchanges) - 1; last >= 0 && isReadToEnd(a.trace.Exchanges[last].Response) {
 		a.pendingReplies[s.number] = d
 	}
 }

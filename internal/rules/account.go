@@ -53,9 +53,9 @@ func (s *streamAccount) observe(e spec.Event) {
 }
 
 // sees reports whether e belongs to the stream: a frame, a comment, an incomplete frame, or the end
-// of the body, except an end that the client caused by leaving.
+// of the body, except an end that the client caused by leaving before the end of the run.
 func (s *streamAccount) sees(e spec.Event) bool {
-	return s.isOpen && !errors.Is(e.Err, spec.ErrClientLeft) &&
+	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 

@@ -103,13 +103,23 @@ func quoteAround(s string, n int) string {
 }
 
 // ContentIsComplete judges whether the event that completes a content part contains the value of
-// the part.
+// the part, and not only a part of that value.
 var ContentIsComplete = &spec.Check{
-	ID:    "content.is-whole",
-	Doc:   "a completed content repeats its full value",
+	ID: "content.is-whole",
+	Doc: `a completed content repeats its full value
+
+A value that is only a part of the joined deltas, such as the last of them, is not full. Any
+other difference is judged by delta.joins-to-whole.`,
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
-		p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected the joined deltas, %q", joined)
+		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
+		case joined != "" && e.Text == "":
+			p.Judge(e, false, "completed content has no value; expected the joined deltas, %q", joined)
+		case isPart:
+			p.Judge(e, false, "completed content is %q, only a part of the joined deltas; expected all of them, %q", e.Text, joined)
+		default:
+			p.Judge(e, true, "")
+		}
 	}),
 }
 

@@ -156,7 +156,7 @@ Clients stop reading there. Comments, the usage and the in-band terminator may f
 				after = e
 			case e.Kind == spec.BodyEnd && after.Raw != nil:
 				p.Judge(after, false, "%s comes after the run's terminal event; expected no event after it", displayName(after))
-			case e.Kind == spec.BodyEnd && end.Raw != nil:
+			case e.Kind == spec.BodyEnd && end.Raw != nil && !errors.Is(e.Err, spec.ErrLeftAfterEnd):
 				p.Judge(end, true, "")
 			}
 		}
@@ -174,8 +174,12 @@ var ClosesAfterEnd = &spec.Check{
 			switch {
 			case isTerminal(e):
 				end = e
+			case errors.Is(e.Err, spec.ErrLeftAfterEnd):
+			case e.Kind == spec.BodyEnd && errors.Is(e.Err, spec.ErrStillOpen) && end.Raw != nil:
+				p.Judge(end, false, "body was still open %v after the run's terminal event; expected it to end by then",
+					spec.MaxOpenAfterEnd)
 			case e.Kind == spec.BodyEnd && end.Raw != nil:
-				closed := !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= 5*time.Second
+				closed := !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= spec.MaxOpenAfterEnd
 				p.Judge(end, closed, "body was still open %v after the run's terminal event; expected it to end within 5s",
 					(e.At - end.At).Round(time.Millisecond))
 			}

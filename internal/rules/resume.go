@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -257,7 +256,7 @@ complete from there.`,
 				next = max(next, i) + 1
 			}
 		}
-		if t.bodyEnd.Err == nil && full.runEnded && t.request.PollLimit == "" {
+		if isCleanEnd(t.bodyEnd) && full.runEnded && t.request.PollLimit == "" {
 			p.Judge(t.bodyEnd, next >= len(full.frames),
 				"stream %s closed with %s missing; expected all events to the end of the run",
 				t.describeStart(), pluralize(len(full.frames)-next, "event"))
@@ -289,7 +288,7 @@ var ResumeEndsRun = &spec.Check{
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		from := t.startIndex(full)
 		unknown := t.request.Cursor == "" || from < 0 || from >= len(full.frames) || !full.runEnded
-		if unknown || errors.Is(t.bodyEnd.Err, spec.ErrClientLeft) || t.request.PollLimit != "" {
+		if unknown || isAbandoned(t.bodyEnd) || t.request.PollLimit != "" {
 			return
 		}
 		p.Judge(t.bodyEnd, t.runEnded,
@@ -320,7 +319,7 @@ requested before the cursor was issued.`,
 						t.request.Cursor, status)
 				case t.isOpened() && full != nil && full.runEnded && t.request.PollLimit == "":
 					n := t.commonPrefixLen(full)
-					complete := n == len(t.frames) && (t.bodyEnd.Err != nil || n == len(full.frames))
+					complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
 					p.Judge(t.frameOrEnd(n), complete,
 						"requested with %q, a cursor of an earlier run, the stream has %s, of which %d match the start of the run; expected all %d events of the run",
 						t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))

@@ -72,8 +72,22 @@ func (n eventName) quoted() string {
 	return n.text
 }
 
-// isCleanEnd reports whether an event is the end of a body that was transferred completely.
-func isCleanEnd(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
+// isTransferred reports whether an event is the end of a body that was transferred completely.
+func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
+
+// isCleanEnd reports whether an event is the end of a body that was transferred completely, or that
+// the client stopped reading after the end of its run. Such a body has all of the run, but says
+// nothing about the end of the body.
+func isCleanEnd(closed spec.Event) bool {
+	over := errors.Is(closed.Err, spec.ErrLeftAfterEnd) || errors.Is(closed.Err, spec.ErrStillOpen)
+	return closed.Kind == spec.BodyEnd && (closed.Err == nil || over)
+}
+
+// isAbandoned reports whether the client stopped reading before the end of the run, or of the body
+// if it is no stream.
+func isAbandoned(e spec.Event) bool {
+	return errors.Is(e.Err, spec.ErrClientLeft) && !errors.Is(e.Err, spec.ErrLeftAfterEnd)
+}
 
 // isBrokenTransfer reports whether an event is the end of a body whose transfer the server or the
 // network cut off.

@@ -41,7 +41,7 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 }
 
 // isSuccessful reports whether the run and its stream ended without an error.
-func (a *assembledRun) isSuccessful() bool { return a.failure.Kind == "" && a.bodyEnd.Err == nil }
+func (a *assembledRun) isSuccessful() bool { return a.failure.Kind == "" && isCleanEnd(a.bodyEnd) }
 
 // hasVisibleFailure reports whether a client can see that the run failed: by an event, or by a
 // broken transfer.
@@ -63,7 +63,7 @@ func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
 		return ", then a failure: " + a.failure.Text
-	case a.bodyEnd.Err != nil:
+	case !isCleanEnd(a.bodyEnd):
 		return ", then an error: " + a.bodyEnd.Err.Error()
 	}
 	return ""
@@ -127,7 +127,11 @@ var (
 	ScriptTools = scriptCheck("tools", "asked for two tool calls, a target sends both, their results and a text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeToolCalls(p, 2, "") })
 
-	ScriptSlow  = scriptCheck("slow", "asked for slow deltas, a target sends a text", judgeHasText)
+	ScriptSlow = scriptCheck("slow", "asked for slow deltas, a target sends a text, and no delta before its time",
+		func(p *spec.Pass, a *assembledRun, words string) {
+			judgeHasText(p, a, words)
+			a.judgeDeltaTimes(p, words)
+		})
 	ScriptMany  = scriptCheck("many", "asked for many deltas, a target sends a text", judgeHasText)
 	ScriptLarge = scriptCheck("large", "asked for a large delta, a target sends at least that much text",
 		func(p *spec.Pass, a *assembledRun, words string) {
@@ -138,8 +142,11 @@ var (
 			}
 		})
 
-	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends \"done\" afterwards",
-		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeText(p, "done") })
+	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends \"done\" afterwards, and not before",
+		func(p *spec.Pass, a *assembledRun, words string) {
+			a.judgeText(p, "done")
+			a.judgeIdleTime(p, words)
+		})
 
 	ScriptError = scriptCheck("error", "asked to fail, a target fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {

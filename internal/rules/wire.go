@@ -216,7 +216,7 @@ incomplete comment is not judged: it carries no data.`,
 				last = e
 			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
-			case isCleanEnd(e) && last.Raw != nil:
+			case isTransferred(e) && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil,
 					"stream ended within a frame of %d bytes; expected a blank line after it", len(rest.Raw))
 			}
@@ -238,7 +238,8 @@ looks like a failure to every HTTP library.`,
 		case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
 		case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
 		case !ended && (x.response.IsStream() || x.request.Operation == ""):
-		case errors.Is(e.Err, spec.ErrIdleTimeout): // wire.ends does not judge this in a stream whose run has ended
+		case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end
+		case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen): // wire.ends does not judge this in a stream whose run has ended
 			p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
 		default:
 			p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)

@@ -16,7 +16,9 @@ var endDirectives = []struct {
 }{
 	{"cut", spec.ErrTruncated},
 	{"reset", spec.ErrReset},
+	{"left-after-end", spec.ErrLeftAfterEnd}, // before left, which it implies
 	{"left", spec.ErrClientLeft},
+	{"open", spec.ErrStillOpen},
 	{"idle", spec.ErrIdleTimeout},
 	{"endless", spec.ErrLimitExceeded},
 	{"not-http", spec.ErrNotHTTP},

@@ -56,7 +56,7 @@ func TestMalformedTranscripts(t *testing.T) {
 		"raw field of three": {answer + "HTTP/1.1 200 OK\n:@ raw \"a\" \"b\" \"c\"\n", "5", "as two strings"},
 		"raw field unquoted": {answer + "HTTP/1.1 200 OK\n:@ raw a b\n", "5", "NAME: VALUE"},
 		"field without name": {answer + "HTTP/1.1 200 OK\n: v\n", "5", "NAME: VALUE"},
-		"unknown direction":  {answer + "HTTP/1.1 200 OK\n\na\nb\n:@ wiat 5ms\n", "8", "raw, base64, end, wait, want, trailer, cut, reset, left, idle, endless, not-http"},
+		"unknown direction":  {answer + "HTTP/1.1 200 OK\n\na\nb\n:@ wiat 5ms\n", "8", "raw, base64, end, wait, want, trailer, cut, reset, left-after-end, left, open, idle, endless, not-http"},
 		"no direction":       {answer + "HTTP/1.1 200 OK\n\n:@cut\n", "6", "unknown directive"},
 		"wait for how long":  {answer + "HTTP/1.1 200 OK\n\n:@ wait long\n", "6", "a duration (e.g. 50ms)"},
 		"wait in reverse":    {answer + "HTTP/1.1 200 OK\n\n:@ wait -5ms\n", "6", "a duration (e.g. 50ms)"},

@@ -92,8 +92,13 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 }
 
 // checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until returns true for the response
-// so far, and nil otherwise.
+// so far, and nil otherwise. It starts the time that StopWhen.Linger asks for.
 func (h *recorder) checkStop() error {
+	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
+		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
+			h.watchdog.leaveAfter(d, end)
+		}
+	}
 	if h.stopWhen.Until != nil && h.stopWhen.Until(*h.resp) {
 		return spec.ErrClientLeft
 	}

@@ -154,6 +154,11 @@ type StopWhen struct {
 	// then after each piece of the body. The client leaves when it returns true. It must
 	// not modify the response. Nothing is read until it returns.
 	Until func(r spec.Response) bool
+
+	// Linger is called like Until. Once it returns a positive duration, it is not called again, and
+	// the client leaves when that time has passed. The response's End is then the error that Linger
+	// returned.
+	Linger func(r spec.Response) (time.Duration, error)
 }
 
 // An Error is a failure that prevented a measurement, caused by the client or the network. It
@@ -259,6 +264,7 @@ type watchdog struct {
 	deadline   time.Time     // when totalTimer fires
 	paused     time.Duration // total time for which the client did not read
 	reads      atomic.Int64  // number of reads that got bytes, over HTTP/1
+	lingers    *time.Timer   // nil until leaveAfter is called
 	hangUp     context.CancelCauseFunc
 	stop       func() bool // ends the watch; the first call reports whether the connection is still open
 }
@@ -284,11 +290,20 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 		for _, t := range timers {
 			t.Stop()
 		}
+		if w.lingers != nil {
+			w.lingers.Stop()
+		}
 		open := unlink()
 		hangUp(nil)
 		return open
 	}
 	return w
+}
+
+// leaveAfter makes the client leave after the given time, with end as the reason. It must be called
+// by the goroutine that reads the response, and only once.
+func (w *watchdog) leaveAfter(d time.Duration, end error) {
+	w.lingers = time.AfterFunc(d, func() { w.hangUp(end) })
 }
 
 // touch restarts the idle timeout. It must be called whenever bytes are sent or received.

@@ -38,6 +38,7 @@ func (d *Dialect) DecodeExchanges(
 			x.Response = DecodeContent(x.Response)
 			request := d.ParseRequest(x.Request)
 			request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
+			request.Request.HasTimes = len(x.Response.Arrivals) > 0
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
 				limit: maxEventBytes, messageSubjects: map[string]string{},
@@ -156,7 +157,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 		}
 		if rest, ok := dec.Close(); ok {
 			// If the client left, the unfinished frame is its own doing.
-			if errors.Is(t.exchange.Response.End, spec.ErrClientLeft) {
+			if end := t.exchange.Response.End; errors.Is(end, spec.ErrClientLeft) || errors.Is(end, spec.ErrStillOpen) {
 				return
 			}
 			yield(spec.Event{

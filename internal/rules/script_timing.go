@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The functions in this file judge lower bounds of time: a text that the prompt asks for after a
+// time cannot be there before it. The time runs from the request that started the run to the arrival
+// of the text. A busy machine, a network and a client that reads late only make it longer.
+
+// timerError is how much too early each timer of a server may fire, as clocks and timers are rounded
+// to milliseconds.
+const timerError = 2 * time.Millisecond
+
+// isTimed reports whether it is known when the events of the run arrived.
+func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
+
+// textPieces returns the pieces of the answer that are not empty, in order, without the reasoning.
+func (a *assembledRun) textPieces() (all []keptPiece) {
+	for _, s := range a.messages {
+		end := 0
+		for _, piece := range s.pieces {
+			if piece.end > end && !s.isReasoning {
+				all = append(all, piece)
+			}
+			end = piece.end
+		}
+	}
+	return all
+}
+
+// judgeIdleTime judges whether the first piece of text arrived no earlier than the time for which
+// the prompt conformance:idle asks; argument is its argument, in milliseconds.
+func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
+	ms, err := strconv.Atoi(argument)
+	pieces := a.textPieces()
+	if err != nil || ms <= 0 || len(pieces) == 0 || !a.isTimed() {
+		return
+	}
+	first, silence := *pieces[0].event, time.Duration(ms)*time.Millisecond
+	took := first.At - a.request.At
+	p.Judge(first, took+timeTolerance+timerError >= silence,
+		"text arrived %v after the request; expected silence for %v first", took, silence)
+}
+
+// judgeDeltaTimes judges whether deltas arrived no earlier than the prompt conformance:slow asks for;
+// argument is its argument, a number of deltas and the milliseconds between them. A server may send
+// several of the deltas as one, or one as several, so the deltas are compared one by one only if
+// there are no more than the prompt asks for, and otherwise only the last one.
+func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
+	var n, ms int
+	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {
+		return
+	}
+	pieces := a.textPieces()
+	if len(pieces) == 0 || a.pieceCount > maxPieces || !isCleanEnd(a.bodyEnd) || a.failure.Kind != "" {
+		return
+	}
+	number := func(i int) int { // the least number of the last delta that piece i may have, from 0
+		switch {
+		case len(pieces) <= n:
+			return i
+		case i == len(pieces)-1:
+			return n - 1
+		}
+		return 0
+	}
+	for i, piece := range pieces {
+		k := number(i)
+		took, earliest := piece.event.At-a.request.At, time.Duration(k*ms)*time.Millisecond
+		if took+timeTolerance+time.Duration(k)*timerError < earliest {
+			p.Judge(*piece.event, false, "delta %d arrived %v after the request; expected no sooner than %v, at intervals of %v",
+				i+1, took, earliest, time.Duration(ms)*time.Millisecond)
+			return
+		}
+	}
+	p.Judge(a.endEvent(), true, "")
+}

@@ -1,0 +1,61 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A RunEndFinder finds the end of a run in an event stream while the stream is being received: the
+// terminal event of the run or, in a dialect without terminal events, the in-band terminator.
+type RunEndFinder struct {
+	dialect     *Dialect
+	operation   *Operation
+	run         string // id in the request for the stream; "" if it has none
+	hasTerminal bool   // the dialect has terminal events
+	decoder     *sse.Decoder
+	scanned     int // bytes
+	found       bool
+}
+
+// NewRunEndFinder returns a RunEndFinder for the response to r. It returns nil if the document
+// does not describe r as a request for an event stream.
+func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
+	o := d.Operation(r)
+	if o == nil || !o.IsStream || len(o.frameVariants) == 0 {
+		return nil
+	}
+	return &RunEndFinder{
+		dialect: d, operation: o, run: d.ParseRequest(r).Run,
+		hasTerminal: slices.Contains(d.Kinds(), spec.RunEnd), decoder: sse.NewDecoder(MaxEventBytes),
+	}
+}
+
+// Find reports whether body contains the end of the run. Each call must pass the whole body so far,
+// of which it examines only what is new.
+func (f *RunEndFinder) Find(body []byte) bool {
+	if f.found || f.decoder.Err() != nil {
+		return f.found
+	}
+	for item := range f.decoder.Feed(body[f.scanned:]) {
+		f.found = f.found || item.Kind == sse.Event && f.isEnd(item)
+	}
+	f.scanned = len(body)
+	return f.found
+}
+
+// isEnd reports whether item is the end of the run. Terminal events of other runs are not.
+func (f *RunEndFinder) isEnd(item sse.Item) bool {
+	if !f.hasTerminal {
+		return f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel
+	}
+	if item.InvalidUTF8 {
+		return false
+	}
+	var e spec.Event
+	f.dialect.decodeFrameData(f.operation, &e, item.Data)
+	isTerminal := e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
+	return isTerminal && (f.run == "" || e.Run == "" || e.Run == f.run)
+}

@@ -1,0 +1,125 @@
+package suites
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// streamEndScenarios wait for the end of the body after the end of the run. All other scenarios stop
+// reading soon after the end of the run, so that a server which leaves streams open does not delay
+// each of them.
+var streamEndScenarios = []Scenario{{
+	Name: "closes", Doc: "the end of the response after each kind of end of a run", Capability: "text", Templates: promptTemplates,
+	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
+}}
+
+// How long the client goes on reading after the end of a run: at first, and once the target has
+// left a stream open for that long. It hears what a server sends too late, and most servers close
+// the body at once.
+const (
+	firstGrace = time.Second
+	laterGrace = 250 * time.Millisecond
+)
+
+// openTolerance is added to [spec.MaxOpenAfterEnd], as a busy machine may notice the end of a body
+// late.
+const openTolerance = 200 * time.Millisecond
+
+// lingerAfterEnd returns the function that makes the client leave the response to r soon after the
+// end of its run, or nil if the response to r is not an event stream.
+func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.Duration, error) {
+	return t.afterRunEnd(r, func() (time.Duration, error) {
+		if t.target.budget.leavesOpen.Load() {
+			return laterGrace, spec.ErrLeftAfterEnd
+		}
+		return firstGrace, spec.ErrLeftAfterEnd
+	})
+}
+
+// afterRunEnd returns a function for [wire.StopWhen.Linger] whose result is that of leave as soon as
+// the response to r contains the end of its run. It returns nil if the response to r is not an
+// event stream. A body with a content coding is read to its end.
+func (t *Conversation) afterRunEnd(
+	r spec.Request, leave func() (time.Duration, error),
+) func(spec.Response) (time.Duration, error) {
+	end := t.dialect.NewRunEndFinder(r)
+	if end == nil {
+		return nil
+	}
+	isStream, known := false, false
+	return func(r spec.Response) (time.Duration, error) {
+		if !known {
+			known = true
+			isStream = r.Status/100 == 2 && r.Header.MediaType() == spec.EventStream && r.Header.ContentCoding() == ""
+		}
+		if !isStream || !end.Find(r.Body) {
+			return 0, nil
+		}
+		return leave()
+	}
+}
+
+// noteOpenStream records whether the target left the body of r open after the end of its run.
+func (b *budget) noteOpenStream(r spec.Response) {
+	if errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen) {
+		b.leavesOpen.Store(true)
+	}
+}
+
+// isReadToEnd reports whether the client has read a response to its end, or to the end of the run.
+func isReadToEnd(r spec.Response) bool {
+	return r.End == nil || errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen)
+}
+
+// runCloses plays the closes scenario. It reads the streams of runs that end in different ways, at
+// the same time, until the bodies end or have been open for too long after the ends of the runs.
+func runCloses(t *Conversation) {
+	var streams []spec.Request
+	add := func(template string, e spec.Event) {
+		if t.Thread, t.Run = t.NewID(), t.NewID(); !t.HasTemplate(template) {
+			return
+		}
+		r := t.BuildRequest(template, e)
+		if !t.respondsWithStream(template) {
+			if !t.Send(r) {
+				return
+			}
+			r = t.BuildRequest("listen", spec.Event{})
+		}
+		streams = append(streams, r)
+	}
+	add("prompt", t.PromptEvent("text", "closed after the end"))
+	add("prompt", t.PromptEvent("error", "closed after a failure"))
+	for _, reply := range []string{"tool-result", "resume"} {
+		if t.HasTemplate(reply) {
+			add(t.elicitingRequest(reply))
+		}
+	}
+	t.readUntilClosed(streams)
+}
+
+// readUntilClosed sends requests for streams and reads each response until its body ends or has
+// been open for [spec.MaxOpenAfterEnd] after the end of its run. It reads as many at once as the
+// target allows.
+func (t *Conversation) readUntilClosed(streams []spec.Request) {
+	atOnce := len(streams)
+	if t.target.StreamLimit > 0 {
+		atOnce = min(atOnce, t.target.StreamLimit)
+	}
+	slots := make(chan struct{}, max(1, atOnce))
+	var wait sync.WaitGroup
+	for _, r := range streams {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			t.send(r, wire.StopWhen{Linger: t.afterRunEnd(r, func() (time.Duration, error) {
+				return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
+			})})
+		})
+	}
+	wait.Wait()
+}
