@@ -1,0 +1,104 @@
+package mutation
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// alsoOpen lists further checks that fail if a body does not end.
+var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
+
+// streamEndMutants are servers that leave bodies open, complete values with a part of them, or are
+// faster than they were asked to be.
+var streamEndMutants = []*Mutant{
+	{
+		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",
+		NewEffect: keepOpen(func([]byte) bool { return true }),
+		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
+	}, {
+		Name: "open-after-a-client-call", Doc: "the body stays open after a run that left a call to the client",
+		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte(`"paint"`)) }),
+		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
+		Needs: []spec.Kind{spec.InputTool}, Without: []spec.Kind{spec.RunAccepted}, // such runs leave no call to the client
+	}, {
+		Name: "whole-is-the-last-piece", Doc: "a completed text is only its last character",
+		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
+			if n := strings.LastIndex(e.Text, " "); n >= 0 {
+				e.Text = e.Text[n+1:]
+			}
+		}),
+		KilledBy:  map[string]string{"content.is-whole": "content.end"},
+		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"}, // the other contents are unmodified
+	}, {
+		Name: "whole-is-cut", Doc: "a completed text ends after its first word",
+		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) { e.Text, _, _ = strings.Cut(e.Text, " ") }),
+		KilledBy:  map[string]string{"content.is-whole": "content.end"},
+		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"},
+	}, {
+		Name: "idle-half-the-time", Doc: "asked to be idle, the server is so for half of the time",
+		Script:   replyScript("idle 400", `[wait: 200ms, text: done]`),
+		KilledBy: map[string]string{"script.idle": "message.delta"},
+	}, {
+		Name: "idle-not-at-all", Doc: "asked to be idle, the server answers at once, and ends the run at the right time",
+		Script:   replyScript("idle 400", `[text: done, wait: 400ms]`),
+		KilledBy: map[string]string{"script.idle": "message.delta"},
+	}, {
+		Name: "slow-in-two-bursts", Doc: "asked for slow deltas, the server sends all but the last at once",
+		Script:   replyScript("slow 8 ", `[text: '1', text: '2', text: '3', text: '4', wait: 560ms, text: '5']`),
+		KilledBy: map[string]string{"script.slow": "message.delta"},
+	}, {
+		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
+		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+
+			`text: '5', wait: 20ms, text: '6', wait: 20ms, text: '7', wait: 300ms, text: '8']`),
+		KilledBy: map[string]string{"script.slow": "message.delta"},
+	},
+}
+
+// isCompletedText reports whether e completes a text.
+func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
+
+// keepOpen returns an effect that, after a stream with a frame for which fits returns true, keeps
+// the body open for 30 seconds and sends a comment every 200 milliseconds.
+func keepOpen(fits func(frame []byte) bool) newEffect {
+	return func(fault.Args) fault.Effect {
+		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+			return &openWriter{out: w, fits: fits}
+		}}
+	}
+}
+
+// An openWriter keeps the body of a stream open, as keepOpen describes.
+type openWriter struct {
+	out  fault.StreamWriter
+	fits func(frame []byte) bool
+	open bool
+}
+
+// WriteFrame sends the frame unchanged.
+func (t *openWriter) WriteFrame(_ int, frame []byte) error {
+	t.open = t.open || t.fits(frame)
+	if _, err := t.out.Write(frame); err != nil {
+		return err
+	}
+	return t.out.Flush()
+}
+
+// Close sends comments for 30 seconds if the stream had a frame for that.
+func (t *openWriter) Close() error {
+	for i := 0; t.open && i < 150; i++ {
+		if err := t.out.Sleep(200 * time.Millisecond); err != nil {
+			return err
+		}
+		if _, err := t.out.Write([]byte(": still here\n\n")); err != nil {
+			return err
+		}
+		if err := t.out.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
