@@ -76,6 +76,8 @@
 //	:@ cut              the connection was closed before the end of the body
 //	:@ reset            the connection or the HTTP/2 stream was reset
 //	:@ left             the client closed the connection
+//	:@ left-after-end   the client closed the connection soon after the end of the run
+//	:@ open             the body was still open five seconds after the end of the run
 //	:@ idle             the client's idle timeout expired
 //	:@ endless          the body exceeded the client's limit
 //	:@ not-http         the response is not HTTP

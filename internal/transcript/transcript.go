@@ -76,7 +76,7 @@ const (
 type PlaybackStep struct {
 	Data []byte
 
-	// Directive is "" or one of wait, cut, reset, left, idle, endless, not-http and end.
+	// Directive is "" or one of wait, cut, reset, left, left-after-end, open, idle, endless, not-http and end.
 	// Argument is the duration of a wait, in the format of time.ParseDuration, or the
 	// reason for an end, if there is one.
 	Directive, Argument string
