@@ -130,7 +130,8 @@ func canonical(text string) string {
 
 // endErrors lists the errors for the ways in which a body can end early.
 var endErrors = []error{
-	spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
+	spec.ErrClientLeft, spec.ErrStillOpen,
+	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
 // endText describes how a body ended if e is the end of a body; details that depend on the machine

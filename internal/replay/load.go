@@ -271,7 +271,8 @@ func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) boo
 		(errors.Is(x.Response.End, spec.ErrClientLeft) || errors.Is(x.Response.End, spec.ErrIdleTimeout)):
 		b.warnf(e, "ignored: it has no response")
 		return false
-	case errors.Is(x.Response.End, spec.ErrClientLeft), errors.Is(x.Response.End, spec.ErrLimitExceeded):
+	case errors.Is(x.Response.End, spec.ErrClientLeft), errors.Is(x.Response.End, spec.ErrLimitExceeded),
+		errors.Is(x.Response.End, spec.ErrStillOpen):
 		b.warnf(e, "the client left before the end of the response: the replay ends where the recording does")
 	}
 	e.key = newMatchKey(&e.request)

@@ -116,7 +116,8 @@ other difference is judged by delta.joins-to-whole.`,
 		case joined != "" && e.Text == "":
 			p.Judge(e, false, "completed content has no value; expected the joined deltas, %q", joined)
 		case isPart:
-			p.Judge(e, false, "completed content is %q, only a part of the joined deltas; expected all of them, %q", e.Text, joined)
+			p.Judge(e, false,
+				"completed content is %q, only a part of the joined deltas; expected all of them, %q", e.Text, joined)
 		default:
 			p.Judge(e, true, "")
 		}

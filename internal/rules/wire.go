@@ -239,7 +239,8 @@ looks like a failure to every HTTP library.`,
 		case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
 		case !ended && (x.response.IsStream() || x.request.Operation == ""):
 		case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end
-		case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen): // wire.ends does not judge this in a stream whose run has ended
+		case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen):
+			// wire.ends does not judge silence in a stream whose run has ended
 			p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
 		default:
 			p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)

@@ -76,7 +76,8 @@ const (
 type PlaybackStep struct {
 	Data []byte
 
-	// Directive is "" or one of wait, cut, reset, left, left-after-end, open, idle, endless, not-http and end.
+	// Directive is "" or the name of a directive for timing or the end of a body: wait, end, cut, reset,
+	// left, left-after-end, open, idle, endless or not-http.
 	// Argument is the duration of a wait, in the format of time.ParseDuration, or the
 	// reason for an end, if there is one.
 	Directive, Argument string
