@@ -100,7 +100,9 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 // Scenarios returns all scenarios that come with this package, in the order of the results of
 // [Run]. Generated sequences are not among them.
 func Scenarios() []Scenario {
-	return slices.Concat(singleUserScenarios, streamEndScenarios, resumeScenarios, historyScenarios, accessScenarios)
+	return slices.Concat(
+		singleUserScenarios, streamEndScenarios, resumeScenarios, historyScenarios, outcomeScenarios, accessScenarios,
+	)
 }
 
 // singleUserScenarios are the scenarios that need no cursors, no history and no second user.

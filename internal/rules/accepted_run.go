@@ -84,8 +84,9 @@ var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
 	Doc: `the prompt of a run is in the history as soon as the run is accepted
 
-This is judged where the history was requested after the run was accepted and before its
-end was seen. Later histories are judged by other checks.`,
+This is judged where the history was requested after the run was accepted, unless the run had
+succeeded by then: later histories of such a run are judged by other checks. A run that failed
+or was cancelled keeps its prompt.`,
 	Needs: []spec.Kind{spec.RunAccepted, spec.History},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {
@@ -94,7 +95,7 @@ end was seen. Later histories are judged by other checks.`,
 			}
 			for _, x := range c.historyExchanges {
 				early := x.request.Exchange < r.request.Exchange || x.request.At < r.acceptance.At
-				over := r.end.Kind != "" && r.end.At <= x.request.At
+				over := r.end.Kind == spec.RunEnd && r.end.At <= x.request.At
 				if early || over || x.request.Day != "" || credentialKey(x.request) != credentialKey(r.request) {
 					continue
 				}

@@ -50,7 +50,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		add(strings.Repeat("a", k-1), strings.Repeat("a", k), "has %d characters", k-1)
 	}
 	if k, ok := intValue(n.get("maxLength")); ok {
-		add(strings.Repeat("a", k+1), strings.Repeat("a", k), "has %d characters", k+1)
+		add(strings.Repeat("a", k+1), strings.Repeat("世", k), "has %d characters", k+1) // lengths are not in bytes
 	}
 	if k, ok := intValue(n.get("minimum")); ok {
 		add(jsonNumber(k-1), jsonNumber(k), "is %d", k-1)

@@ -1,0 +1,63 @@
+package mutation
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// dropPrompts returns a middleware that omits the user messages with the given test prompts from
+// histories.
+func dropPrompts(prompts ...string) middleware {
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
+			return m.Kind == spec.HistoryUser && slices.ContainsFunc(prompts, func(p string) bool {
+				return strings.HasPrefix(m.Text, "conformance:"+p)
+			})
+		})
+	})
+}
+
+// refuseLong returns a middleware that refuses requests to start a run if the text that value
+// returns has more than limit bytes, but not more than limit characters.
+func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		text := value(v.parsed())
+		if !v.startsRun() || a.status/100 != 2 || len(text) <= limit || utf8.RuneCountInString(text) > limit {
+			return
+		}
+		problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusUnprocessableEntity, Text: "too long"}
+		encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
+		a.status, a.body = encoded.Status, encoded.Body
+		a.header.Set("Content-Type", encoded.MediaType)
+	})
+}
+
+// byteLimitMutants are servers that measure the lengths of texts in bytes instead of characters.
+var byteLimitMutants = []*Mutant{
+	{
+		Name: "run-id-limit-in-bytes", Doc: "ids of runs may have no more than 128 bytes",
+		KilledBy: map[string]string{refusesAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: refuseLong(128, func(ask *spec.Event) string { return ask.Run }),
+	}, {
+		Name: "text-limit-in-bytes", Doc: "the user's text may have no more than 10,000 bytes",
+		KilledBy: map[string]string{refusesAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: refuseLong(10_000, func(ask *spec.Event) string { return ask.Text }),
+	},
+}
+
+// historyOutcomeMutants are servers whose histories lack the prompts of runs that did not succeed.
+var historyOutcomeMutants = []*Mutant{
+	{
+		Name: "failed-prompt-forgotten", Doc: "the history lacks the prompts of runs that failed",
+		KilledBy:   map[string]string{"accepted.keeps-prompt": "history"},
+		Middleware: dropPrompts("error ", "error-mid "),
+	}, {
+		Name: "cancelled-prompt-forgotten", Doc: "the history lacks the prompts of runs that were cancelled",
+		KilledBy:   map[string]string{"accepted.keeps-prompt": "history"},
+		Middleware: dropPrompts("slow 61 "),
+	},
+}

@@ -1,0 +1,34 @@
+package suites
+
+import "github.com/streamassay/streamassay/spec"
+
+// outcomeScenarios are the scenarios that request the history of threads whose runs ended in
+// different ways.
+var outcomeScenarios = []Scenario{
+	{
+		Name: "outcomes", Doc: "the history of a thread with two tool calls, two replies, failed runs and a cancelled one",
+		Capability: "history", Templates: []string{"prompt", "listen", "history"}, Run: runOutcomes,
+	},
+}
+
+// runOutcomes plays the outcomes scenario. In one thread, a run calls two tools, one sends two
+// messages, one fails before any content, one after some, and one is cancelled. While each of the
+// last three runs is active, and after all, it requests the history. Checks compare the histories
+// with the runs.
+func runOutcomes(t *Conversation) {
+	if !t.canSend("history") {
+		return
+	}
+	t.SendAndRead("prompt", t.PromptEvent("tools", ""))
+	t.SendAndRead("prompt", t.PromptEvent("messages", ""))
+	for _, scenario := range []string{"error", "error-mid"} {
+		if t.StartRun("prompt", t.PromptEvent(scenario, "stored although it fails")) {
+			t.fetchHistory(spec.Event{})
+			t.ReadStream("", 0)
+		}
+	}
+	if t.canSend("cancel") && t.StartRun("prompt", t.PromptEvent("slow", "61 50")) {
+		t.cancelDuringStream(3)
+	}
+	t.completeHistory()
+}
