@@ -1,0 +1,239 @@
+package mutation
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// neighbourMutants are servers that take threads or runs with similar ids for each other, or in
+// which threads that are active at the same time affect each other.
+var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
+
+// An idSlot names the id that a mutant mistakes.
+type idSlot func(e *spec.Event) string
+
+func threadID(e *spec.Event) string { return e.Thread }
+func runID(e *spec.Event) string    { return e.Run }
+
+// mergeIDs returns a middleware in front of a server that takes an id for another if known(id) is
+// the same for both, and if they occur in requests with the same scope(e). The server sees the
+// first such id, and the client its own.
+func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		first := map[string]string{} // scope and known(id) → id
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			own := slot(v.parsed())
+			if own == "" || !v.parsed().Valid() {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			key := scope(v.parsed()) + "\x00" + known(own)
+			mu.Lock()
+			if first[key] == "" {
+				first[key] = own
+			}
+			other := first[key]
+			mu.Unlock()
+			serveAs(w, v, next, own, other)
+		})(next)
+	}
+}
+
+// serveAs has next respond to request v with the id other in place of own, and sends the response
+// with own in place of other.
+func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, other string) {
+	if own == other {
+		next.ServeHTTP(w, v.httpRequest)
+		return
+	}
+	r := v.raw
+	r.Body = bytes.ReplaceAll(r.Body, []byte(own), []byte(other))
+	for _, escape := range []func(string) string{url.PathEscape, url.QueryEscape} {
+		r.Target = strings.ReplaceAll(r.Target, escape(own), escape(other))
+	}
+	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(other), []byte(own)) }
+	edit := streamEdit{frame: func(frame []byte) [][]byte { return [][]byte{restore(frame)} }}
+	if a := serveEdited(w, v.withRequest(r), next, edit); a != nil {
+		a.body = restore(a.body)
+		a.send(w)
+	}
+}
+
+// unscoped returns "", for ids that are the same in all requests.
+func unscoped(*spec.Event) string { return "" }
+
+// stripLast returns id without its last character.
+func stripLast(id string) string { return id[:len(id)-1] }
+
+// beforeMark returns the part of id before the first character that URLs escape.
+func beforeMark(id string) string {
+	if i := strings.IndexAny(id, "/%&"); i >= 0 {
+		return id[:i]
+	}
+	return id
+}
+
+// isolationKills are the checks that find that a thread knows the messages of another.
+var isolationKills = map[string]string{"script.isolated": "message.delta"}
+
+// isolationEffects are the checks that fail as well if two threads are one.
+var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
+
+// similarThreadMutants are servers that take threads with similar ids for one.
+var similarThreadMutants = []*Mutant{
+	{
+		Name: "threads-but-for-the-last-digit", Doc: "threads whose ids differ in the last character are one thread",
+		KilledBy: isolationKills, AlsoFails: isolationEffects,
+		Middleware: mergeIDs(threadID, unscoped, stripLast),
+	}, {
+		Name: "threads-but-for-the-first-digit", Doc: "threads whose ids differ in the first character are one thread",
+		KilledBy: isolationKills, AlsoFails: isolationEffects,
+		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[1:] }),
+	}, {
+		// In dialects with cursors the ids are UUIDs.
+		Name: "threads-in-any-case", Doc: "threads whose ids differ in case are one thread", Without: []spec.Kind{spec.SlotCursor},
+		KilledBy: isolationKills, AlsoFails: isolationEffects,
+		Middleware: mergeIDs(threadID, unscoped, strings.ToLower),
+	}, {
+		Name: "threads-up-to-a-slash", Doc: "threads whose ids are the same up to a slash are one thread", Without: []spec.Kind{spec.SlotCursor},
+		KilledBy: isolationKills, AlsoFails: isolationEffects,
+		Middleware: mergeIDs(threadID, unscoped, beforeMark),
+	}, {
+		Name: "threads-of-limited-length", Doc: "threads whose ids have the same first 43 characters are one thread", Without: []spec.Kind{spec.SlotCursor},
+		KilledBy: isolationKills, AlsoFails: isolationEffects,
+		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[:min(43, len(id))] }),
+	},
+}
+
+// similarRunKills are the checks that find that a stream has the events of another run.
+var similarRunKills = map[string]string{"script.text": "message.delta"}
+
+// similarRunEffects are the checks that fail as well if two runs are one.
+var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
+
+// similarRunMutants are servers that take runs with similar ids for one.
+var similarRunMutants = []*Mutant{
+	{
+		Name: "runs-in-any-case", Doc: "runs whose ids differ in case are one run", Needs: []spec.Kind{spec.SlotCursor},
+		KilledBy: similarRunKills, AlsoFails: similarRunEffects,
+		Middleware: mergeIDs(runID, threadID, strings.ToLower),
+	}, {
+		Name: "runs-of-limited-length", Doc: "runs whose ids have the same first 40 characters are one run", Needs: []spec.Kind{spec.SlotCursor},
+		KilledBy: similarRunKills, AlsoFails: similarRunEffects,
+		Middleware: mergeIDs(runID, threadID, func(id string) string { return id[:min(40, len(id))] }),
+	}, {
+		Name: "run-of-another-thread", Doc: "the stream of a run has the events of the run with the same id in another thread",
+		Needs: []spec.Kind{spec.SlotCursor}, KilledBy: similarRunKills, AlsoFails: similarRunEffects,
+		Middleware: mergeIDs(threadID, func(e *spec.Event) string { return e.Run }, func(string) string { return "" }),
+	}, {
+		Name: "cancels-the-last", Doc: "a cancel ends the last run of the conversation, whichever it names",
+		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
+		Middleware: redirectCancel(func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
+	}, {
+		Name: "cancels-by-prefix", Doc: "a cancel ends all runs of the conversation whose ids begin with the one it names",
+		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
+		Middleware: redirectCancel(func(runs []string, named string) []string {
+			return slices.DeleteFunc(runs, func(run string) bool { return !strings.HasPrefix(run, named) })
+		}),
+	}, {
+		Name: "cancels-in-any-case", Doc: "a cancel ends all runs of the conversation whose ids differ from the one it names only in case",
+		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
+		Middleware: redirectCancel(func(runs []string, named string) []string {
+			return slices.DeleteFunc(runs, func(run string) bool { return !strings.EqualFold(run, named) })
+		}),
+	},
+}
+
+// simultaneousMutants are servers in which threads that are active at the same time affect each
+// other.
+var simultaneousMutants = []*Mutant{
+	{
+		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
+		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close"},
+		Middleware: pendOnlyOnce(spec.InputToolResult),
+	}, {
+		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",
+		KilledBy:   map[string]string{"script.resume": "message.delta http.close"},
+		Middleware: pendOnlyOnce(spec.InputResume),
+	}, {
+		Name: "crossed-in-a-crowd", Doc: "while twelve replies are streamed, the texts of two are exchanged",
+		KilledBy: map[string]string{"script.text": "message.delta"},
+		AlsoFails: []string{ // the completed text is that of the deltas that were not sent
+			"delta.joins-to-whole", "content.is-whole", "script.recall", "message.content-equals", "run.output-matches",
+		},
+		Middleware: crossWhenCrowded,
+	},
+}
+
+// pendOnlyOnce returns a middleware in front of a server that waits for input of the given kind only
+// in the thread in which it asked for such input last. Such input for another thread is ignored.
+func pendOnlyOnce(input spec.Kind) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		last := ""
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			thread := v.parsed().Thread
+			_, replies := v.parsed().Last(input)
+			_, offers := v.parsed().Last(spec.InputTool)
+			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers
+			mu.Lock()
+			if asks && v.parsed().Valid() {
+				last = thread
+			}
+			lost := replies && last != thread && v.parsed().Valid()
+			mu.Unlock()
+			r := v.httpRequest
+			if lost {
+				e := spec.Event{Thread: thread, Run: v.parsed().Run, Text: "go on"}
+				if other, err := v.dialect.BuildRequest("prompt", e); err == nil {
+					r = v.withRequest(other)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})(next)
+	}
+}
+
+// crossWhenCrowded is a middleware that sends the text of another stream in place of a delta, if at
+// least twelve streams of replies are open.
+var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	open, latest := 0, ""
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		mu.Lock()
+		open++
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			open--
+		}()
+		edit := streamEdit{frame: func(frame []byte) [][]byte {
+			e := v.decodeFrame(frame)
+			if e.Kind != spec.MessageDelta || len(e.Text) < 100 {
+				return [][]byte{frame}
+			}
+			mu.Lock()
+			latest = e.Text
+			mu.Unlock()
+			time.Sleep(20 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if open >= 12 {
+				frame = bytes.Replace(frame, []byte(e.Text), []byte(latest), 1)
+			}
+			return [][]byte{frame}
+		}}
+		if a := serveEdited(w, v.httpRequest, next, edit); a != nil {
+			a.send(w)
+		}
+	})(next)
+}

@@ -1,0 +1,125 @@
+package suites
+
+import (
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// liveScenarios are the scenarios in which it matters whether a run is going on when a request
+// arrives.
+var liveScenarios = []Scenario{
+	{
+		Name: "late-reader", Doc: "a run that nobody reads at first, and readers that arrive when it ends", Capability: "slow",
+		Templates: []string{"prompt", "listen"}, Run: runLateReader,
+	}, {
+		Name: "live-cursors", Doc: "a run that goes on, requested from its own cursors, those of another run and malformed ones", Capability: "resume",
+		Required: true, Templates: []string{"prompt", "listen"}, Kinds: cursorKinds,
+		ExpectedChecks: []string{"resume.takes-thread-cursor"}, Run: runLiveCursors,
+	}, {
+		Name: "cancel-again", Doc: "a run that is cancelled twice, and cancel requests after the end of a run", Capability: "cancel",
+		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelAgain,
+	},
+}
+
+// How long the first reader of the late-reader scenario waits, and the prompt of its run.
+const (
+	lateReader     = 300 * time.Millisecond
+	deepLateReader = 6 * time.Second
+)
+
+// runLateReader plays the late-reader scenario: the streams of two runs are first requested some time
+// after the runs have started, when one of them has ended. Then the streams of a short run are
+// requested at about the time of its end. Checks compare the streams.
+func runLateReader(t *Conversation) {
+	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
+	if t.target.Deep {
+		wait, prompt = deepLateReader, t.PromptEvent("slow", "70 100")
+	}
+	slow, text := t.Thread, t.NewID()
+	t.Thread = text
+	t.StartRun("prompt", t.PromptEvent("text", "read late"))
+	early := t.BuildRequest("listen", spec.Event{})
+	t.Thread = slow
+	if !t.StartRun("prompt", prompt) || !t.Sleep(wait) {
+		return
+	}
+	t.ReadStream("", 0)
+	t.ReadStream("", 0)
+	t.Send(early)
+	if !t.StartRun("prompt", t.PromptEvent("slow", "3 30")) {
+		return
+	}
+	listen := t.BuildRequest("listen", spec.Event{})
+	for range 8 { // before, at and after the end of the run
+		t.Sleep(10 * time.Millisecond)
+		t.Send(listen)
+	}
+}
+
+// maxLiveReaders is how many streams the live-cursors scenario reads at the same time.
+const maxLiveReaders = 4
+
+// runLiveCursors plays the live-cursors scenario. While a run goes on, it requests the stream of the
+// run from each of its first cursors, from cursors of an earlier run, and from one of another
+// thread, one that is not assigned yet and a malformed one. Checks judge the responses.
+func runLiveCursors(t *Conversation) {
+	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
+	before := t.Cursors()
+	thread := t.Thread
+	t.Thread = t.NewID()
+	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
+	elsewhere := t.Cursors()
+	t.Thread = thread
+	if !t.StartRun("prompt", t.PromptEvent("slow", "20 60")) {
+		return
+	}
+	t.ReadStream("", 3)
+	own := t.Cursors()
+	if len(before) == 0 || len(elsewhere) == 0 || len(own) == 0 {
+		return
+	}
+	last := own[len(own)-1]
+	probes := []string{last + "%", elsewhere[0], laterCursor(last), last + "-0-x"}
+	for _, cursor := range probes {
+		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Elapsed: probeTimeout / 4})
+	}
+	var streams []spec.Request
+	for _, cursor := range append(own, before[0], before[len(before)-1]) {
+		streams = append(streams, t.BuildRequest("listen", spec.Event{Cursor: cursor}))
+	}
+	readers := maxLiveReaders
+	if limit := t.target.StreamLimit; limit > 0 {
+		readers = min(readers, limit)
+	}
+	t.sendTogether(streams, readers)
+	t.ReadStream("", 0)
+}
+
+// runCancelAgain plays the cancel-again scenario: it cancels a run twice while its stream is read,
+// and once after its end, and another run after its end. Then it reads their streams again. Checks
+// verify that each has one end. A server may refuse to cancel a run that has ended.
+func runCancelAgain(t *Conversation) {
+	cancel := func() {
+		n := t.exchangeCount()
+		if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
+			t.forget(n)
+		}
+	}
+	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {
+		return
+	}
+	listen := t.BuildRequest("listen", spec.Event{})
+	t.DuringStream(listen, 2, func() {
+		t.SendTemplate("cancel", spec.Event{})
+		cancel()
+	})
+	cancel()
+	t.ReadStream("", 0)
+	t.SendAndRead("prompt", t.PromptEvent("text", "ended"))
+	cancel()
+	cancel()
+	t.ReadStream("", 0)
+	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
+}
