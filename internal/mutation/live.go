@@ -112,54 +112,9 @@ func without(v parsedRequest, name string) spec.Request {
 // unedited returns request v as it is, with no edit of its stream.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
-// The time after which the reader of a run is late, and the longest time that a server takes to
-// send what it has stored.
-const (
-	lateAfter = 200 * time.Millisecond
-	replayGap = 20 * time.Millisecond
-)
-
-// liveMutants are servers that have a defect only while a run goes on, only after its end, or only
-// for readers that come late.
+// liveMutants are servers that have a defect only while a run goes on, or only after its end.
 var liveMutants = []*Mutant{
 	{
-		Name: "loses-the-seam", Doc: "a first reader that comes late lacks the first event after those that were stored",
-		KilledBy:  map[string]string{"resume.loses-nothing": "message.delta"},
-		AlsoFails: []string{"script.*"}, // on a busy machine, first readers of other runs are late, too
-		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
-			if !isLateFirstReader(r, v) {
-				return unedited(v)
-			}
-			var last time.Time
-			lost := false
-			return v.raw, streamEdit{frame: func(frame []byte) [][]byte {
-				now := time.Now()
-				first := !last.IsZero() && now.Sub(last) > replayGap && !lost
-				if last = now; first {
-					lost = true
-					return nil
-				}
-				return [][]byte{frame}
-			}}
-		}),
-	}, {
-		Name: "only-the-news", Doc: "a first reader that comes late gets only what is said from then on",
-		KilledBy:  map[string]string{"script.text": "http.close"},
-		AlsoFails: []string{"script.*"}, // on a busy machine, first readers of other runs are late, too
-		Needs:     []spec.Kind{spec.SlotCursor},
-		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
-			if !isLateFirstReader(r, v) {
-				return unedited(v)
-			}
-			opened := time.Now()
-			return v.raw, streamEdit{frame: func(frame []byte) [][]byte {
-				if time.Since(opened) < replayGap {
-					return nil
-				}
-				return [][]byte{frame}
-			}}
-		}),
-	}, {
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",
 		KilledBy: map[string]string{"refuse.as-documented": "http.request"}, Needs: []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
@@ -195,11 +150,6 @@ var liveMutants = []*Mutant{
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
 	},
-}
-
-// isLateFirstReader reports whether v is the first request for the stream of r, and late.
-func isLateFirstReader(r *loggedRun, v parsedRequest) bool {
-	return v.isOperation("listen") && v.parsed().Cursor == "" && r.readers == 1 && time.Since(r.started) > lateAfter
 }
 
 // repeatEnd returns an edit of the response to v that sends the terminal event of a run twice if
