@@ -31,7 +31,7 @@ func coveringArray(
 			first := open.list[rng.IntN(len(open.list))]
 			row := open.complete(first, sizes, isPossible, rng)
 			if row == nil {
-				open.drop(open.index[first])
+				open.drop(open.index[open.key(first)])
 				continue
 			}
 			if n := open.countCovered(row); n > bestCovered {
@@ -52,13 +52,25 @@ const coveringCandidates = 12
 
 // openPairs are the pairs that no row covers so far.
 type openPairs struct {
-	list  []pair
-	index map[pair]int // position in list
+	list    []pair
+	index   []int // by [openPairs.key] of a pair: its position in list, or -1
+	offsets []int // by dimension: the number of values of all dimensions before it
+	values  int   // number of values of all dimensions
+}
+
+// key returns the number of a pair, by which index finds it.
+func (o *openPairs) key(p pair) int {
+	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
 // possiblePairs returns all pairs that a row can have.
 func possiblePairs(sizes []int, isPossible func([]int) bool) *openPairs {
-	open := &openPairs{index: map[pair]int{}}
+	open := &openPairs{}
+	for _, n := range sizes {
+		open.offsets = append(open.offsets, open.values)
+		open.values += n
+	}
+	open.index = slices.Repeat([]int{-1}, open.values*open.values)
 	row := undecidedRow(len(sizes))
 	for a := range sizes {
 		for b := a + 1; b < len(sizes); b++ {
@@ -66,7 +78,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *openPairs {
 				for vb := range sizes[b] {
 					if row[a], row[b] = va, vb; isPossible(row) {
 						p := pair{a, va, b, vb}
-						open.index[p] = len(open.list)
+						open.index[open.key(p)] = len(open.list)
 						open.list = append(open.list, p)
 					}
 				}
@@ -134,7 +146,7 @@ func (o *openPairs) countCovered(row []int) (n int) {
 func (o *openPairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
-			if _, ok := o.index[pairOf(row, d, other)]; ok {
+			if o.index[o.key(pairOf(row, d, other))] >= 0 {
 				n++
 			}
 		}
@@ -154,7 +166,7 @@ func pairOf(row []int, a, b int) pair {
 func (o *openPairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
-			if i, ok := o.index[pairOf(row, a, b)]; ok {
+			if i := o.index[o.key(pairOf(row, a, b))]; i >= 0 {
 				o.drop(i)
 			}
 		}
@@ -164,10 +176,10 @@ func (o *openPairs) cover(row []int) {
 // drop removes the pair at index i of the list.
 func (o *openPairs) drop(i int) {
 	last := len(o.list) - 1
-	delete(o.index, o.list[i])
+	o.index[o.key(o.list[i])] = -1
 	if i != last {
 		o.list[i] = o.list[last]
-		o.index[o.list[i]] = i
+		o.index[o.key(o.list[i])] = i
 	}
 	o.list = o.list[:last]
 }

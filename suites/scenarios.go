@@ -101,7 +101,8 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 // [Run]. Generated sequences are not among them.
 func Scenarios() []Scenario {
 	return slices.Concat(
-		singleUserScenarios, streamEndScenarios, resumeScenarios, historyScenarios, outcomeScenarios, accessScenarios, neighbourScenarios, liveScenarios,
+		singleUserScenarios, streamEndScenarios, resumeScenarios, historyScenarios, outcomeScenarios, accessScenarios,
+		neighbourScenarios, liveScenarios,
 	)
 }
 

@@ -434,11 +434,9 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 }
 
 // HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
-// scenario, a generated sequence or a combination.
+// scenario or a generated sequence. It also returns true if t.Only names combinations.
 func (t *Target) HasObligations() bool {
-	scripted := *t // whether it is, only a run finds out
-	scripted.isScripted = true
-	if len(t.selectedSequences()) > 0 || len(scripted.combinations()) > 0 {
+	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true
 	}
 	return slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {

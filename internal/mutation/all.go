@@ -13,7 +13,8 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 	list := slices.Concat(
 		wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants,
 		echoMutants, replyMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants,
-		concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants, neighbourMutants, liveMutants, generatedMutants(dialects),
+		concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants,
+		neighbourMutants, liveMutants, generatedMutants(dialects),
 	)
 	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
 }

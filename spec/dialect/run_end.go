@@ -3,6 +3,7 @@ package dialect
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
@@ -13,8 +14,8 @@ import (
 type RunEndFinder struct {
 	dialect     *Dialect
 	operation   *Operation
-	run         string // id in the request for the stream; "" if it has none
-	hasTerminal bool   // the dialect has terminal events
+	run         func() string // id in the request for the stream; "" if it has none
+	hasTerminal bool          // the dialect has terminal events
 	decoder     *sse.Decoder
 	scanned     int // bytes
 	found       bool
@@ -28,7 +29,7 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 		return nil
 	}
 	return &RunEndFinder{
-		dialect: d, operation: o, run: d.ParseRequest(r).Run,
+		dialect: d, operation: o, run: sync.OnceValue(func() string { return d.ParseRequest(r).Run }),
 		hasTerminal: slices.Contains(d.Kinds(), spec.RunEnd), decoder: sse.NewDecoder(MaxEventBytes),
 	}
 }
@@ -57,5 +58,5 @@ func (f *RunEndFinder) isEnd(item sse.Item) bool {
 	var e spec.Event
 	f.dialect.decodeFrameData(f.operation, &e, item.Data)
 	isTerminal := e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
-	return isTerminal && (f.run == "" || e.Run == "" || e.Run == f.run)
+	return isTerminal && (e.Run == "" || f.run() == "" || e.Run == f.run())
 }
