@@ -118,8 +118,12 @@ func (c *combination) describe(dims []dimension) string {
 	var words []string
 	text, object := dims[0].values[c.values[0]].doc, dims[1].values[c.values[1]].doc
 	for i, v := range c.values[2:] {
-		if doc := dims[i+2].values[v].doc; doc != "" {
-			words = append(words, strings.NewReplacer("TEXT", text, "JSON", object).Replace(doc))
+		doc := dims[i+2].values[v].doc
+		if dims[i+2].name == "prompt" {
+			doc = strings.NewReplacer("TEXT", text, "JSON", object).Replace(doc)
+		}
+		if doc != "" {
+			words = append(words, doc)
 		}
 	}
 	return strings.Join(words, ", ")
