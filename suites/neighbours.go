@@ -131,11 +131,10 @@ const readTimeout = 2 * time.Second
 func runSimilarRuns(t *Conversation) {
 	name := "Run-" + t.NewID()
 	first, second := t.Thread, t.NewID()
-	type run struct{ thread, id string }
-	var runs []run
-	for i, r := range []run{
+	var runs []runRef
+	for i, r := range []runRef{
 		{first, name}, {first, strings.ToLower(name)}, {first, name + "0"}, {first, name[:len(name)-1]},
-		{second, name}, {first, name + "\u00e9"}, {first, name + "&runId=0"},
+		{second, name}, {first, name + "\u00e9"}, {first, name + "&=0"},
 	} {
 		if t.Thread = r.thread; t.startIfTaken(r.id, t.PromptEvent("text", "of run "+strconv.Itoa(i))) {
 			runs = append(runs, r)
