@@ -228,6 +228,9 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 			if _, told := o.FailedChecks[id]; !told {
 				o.FailedChecks[id] = p.Scenario.Name + ": " + firstMessage(r)
 			}
+			if !failsRequirement(r) {
+				overKills[id+" without a requirement"] = true
+			}
 			if m == nil {
 				overKills[id] = true
 				continue
@@ -242,6 +245,15 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	}
 	o.KilledBy, o.OverKills = slices.Sorted(maps.Keys(killedBy)), slices.Sorted(maps.Keys(overKills))
 	return o
+}
+
+// failsRequirement reports whether a requirement fails with the check of r, which has failed or
+// warned, or whether the check could not be judged. If none does, a finding is about a requirement
+// whose catalogue entry does not name the check.
+func failsRequirement(r spec.Result) bool {
+	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
+		return r.VerdictOn(l) >= spec.Warned
+	})
 }
 
 // firstMessage returns the message of the first finding in r, or the note of r if there are no

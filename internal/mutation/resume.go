@@ -97,6 +97,7 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 // properly.
 var resumeMutants = slices.Concat(
 	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
+	resumeAgainMutants,
 )
 
 // resumeStartMutants are servers that repeat, in a resumed stream, a frame that the client has

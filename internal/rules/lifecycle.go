@@ -376,12 +376,16 @@ var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
 	Doc:   "a stream contains only events of the requested run",
 	Needs: []spec.Kind{spec.SlotRun},
-	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
-		if request := x.request; e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
-			p.Judge(e, e.Run == request.Run,
-				"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
-		}
-	}),
+	Watch: eachResponseEvent(judgeOwnRun),
+}
+
+// judgeOwnRun judges whether the event e, if it names a run, names the one that the request of x
+// asks for.
+func judgeOwnRun(p *spec.Pass, x *exchange, e spec.Event) {
+	if request := x.request; e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
+		p.Judge(e, e.Run == request.Run,
+			"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
+	}
 }
 
 // DoneIsLast judges whether the in-band terminator is the last event of its stream.

@@ -142,8 +142,7 @@ var checkedTogether = map[string]string{
 	"agkit script.client-tool-result": "the prompts make the result of a client tool visible: likewise",
 	"agentscope script.recall":        "likewise",
 	"agentscope-java script.recall":   "likewise",
-	"runs run.keeps-to-itself":        "the document requires it three times: for the stream, for its runId and for resuming",
-	"runs resume.loses-nothing":       "the same is required after one interruption and after two",
+	"runs run.keeps-to-itself":        "the document requires it twice: for the stream and for its runId",
 }
 
 // TestJudgementsNameTheirRequirement checks that each judgement of a check is about a single

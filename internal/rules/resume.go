@@ -10,7 +10,7 @@ import (
 
 var resumeChecks = []*spec.Check{
 	ResumeStartsAfterCursor, ResumeExcludesCursor, ResumeIsComplete, ResumedEventsAreUnchanged, ResumeEndsRun,
-	ResumeAcceptsThreadCursor,
+	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
 // An observedStream is one stream of a run, requested from its start or from a cursor.
@@ -233,35 +233,39 @@ A client that lost its connection has received everything up to the cursor and n
 after it. A stream that is requested again without a cursor may start anywhere and must be
 complete from there.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
-		next := t.startIndex(full)
-		if t.request.Cursor == "" && len(t.frames) > 0 {
-			next = full.indexOf(t.frames[0].cursor)
+	Watch: eachResumedStream(judgeComplete),
+}
+
+// judgeComplete judges whether t has, in order, all events of full from where t starts. Both are
+// streams of the same run.
+func judgeComplete(p *spec.Pass, full, t *observedStream) {
+	next := t.startIndex(full)
+	if t.request.Cursor == "" && len(t.frames) > 0 {
+		next = full.indexOf(t.frames[0].cursor)
+	}
+	if next < 0 || t.request.Cursor == "" && len(t.frames) == 0 {
+		return
+	}
+	for _, h := range t.frames {
+		i := full.indexOf(h.cursor)
+		switch {
+		case i >= 0 && i < next: // judged by resume.starts-after-cursor
+		case i < 0 && full.runEnded:
+			p.Judge(h.event(), false,
+				"stream %s has event %q, which the uninterrupted stream does not have; expected the same events",
+				t.describeStart(), h.cursor)
+		case next < len(full.frames):
+			p.Judge(h.event(), i == next,
+				"stream %s has event %q where the uninterrupted stream has %q; expected the same events",
+				t.describeStart(), h.cursor, full.frames[next].cursor)
+			next = max(next, i) + 1
 		}
-		if next < 0 || t.request.Cursor == "" && len(t.frames) == 0 {
-			return
-		}
-		for _, h := range t.frames {
-			i := full.indexOf(h.cursor)
-			switch {
-			case i >= 0 && i < next: // judged by resume.starts-after-cursor
-			case i < 0 && full.runEnded:
-				p.Judge(h.event(), false,
-					"stream %s has event %q, which the uninterrupted stream does not have; expected the same events",
-					t.describeStart(), h.cursor)
-			case next < len(full.frames):
-				p.Judge(h.event(), i == next,
-					"stream %s has event %q where the uninterrupted stream has %q; expected the same events",
-					t.describeStart(), h.cursor, full.frames[next].cursor)
-				next = max(next, i) + 1
-			}
-		}
-		if isCleanEnd(t.bodyEnd) && full.runEnded && t.request.PollLimit == "" {
-			p.Judge(t.bodyEnd, next >= len(full.frames),
-				"stream %s closed with %s missing; expected all events to the end of the run",
-				t.describeStart(), pluralize(len(full.frames)-next, "event"))
-		}
-	}),
+	}
+	if isCleanEnd(t.bodyEnd) && full.runEnded && t.request.PollLimit == "" {
+		p.Judge(t.bodyEnd, next >= len(full.frames),
+			"stream %s closed with %s missing; expected all events to the end of the run",
+			t.describeStart(), pluralize(len(full.frames)-next, "event"))
+	}
 }
 
 // ResumedEventsAreUnchanged judges whether an event has the same data in all streams of a run.

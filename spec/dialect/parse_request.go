@@ -177,10 +177,23 @@ func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
-// requirementIDs returns the ids of the requirements on the parameter and on its schema.
-func (p parameter) requirementIDs() (ids []string) {
+// exercisedBy returns the ids of the requirements on the parameter and on its schema that a request
+// with the value v exercises. A requirement on the minimum or on the maximum is exercised only by a
+// value that is the minimum or the maximum: another one proves nothing about the end of the range.
+func (p parameter) exercisedBy(v string) (ids []string) {
 	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
-		ids = append(ids, requirementIDs(p.node.doc.requirements[at])...)
+		byKeyword, ok := p.node.doc.requirements[at].(map[string]any)
+		if !ok {
+			ids = append(ids, requirementIDs(p.node.doc.requirements[at])...)
+			continue
+		}
+		for keyword, id := range byKeyword {
+			end, isNumber := intValue(p.schema.deref().get(keyword))
+			isEnd := keyword == "minimum" || keyword == "maximum"
+			if !isEnd || isNumber && v == strconv.Itoa(end) {
+				ids = append(ids, requirementIDs(id)...)
+			}
+		}
 	}
 	return ids
 }
@@ -251,7 +264,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 			*slotField(&e, p.slot) = v
 		}
 		if ok {
-			e.Exercised = append(e.Exercised, p.requirementIDs()...)
+			e.Exercised = append(e.Exercised, p.exercisedBy(v)...)
 		}
 	}
 	if r.Header != nil {

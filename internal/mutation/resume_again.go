@@ -1,0 +1,81 @@
+package mutation
+
+import (
+	"bytes"
+	"sync"
+)
+
+// editResumedAgain returns a middleware that edits streams that are resumed for the second time:
+// from a cursor that a resumed stream has sent.
+func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
+	var mu sync.Mutex
+	again := map[string]bool{} // by cursor: a resumed stream has sent it
+	return editResumed(func(v parsedRequest, _ *runFrames) streamEdit {
+		mu.Lock()
+		defer mu.Unlock()
+		isAgain := again[v.parsed().Cursor]
+		return editByIndex(func(n int, frame []byte) [][]byte {
+			mu.Lock()
+			defer mu.Unlock()
+			for line := range bytes.Lines(frame) {
+				if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+					again[string(bytes.TrimSpace(id))] = true
+				}
+			}
+			if !isAgain {
+				return [][]byte{frame}
+			}
+			return edit(n, frame)
+		})
+	})
+}
+
+// insertOtherRun returns a middleware that sends the start of another run of the thread, which has
+// no id, before the frame of a resumed stream whose index is at.
+func insertOtherRun(at int) middleware {
+	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
+		return editByIndex(func(n int, frame []byte) [][]byte {
+			if n != at {
+				return [][]byte{frame}
+			}
+			var start []byte
+			for line := range bytes.Lines(r.firstFrame(v)) {
+				if !bytes.HasPrefix(line, []byte("id: ")) {
+					start = append(start, bytes.ReplaceAll(line, []byte(v.parsed().Run), []byte("another-run"))...)
+				}
+			}
+			return [][]byte{start, frame}
+		})
+	})
+}
+
+// resumeAgainMutants are servers that lose events only after the second interruption of a stream,
+// or send events of other runs only in resumed streams.
+var resumeAgainMutants = []*Mutant{
+	{
+		Name: "resumed-twice-with-a-gap", Doc: "a stream that is resumed for the second time lacks its first event",
+		KilledBy:  map[string]string{"resume.twice-loses-nothing": "message.delta message.end run.end http.close"},
+		AlsoFails: []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
+		Middleware: editResumedAgain(func(n int, frame []byte) [][]byte {
+			if n == 0 {
+				return nil
+			}
+			return [][]byte{frame}
+		}),
+	}, {
+		Name: "resumed-twice-empty", Doc: "a stream that is resumed for the second time is empty",
+		KilledBy:   map[string]string{"resume.twice-loses-nothing": "http.close"},
+		AlsoFails:  []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
+		Middleware: editResumedAgain(func(int, []byte) [][]byte { return nil }),
+	}, {
+		Name: "resumed-unfiltered", Doc: "a resumed stream begins with the start of another run",
+		KilledBy:   map[string]string{"resume.keeps-to-run": "*"},
+		AlsoFails:  []string{"run.keeps-to-itself", "echo.run", "run.id-is-stable", "cursor.present"}, // which judge each stream
+		Middleware: insertOtherRun(0),
+	}, {
+		Name: "resumed-unfiltered-later", Doc: "the second event of a resumed stream is the start of another run",
+		KilledBy:   map[string]string{"resume.keeps-to-run": "*"},
+		AlsoFails:  []string{"run.keeps-to-itself", "echo.run", "run.id-is-stable", "cursor.present"}, // which judge each stream
+		Middleware: insertOtherRun(1),
+	},
+}

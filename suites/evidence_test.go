@@ -1,0 +1,54 @@
+package suites_test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// TestEveryRequirementIsHeard checks that the reference gives evidence for each requirement that
+// checks judge: in at least one scenario the requirement passes by a judgement that is about it.
+func TestEveryRequirementIsHeard(t *testing.T) {
+	for _, name := range dialect.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := dialect.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 40}}
+			srv := httptest.NewServer(reference.New(d, reference.Scripted, cfg))
+			defer srv.Close()
+			base, err := url.Parse(srv.URL + d.Base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := suites.Run(t.Context(), suites.Target{
+				Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 1, StreamLimit: cfg.Limits.StreamsPerUser,
+				Header: bearer("token-of-ann"), OtherHeader: bearer("token-of-bob"),
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			heard := map[string]bool{}
+			for _, p := range parts {
+				for _, r := range p.Evaluation.Results {
+					for _, l := range r.Obligation.Requirements {
+						heard[l.ID] = heard[l.ID] || r.VerdictOn(l) == spec.Passed
+					}
+				}
+			}
+			for _, l := range d.Requirements {
+				isJudged := len(l.Checks) > 0 && l.Of == spec.Server && l.Level != spec.May
+				if isJudged && !heard[l.ID] {
+					t.Errorf("%s passes in no scenario; expected evidence from the reference", l.ID)
+				}
+			}
+		})
+	}
+}
