@@ -285,7 +285,7 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 
 // runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the
 // server must end after one and after two idle polls. Checks judge when the streams end and how
-// they are kept alive. Then it requests the stream of the second run with the largest limit that
+// they are kept alive. Then it requests the stream of a run that speaks with the largest limit that
 // the document allows.
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
@@ -293,7 +293,7 @@ func runIdleLimit(t *Conversation) {
 			t.SendTemplate("listen", spec.Event{PollLimit: limit})
 		}
 	}
-	if longest := t.dialect.MaxPollLimit("listen"); longest != "" {
+	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
 		t.SendTemplate("listen", spec.Event{PollLimit: longest})
 	}
 }
