@@ -111,6 +111,8 @@ func unplayable(tr *transcript.Transcript) string {
 			return "the client left before the first event"
 		case errors.Is(x.Response.End, spec.ErrLimitExceeded):
 			return "it never ended"
+		case errors.Is(x.Response.End, spec.ErrStillOpen), errors.Is(x.Response.End, spec.ErrLeftAfterEnd):
+			return "the client left some time after the end of the run"
 		case x.Response.Status/100 == 1:
 			return "it was never answered"
 		}

@@ -191,8 +191,10 @@ var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
 	needsClientTool = Scenario{Templates: []string{"tool-offer", "tool-result"}, Capability: "client-tool"}
-	needsHistory    = Scenario{Templates: []string{"prompt", "history"}, Capability: "history"}
-	needsInterrupt  = Scenario{
+	needsHistory    = Scenario{
+		Templates: []string{"prompt", "history"}, Kinds: []spec.Kind{spec.History}, Capability: "history",
+	}
+	needsInterrupt = Scenario{
 		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Capability: "interrupt",
 	}
 )

@@ -81,9 +81,13 @@ const historyTimeout = 5 * time.Second
 // status is not 404. The result is the zero event if the last response contains no history.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
-		late := time.Since(began) >= historyTimeout
+		missing := &t.target.budget.historyMissing
+		late := time.Since(began) >= historyTimeout || missing.Load()
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page
+		}
+		if late && page.Kind == "" {
+			missing.Store(true) // other conversations need not wait for it
 		}
 		if page.Kind != "" && isComplete(page) || late || !t.Sleep(historyTimeout/20) {
 			return page

@@ -76,7 +76,8 @@ type budget struct {
 	trackers map[bool]*limitTracker // true: of streams; false: of other responses
 	judgeCtx context.Context        // of evaluations
 
-	leavesOpen atomic.Bool // a stream stayed open after the end of its run
+	historyMissing atomic.Bool // a history that was requested repeatedly did not appear in time
+	leavesOpen     atomic.Bool // a stream stayed open after the end of its run
 }
 
 // A limitTracker adds up the responses of one kind, streams or other replies, and decides when no
