@@ -84,7 +84,7 @@ var lifecycleMutants = []*Mutant{
 	}, {
 		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
-		KilledBy:  map[string]string{"run.end-is-last": "message.delta"},
+		KilledBy:  map[string]string{"run.end-is-last": "message.start message.progress message.delta"},
 		AlsoFails: []string{"script.*", "resume.ends"}, // the prompt did not ask for that text, and a stream resumed there has no terminal event
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
@@ -212,7 +212,7 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		failed := false
 		return &lastFrameEditor{out: w, change: func(frame []byte) []byte {
-			failed = bytes.Contains(frame, []byte("scripted failure"))
+			failed = bytes.Contains(frame, []byte("failure"))
 			return frame
 		}, onClose: func() error {
 			if !failed {
