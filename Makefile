@@ -28,7 +28,7 @@ docs: ## generate the documents that list checks, requirements, faults and cover
 run: ## test the embedded reference in every dialect
 	go run ./cmd/streamassay run
 
-real: build ## test released servers (installs them; needs Python 3.11)
+real: build ## test released servers and examples/targets (installs them; needs Python 3.11)
 	./scripts/real.sh
 
 soak: build ## look for false alarms: 20 seeds of 20 sequences, twice, against reference, mock, foreign and released servers
@@ -56,6 +56,9 @@ vary: ## look for false alarms: 50 legal variations of mock and scripted agent i
 clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)
 	cd clients && npm ci && npm test
 
+agui-mutants: build ## compare what a stock AG-UI client and streamassay notice of each mutant (needs Node)
+	cd clients && npm ci && node agui/mutants.mjs
+
 fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
 	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
@@ -72,4 +75,4 @@ fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./internal/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
-.PHONY: help build test race check docs run real soak bench mutants hostile steady vary clients fuzz
+.PHONY: help build test race check docs run real soak bench mutants hostile steady vary clients agui-mutants fuzz

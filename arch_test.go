@@ -9,51 +9,52 @@ import (
 
 const module = "github.com/streamassay/streamassay"
 
-// Who may import whom, our own and others', and why not more. Everything points at
-// spec; spec and its rules point at nothing but the standard library.
-var may = map[string]struct {
+// allowedImports maps each package to the packages of this module and the modules that it may
+// import, and the reason why it may import no others. All packages depend on spec, which depends on
+// the standard library only.
+var allowedImports = map[string]struct {
 	imports []string
 	because string
 }{
-	"spec":                   {nil, "the vocabulary is shared by all, so it may depend on none"},
-	"internal/coverage":      {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "it accounts for lines of documents; what is asked and judged is not its business"},
-	"internal/rules":         {[]string{"spec"}, "a rule that could ask for the dialect would be tuned to it"},
-	"spec/dialect":           {[]string{"spec", "internal/near", "internal/yamltree", "internal/sse", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
-	"internal/diff":          {[]string{"internal/exitcode", "spec"}, "it compares what was told; which of the two is right is not its business"},
-	"internal/exitcode":      {nil, "numbers that tell a shell how a command ended"},
-	"internal/near":          {nil, "it compares words"},
-	"internal/yamltree":      {[]string{"github.com/goccy/go-yaml"}, "where values stand in a file; what they mean is not its business"},
-	"internal/mutation":      {[]string{"internal/sse", "mockserver", "internal/fault", "internal/script", "reference", "internal/identity", "spec", "spec/dialect", "internal/rules", "suites"}, "it makes servers that are wrong in one place, and lets the suite judge them"},
-	"internal/printable":     {nil, "it shows texts, whatever they say"},
-	"internal/redact":        {nil, "secrets and the texts that hold them; whose they are is not its business"},
-	"internal/sse":           {nil, "bytes and frames; what they say is not its business"},
-	"internal/transcript":    {[]string{"internal/redact", "spec", "golang.org/x/net", "golang.org/x/tools"}, "a recording names its dialect, it does not read it"},
-	"internal/wire":          {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol would forgive"},
-	"reference":              {[]string{"spec", "spec/dialect", "internal/state", "internal/files", "internal/speech", "internal/identity", "internal/metrics", "github.com/google/uuid"}, "a server that could see the rules would be written to pass them"},
-	"internal/state":         {nil, "it keeps what it is given; what that means is the server's business"},
-	"internal/state/durable": {[]string{"internal/state", "modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/gomodule/redigo"}, "the only package that knows a database"},
-	"internal/model":         {[]string{"spec", "internal/sse", "reference", "internal/state"}, "an agent like any other: it knows no dialect"},
-	"internal/files":         {[]string{"internal/files/blob"}, "it keeps images; who may see them is the server's business"},
-	"internal/files/blob":    {nil, "bytes with a type and metadata; what they mean is not its business"},
-	"internal/files/s3":      {[]string{"internal/files/blob", "github.com/minio/minio-go"}, "the only package that knows an object store"},
-	"internal/speech":        {nil, "bytes of a recording go in, a text comes out"},
-	"internal/middleware":    {[]string{"internal/metrics"}, "it stands before all servers, and knows none of them"},
-	"internal/identity":      {[]string{"github.com/go-jose/go-jose"}, "who asks does not depend on what is asked"},
-	"internal/metrics":       {[]string{"github.com/VictoriaMetrics/metrics"}, "it counts what it is told to"},
-	"mockserver":             {[]string{"internal/near", "internal/sse", "spec", "spec/dialect", "reference", "internal/middleware", "internal/state", "internal/fault", "internal/journal", "internal/pace", "internal/replay", "internal/script", "internal/vary", "github.com/goccy/go-yaml"}, "it is the reference with a hand on it; it does not judge"},
-	"internal/replay":        {[]string{"spec", "spec/dialect", "internal/redact", "internal/sse", "internal/transcript", "internal/wire", "github.com/goccy/go-yaml"}, "recordings are played as wrong as they are: it does not judge"},
-	"internal/control":       {[]string{"internal/printable", "internal/sse", "spec", "spec/dialect", "mockserver", "internal/fault", "internal/journal", "internal/pace", "internal/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
-	"internal/fault":         {[]string{"spec", "internal/near", "internal/sse"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
-	"internal/journal":       {[]string{"internal/redact", "internal/sse", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by and lets the rules judge it; scripts, and what frames mean, are not its business"},
-	"internal/pace":          {nil, "when pieces are due does not depend on what they say"},
-	"internal/vary":          {[]string{"internal/sse", "spec", "spec/dialect"}, "what a document leaves open stands in the document; it knows no server"},
-	"reports":                {[]string{"internal/exitcode", "internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows what was concluded"},
-	"suites":                 {[]string{"spec", "spec/dialect", "internal/rules", "internal/redact", "internal/sse", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
-	"internal/script":        {[]string{"internal/near", "internal/yamltree", "spec", "spec/dialect", "reference", "internal/fault", "internal/pace", "github.com/goccy/go-yaml", "github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, "it decides what is said; serving, judging and waiting are others' business"},
+	"spec":                   {nil, "all packages share its types"},
+	"internal/coverage":      {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "it reads the documents and catalogs, not the scenarios and checks"},
+	"internal/rules":         {[]string{"spec", "github.com/evanphx/json-patch"}, "a check must not depend on a dialect"},
+	"spec/dialect":           {[]string{"spec", "internal/near", "internal/yamltree", "internal/sse", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it has no checks and no network connections"},
+	"internal/diff":          {[]string{"internal/exitcode", "spec"}, "it compares responses without judging them"},
+	"internal/exitcode":      {nil, "it only declares exit codes"},
+	"internal/near":          {nil, "it only compares words"},
+	"internal/yamltree":      {[]string{"github.com/goccy/go-yaml"}, "it finds the positions of values in a file, whatever they mean"},
+	"internal/mutation":      {[]string{"internal/sse", "mockserver", "internal/fault", "internal/script", "reference", "internal/identity", "spec", "spec/dialect", "internal/rules", "suites"}, "it makes servers with a defect and runs the suite against them"},
+	"internal/printable":     {nil, "it escapes text, whatever it contains"},
+	"internal/redact":        {nil, "it removes secrets from text of any origin"},
+	"internal/sse":           {nil, "it encodes and decodes frames, whatever they contain"},
+	"internal/transcript":    {[]string{"internal/redact", "spec", "golang.org/x/net", "golang.org/x/tools"}, "it reads and writes recordings without interpreting them"},
+	"internal/wire":          {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol might tolerate violations"},
+	"reference":              {[]string{"spec", "spec/dialect", "internal/state", "internal/files", "internal/speech", "internal/identity", "internal/metrics", "github.com/google/uuid"}, "a server must be written from the documents, not from the checks"},
+	"internal/state":         {nil, "it stores events without interpreting them"},
+	"internal/state/durable": {[]string{"internal/state", "modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/gomodule/redigo"}, "it is the only package that depends on databases"},
+	"internal/model":         {[]string{"spec", "internal/sse", "reference", "internal/state"}, "an agent must not depend on a dialect"},
+	"internal/files":         {[]string{"internal/files/blob"}, "it stores files; the server decides who may read them"},
+	"internal/files/blob":    {nil, "it declares how files are stored, whatever they contain"},
+	"internal/files/s3":      {[]string{"internal/files/blob", "github.com/minio/minio-go"}, "it is the only package that depends on an object store"},
+	"internal/speech":        {nil, "it only converts audio to text"},
+	"internal/middleware":    {[]string{"internal/metrics"}, "it must work in front of any server"},
+	"internal/identity":      {[]string{"github.com/go-jose/go-jose"}, "authentication does not depend on the request's content"},
+	"internal/metrics":       {[]string{"github.com/VictoriaMetrics/metrics"}, "it only counts"},
+	"mockserver":             {[]string{"internal/near", "internal/sse", "spec", "spec/dialect", "reference", "internal/middleware", "internal/state", "internal/fault", "internal/journal", "internal/pace", "internal/replay", "internal/script", "internal/vary", "github.com/goccy/go-yaml"}, "it is the reference server with configurable responses; it judges nothing"},
+	"internal/replay":        {[]string{"spec", "spec/dialect", "internal/redact", "internal/sse", "internal/transcript", "internal/wire", "github.com/goccy/go-yaml"}, "it replays recordings without judging them"},
+	"internal/control":       {[]string{"internal/printable", "internal/sse", "spec", "spec/dialect", "mockserver", "internal/fault", "internal/journal", "internal/pace", "internal/script", "github.com/goccy/go-yaml"}, "it uses only what the mock exports; it serves no protocol"},
+	"internal/fault":         {[]string{"spec", "internal/near", "internal/sse"}, "a fault changes events and bytes of any server"},
+	"internal/journal":       {[]string{"internal/redact", "internal/sse", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it records exchanges and runs the client checks on them; it knows nothing of scripts"},
+	"internal/pace":          {nil, "the times of events do not depend on their content"},
+	"internal/vary":          {[]string{"internal/sse", "spec", "spec/dialect"}, "variations come from the documents, not from a server"},
+	"reports":                {[]string{"internal/exitcode", "internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows results; it computes none"},
+	"suites":                 {[]string{"spec", "spec/dialect", "internal/rules", "internal/redact", "internal/sse", "internal/wire", "github.com/onsi/ginkgo"}, "it sends the requests; it is the only package for users that depends on ginkgo"},
+	"internal/script":        {[]string{"internal/near", "internal/yamltree", "spec", "spec/dialect", "reference", "internal/fault", "internal/pace", "github.com/goccy/go-yaml", "github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema", "golang.org/x/text"}, "it chooses replies; it does not serve, judge or wait"},
 	"cmd/streamassay": {[]string{"internal/exitcode", "spec", "internal/coverage", "spec/dialect", "internal/rules", "suites", "reference", "reports", "internal/diff", "internal/mutation", "internal/near", "internal/yamltree", "internal/redact", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
 		"internal/middleware", "internal/identity", "internal/metrics", "internal/model", "internal/speech", "internal/state", "internal/state/durable", "internal/files", "internal/files/blob", "internal/files/s3", "golang.org/x/sync", "github.com/spf13/pflag",
-		"mockserver", "internal/control", "internal/fault", "internal/journal", "internal/replay", "internal/script", "internal/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
+		"mockserver", "internal/control", "internal/fault", "internal/journal", "internal/replay", "internal/script", "internal/vary", "github.com/fsnotify/fsnotify"}, "it connects all other packages"},
 }
 
 // public lists the packages that users import. Everything else is internal, so that it can change.
@@ -98,7 +99,7 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		packages++
-		rule, known := may[pkg]
+		rule, known := allowedImports[pkg]
 		if !known {
 			t.Errorf("%s is not in the table: say what it may import, and why", pkg)
 			continue
@@ -110,7 +111,7 @@ func TestImports(t *testing.T) {
 		}
 	}
 	if packages < 8 {
-		t.Errorf("only %d packages were looked at", packages)
+		t.Errorf("only %d packages were checked", packages)
 	}
 }
 
@@ -124,7 +125,7 @@ var heavy = []string{
 // TestLightLibrary checks that users who import the packages for tests, or the server, depend on
 // none of the heavy modules: only the program does.
 func TestLightLibrary(t *testing.T) {
-	drawsIn := func(pkg string) (all []string) {
+	dependenciesOf := func(pkg string) (all []string) {
 		modules := goList(t, "{{with .Module}}{{.Path}}{{end}}", "-deps", module+"/"+pkg)
 		for _, path := range heavy {
 			if slices.ContainsFunc(modules, func(m string) bool { return strings.HasPrefix(m, path) }) {
@@ -134,12 +135,12 @@ func TestLightLibrary(t *testing.T) {
 		return all
 	}
 	for _, pkg := range public {
-		if all := drawsIn(pkg); len(all) > 0 {
-			t.Errorf("%s draws in %v", pkg, all)
+		if all := dependenciesOf(pkg); len(all) > 0 {
+			t.Errorf("%s depends on %v", pkg, all)
 		}
 	}
-	if all := drawsIn("cmd/streamassay"); len(all) != 3 {
-		t.Errorf("the program draws in %v, want a database in a file, one on a server, and an object store", all)
+	if all := dependenciesOf("cmd/streamassay"); len(all) != 3 {
+		t.Errorf("the program depends on %v, want a database in a file, one on a server, and an object store", all)
 	}
 }
 

@@ -15,7 +15,9 @@ export const serve = (...flags) => start("serve", "--dialect", "runs", ...flags)
 // mock starts the mock, with a seed: its ids are the same each time.
 export const mock = (...flags) => start("mock", "--dialect", "runs", "--eventsource", "--seed", "1", ...flags);
 
-async function start(command, ...flags) {
+// start starts the program with a command that serves, and tells where it serves: base is the first of the
+// URLs, bases are all of them by name.
+export async function start(command, ...flags) {
   const dir = await mkdtemp(join(tmpdir(), "streamassay-"));
   const ready = join(dir, "ready.json");
   const child = spawn(program, [command, "--ready-file", ready, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
@@ -28,6 +30,7 @@ async function start(command, ...flags) {
   }
   return {
     base: Object.values(told.base)[0],
+    bases: told.base,
     control: told.control,
     async close() {
       child.kill("SIGTERM");

@@ -16,7 +16,7 @@ import (
 // ended.
 var errEnded = errors.New("stream ended by the mock")
 
-// writeTimeout is how long a client may take to accept each piece of a response.
+// writeTimeout is the maximum time that a client may take to accept one piece of a response.
 const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline that a response passes. It writes to the
@@ -94,8 +94,8 @@ func (c *clientWriter) Flush() error {
 	return c.flush()
 }
 
-// flush sends buffered data to the client. It does nothing if the response writer does not support
-// flushing. The caller must hold c.mu.
+// flush sends buffered data to the client and returns any error from that. It does nothing if the
+// response writer does not support flushing. The caller must hold c.mu.
 func (c *clientWriter) flush() error {
 	err := http.NewResponseController(c.ResponseWriter).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -104,9 +104,9 @@ func (c *clientWriter) flush() error {
 	return err
 }
 
-// Sleep waits for the duration d. It returns an error if the stream ends or the client leaves
-// before that. If the mock shuts down, it returns nil at once, so that the rest of the stream is
-// sent.
+// Sleep waits for the duration d and returns nil. It returns an error if the stream ends or the
+// client leaves before d has elapsed. If the mock shuts down, Sleep returns nil at once, so that
+// the rest of the stream is sent.
 func (c *clientWriter) Sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -129,15 +129,16 @@ func (c *clientWriter) endError() error {
 	return context.Cause(c.ctx)
 }
 
-// endedBy returns the way in which Finish ended the stream, or "" if it was not called.
+// endedBy returns the way in which Finish ended the stream, or "" if Finish was not called.
 func (c *clientWriter) endedBy() fault.StreamEnd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ending
 }
 
-// Finish ends the stream, sends what was written so far and returns errEnded. When the handler
-// returns, the connection is closed in the way given by how. Only the first call has an effect.
+// Finish ends the stream, sends what was written so far and always returns errEnded. When the
+// handler returns, the connection is closed in the way given by how. Only the first call has an
+// effect.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +210,9 @@ func (x *exchange) recordEnd(how fault.StreamEnd) {
 	x.entry.Close(end)
 }
 
-// reset closes the connection with a TCP RST. In HTTP/2 it panics with http.ErrAbortHandler
-// instead, so that the stream is closed with an RST_STREAM frame.
+// reset closes the connection with a TCP RST. If it cannot take over the connection, as in HTTP/2,
+// it panics with http.ErrAbortHandler instead, so that an HTTP/2 stream is closed with an
+// RST_STREAM frame.
 func (c *clientWriter) reset() {
 	conn, _, err := http.NewResponseController(c.ResponseWriter).Hijack()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // An exchange holds what is known about one request to the mock: its settings, and what intercept
-// decided about it. The writers that the response passes are not part of it; see responseWriter.
+// decided about it. The writers that the response passes are part of a responseWriter instead.
 type exchange struct {
 	server    *Server
 	request   *http.Request // as received
@@ -63,9 +63,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the run that the response streams, or nil if there is no
-// plan. The result ok is false if the request listens to a run that has not been started yet,
-// because its plan is then still unknown.
+// currentPlan returns the fault plan for the run that the response streams, or nil if the run has
+// no plan. The result ok is false if the request listens to a run that has not been started yet,
+// because the plan of that run is not known then.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen {
 		return x.ownPlan, true

@@ -65,7 +65,7 @@ func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault st
 	})
 }
 
-// A runKey identifies a run.
+// A runKey identifies a run by the name of its dialect, the id of its thread and its own id.
 type runKey struct{ dialect, thread, run string }
 
 // maxPlans is the maximum number of fault plans that a mock keeps for runs that are started by one

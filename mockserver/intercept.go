@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept decides how a request is served. The reference calls it after decoding the request.
-// intercept opens the journal entry of the request and returns what scripts, recordings, faults and
-// X-Mock headers change in the response of the reference.
+// intercept decides how a request is served. The reference server calls it after decoding the
+// request. intercept opens the journal entry of the request and returns what scripts, recordings,
+// faults and X-Mock headers change in the response of the reference server.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
@@ -65,8 +65,9 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan of the request. Its faults and the number of the first frame to
-// hold are set by the request's headers, by the rule in found, or by the settings.
+// newPlan returns the fault plan of the request. For its faults see requestFaults. The number of
+// the first frame to hold is that in the request's headers or, if they contain none, that in the
+// settings.
 func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
@@ -80,7 +81,7 @@ func (x *exchange) newPlan(found script.Decision) *faultPlan {
 
 // decide returns the decision of the first script that has a rule for the request; the Rule of the
 // result is nil if no rule matches. The script of the request's test is tried before the one that
-// all tests share. If there are scripts, decide also writes the result to the journal.
+// all tests share. If there are scripts, decide also writes the decision to the journal.
 func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -112,10 +113,10 @@ func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	return out
 }
 
-// requestFaults returns the faults for a request, in this order: those in its headers, those of the
-// matching rule, which are given by ruleFaults, and those of the settings. If the request listens
-// to a run that another request started, the faults of the settings are left out, because the plan
-// of the run contains them.
+// requestFaults returns the faults for a request in this order: those in its headers, those of the
+// matching rule (ruleFaults) and those of the settings. If the request listens to a run that
+// another request started, the faults of the settings are left out, because the plan of the run
+// contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.overrides.Faults != nil {
 		all = append(all, *x.overrides.Faults...)
@@ -201,8 +202,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	}
 }
 
-// refuseByFault makes the reference refuse the request if one of the faults of the run is a
-// refusal. If several are, the first one is used.
+// refuseByFault makes the reference server refuse the request if one of the faults of the run is a
+// refusal. If several faults are refusals, it uses the first one.
 func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -217,8 +218,8 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 	}
 }
 
-// refuse makes the reference refuse the request, by changing override and, for Retry-After, the
-// header of w. The response is an error in the format of the dialect or, if the refusal has a
+// refuse makes the reference server refuse the request, by changing override and, for Retry-After,
+// the header of w. The response is an error in the format of the dialect or, if the refusal has a
 // content type, the body given by the refusal.
 func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
 	if refusal.RetryAfter > 0 {

@@ -1,9 +1,8 @@
-// Package mockserver provides a mock server with scripted replies and fault injection.
-// It wraps the reference server: endpoints, request validation and state are those of
-// package reference, while scripts decide which events a run emits, at what pace, and
-// which faults affect the response. The package contains nothing that is specific to a
-// protocol or dialect. It does not judge clients; it records requests and responses in a
-// journal.
+// Package mockserver provides a mock server with scripted replies and fault injection. It wraps the
+// reference server: endpoints, request validation and state are those of package reference, while
+// scripts decide which events a run emits, at what pace, and which faults affect the response. The
+// package contains nothing that is specific to a protocol or dialect. It does not judge clients; it
+// records requests and responses in a journal.
 package mockserver
 
 import (
@@ -29,8 +28,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config configures a [Server]. Only Dialects is required. Programs outside of this module, which
-// cannot import the packages that some fields need, set those fields by means of an [Option].
+// A Config configures a [Server]. Only Dialects is required. Programs outside of this module cannot
+// import the packages that some fields need; they set those fields by means of an [Option].
 type Config struct {
 	Dialects []*dialect.Dialect // a single one is served at its own base path, several below /NAME@VERSION
 	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
@@ -42,8 +41,7 @@ type Config struct {
 	Server   reference.Config   // limits, users, log …; Store, NewID, Now, Inline and Intercept are overwritten
 }
 
-// Defaults describes how the mock behaves where neither a script nor a request header
-// specifies it.
+// Defaults describes how the mock behaves where neither a script nor a request header specifies it.
 type Defaults struct {
 	Pace      pace.Pace
 	Faults    []fault.Spec
@@ -52,15 +50,15 @@ type Defaults struct {
 	FlushEach bool    // flush after every event; otherwise events that are due together are sent together
 }
 
-// A Server is a mock server for one or more dialects. It implements http.Handler, and its
-// methods may be called concurrently.
+// A Server is a mock server for one or more dialects. It implements http.Handler, and its methods
+// may be called concurrently.
 type Server struct {
 	cfg        Config
 	journal    *journal.Journal
 	clock      *Clock
 	seed       uint64
-	shared     *testScope                    // of all tests
-	scopes     recentMap[string, *testScope] // of the tests, by their ids
+	shared     *testScope                    // scope of requests that name no test; other scopes inherit its settings
+	scopes     recentMap[string, *testScope] // scopes of the tests, by the ids of the tests
 	settingsMu sync.Mutex                    // serializes updates of settings
 	requests   keyCounter
 	plans      recentMap[runKey, *faultPlan]
@@ -83,8 +81,8 @@ type backendServer interface {
 }
 
 // New returns a mock server with the configuration cfg, after the options have changed it. It
-// returns an error if cfg names no dialect or an option is invalid. The caller must call Shutdown
-// to stop the server.
+// returns an error if cfg contains no dialect or an option is invalid. The caller must call
+// Shutdown to stop the server.
 func New(cfg Config, options ...Option) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
 		return nil, fmt.Errorf("no dialect configured; known dialects are %v", dialect.Names())
@@ -132,19 +130,18 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// BasePath returns the path of the base URL of the named dialect, or "" if the server
-// does not serve that dialect.
+// BasePath returns the path of the base URL of the named dialect, or "" if the server does not
+// serve that dialect.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
-// Journal returns the record of the requests that the server received and the responses
-// that it sent.
+// Journal returns the record of the requests that the server received and the responses that it
+// sent.
 func (s *Server) Journal() *journal.Journal { return s.journal }
 
 // Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Seed returns the seed of all random choices: the configured one, or the one that New
-// drew.
+// Seed returns the seed of all random choices: the configured one, or the one that New drew.
 func (s *Server) Seed() uint64 { return s.seed }
 
 // Dialects returns the dialects that the server serves. The caller must not modify the slice.
@@ -181,7 +178,7 @@ func (c *Clock) Now() time.Time {
 	return time.Now()
 }
 
-// FreezeAt freezes the clock: from then on, Now returns the given time, until Resume is called.
+// FreezeAt freezes the clock: from then on, Now returns at, until Resume is called.
 func (c *Clock) FreezeAt(at time.Time) { c.fixed.Store(&at) }
 
 // Resume makes Now return the system time again.

@@ -10,20 +10,21 @@ import (
 	"github.com/streamassay/streamassay/internal/script"
 )
 
-// An Option changes the configuration of a server that [New] or [NewTest] creates. New returns an
-// error, and NewTest fails the test, if a text or a file that was passed to an option is invalid.
+// An Option changes the configuration of a server that [New] or [NewTest] creates. If an argument
+// of an option is invalid, or a file that it names cannot be read, New returns an error and NewTest
+// fails the test.
 type Option func(*optionState) error
 
-// An optionState holds the configuration to which options are applied, and the files that are
-// loaded after the last option.
+// An optionState holds the configuration to which options are applied, and the scripts and
+// recordings that are loaded after the last option was applied.
 type optionState struct {
 	*Config
 	scripts    []script.Source
 	recordings []string
 }
 
-// Script adds the rules of a script with the given YAML text. For the format see docs/mock.md in
-// the repository.
+// Script adds the rules of a script. The text of the script is YAML; docs/mock.md in the repository
+// describes its format.
 func Script(text string) Option {
 	return func(o *optionState) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})
@@ -46,7 +47,7 @@ func ScriptFiles(names ...string) Option {
 }
 
 // Recordings adds recorded responses, which answer requests that no rule matches. The paths name
-// recordings (.txtar, .http, .sse, .har) or directories that contain some.
+// recordings (.txtar, .http, .sse, .har) or directories that contain recordings.
 func Recordings(paths ...string) Option {
 	return func(o *optionState) error {
 		o.recordings = append(o.recordings, paths...)
@@ -55,7 +56,7 @@ func Recordings(paths ...string) Option {
 }
 
 // Fault injects faults into every request to which they apply. The list separates faults by commas
-// and their settings by semicolons, such as "abort; event=3, slow-head; for=2s". The command
+// and their parameters by semicolons, such as "abort; event=3, slow-head; for=2s". The command
 // "streamassay list faults" prints all faults.
 func Fault(list string) Option {
 	return func(o *optionState) error {
@@ -90,8 +91,8 @@ func Vary(seed uint64) Option {
 	}
 }
 
-// Strict makes the server refuse each run that no rule and no recording matches with status 501.
-// Without this option the scripted agent of package reference answers such a run.
+// Strict makes the server refuse, with status 501, each run that neither a rule nor a recording
+// matches. Without this option the scripted agent of package reference answers such a run.
 func Strict() Option {
 	return func(o *optionState) error {
 		o.Defaults.Strict = true
@@ -99,9 +100,9 @@ func Strict() Option {
 	}
 }
 
-// apply changes c as the options say. Scripts and recordings of options replace those of c. It
-// returns an error if an option has an invalid argument, or if a script or recording has errors;
-// the error then lists all problems, each with its file and line.
+// apply applies the options to c. Scripts and recordings of options replace those of c. It returns
+// an error if an option has an invalid argument, or if a script or recording has errors; the error
+// then lists all problems, each with its file and line.
 func (c *Config) apply(options []Option) error {
 	o := &optionState{Config: c}
 	for _, option := range options {

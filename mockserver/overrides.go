@@ -22,7 +22,7 @@ import (
 //	X-Mock-Hold: 3                          number of the first event that is held, from 0
 type overrides struct {
 	Settings
-	varyOff bool // the encoding is not varied, whatever the settings of the test say
+	varyOff bool // do not vary the encoding, even if the settings of the test have a seed for it
 }
 
 // maxOverrideHeader is the maximum length of an X-Mock header value in bytes.
@@ -45,7 +45,7 @@ var overrideHeaders = []struct {
 	{"X-Mock-Hold", func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) }},
 }
 
-// parseInto sets *to to the address of the value that parse returns for text, also if parse fails.
+// parseInto sets *to to the address of the value that parse returns for text, even if parse fails.
 // It returns the error from parse.
 func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
 	v, err := parse(text)
@@ -54,7 +54,7 @@ func parseInto[T any](to **T, text string, parse func(text string) (T, error)) e
 }
 
 // parseOverrides returns the settings in the X-Mock headers of h, the header of a request. It
-// returns an error if such a header is unknown, repeated or invalid.
+// returns an error if an X-Mock header is unknown, repeated or invalid.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {
@@ -82,9 +82,8 @@ func parseOverrides(h http.Header) (o overrides, err error) {
 	return o, nil
 }
 
-// ParsePace parses a pace in the YAML form that scripts use, such as
-// "{first: 300ms, rate: 40}". It returns an error if the text is not valid YAML or
-// [pace.Parse] refuses the value.
+// ParsePace parses a pace in the YAML form that scripts use, such as "{first: 300ms, rate: 40}". It
+// returns an error if the text is not valid YAML or [pace.Parse] refuses the value.
 func ParsePace(text string) (pace.Pace, error) {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
@@ -93,8 +92,8 @@ func ParsePace(text string) (pace.Pace, error) {
 	return pace.Parse(value)
 }
 
-// parseEventNumber parses the index of an event in its stream, which starts at 0. It returns an
-// error if text is not an integer of at least 0.
+// parseEventNumber parses the number of an event in its stream, counted from 0. It returns an error
+// if text is not an integer of at least 0.
 func parseEventNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -103,8 +102,8 @@ func parseEventNumber(text string) (int, error) {
 	return n, nil
 }
 
-// ParseSeed parses a seed: an integer from 0 to 2^53-1, the range that JSON numbers represent
-// exactly. It returns an error for any other text.
+// ParseSeed parses a seed: a decimal integer from 0 to 2^53-1, the range that JSON numbers
+// represent exactly. It returns an error for any other text.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run,
-// begin returns that agent, which may call pause to delay its next event. Random variations of the
-// pace are drawn from r.
+// pacedAgent returns an agent that emits the events of another agent at the pace p. It calls begin
+// for each run to get that agent, which may call pause to delay its next event. Random variations
+// of the pace are drawn from r.
 func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {

@@ -13,7 +13,7 @@ import (
 )
 
 // The purposes of random numbers. Each purpose has a sequence of its own, so that drawing more
-// numbers for one purpose does not change those for the others.
+// numbers for one purpose does not change the sequences for the others.
 const (
 	randIDs uint64 = iota
 	randScript
@@ -23,8 +23,9 @@ const (
 	randVary
 )
 
-// newRand returns a source of random numbers for the given purpose. Its sequence depends only on
-// the purpose, the base seed, the request and the number of equal requests before it.
+// newRand returns a source of random numbers for purpose, one of the constants above. Its sequence
+// depends only on the purpose, the base seed, the request and the number of equal requests before
+// it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
 // requestSeed counts a request and returns the seed for it. The seed depends on the base seed, on
@@ -45,15 +46,15 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A keyCounter counts how often each key occurs. It forgets keys that have not occurred for a long
+// A keyCounter counts the occurrences of keys. It forgets keys that have not occurred for a long
 // time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
 	current, previous map[uint64]uint64
 }
 
-// maxCounted is the minimum number of keys that a keyCounter remembers. They are those that
-// occurred most recently.
+// maxCounted is the minimum number of keys that a keyCounter remembers: those that occurred most
+// recently.
 const maxCounted = 1 << 16
 
 // next counts one more occurrence of key and returns the number of earlier occurrences.
@@ -78,12 +79,12 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// exchangeKey is the type of the key under which the context of a request contains the request's
-// exchange.
+// exchangeKey is the type of the key under which the exchange of a request is stored in the context
+// of the request.
 type exchangeKey struct{}
 
-// newID returns a UUID whose random bits come from the exchange in ctx. The context ctx must
-// contain an exchange.
+// newID returns a UUID whose random bits come from the exchange in ctx. It panics if ctx contains
+// no exchange.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.newID()
@@ -97,8 +98,8 @@ func (x *exchange) newID() string {
 	return script.NewUUID(x.idRand)
 }
 
-// requestID counts a request and returns the id for it that the log and the response header
-// contain. The id depends only on the seed of the server and the number of the request.
+// requestID counts a request and returns its id, which appears in the log and in a response header.
+// The id depends only on the seed of the server and on how many requests were counted before.
 func (s *Server) requestID() string {
 	var pcg rand.PCG
 	pcg.Seed(s.seed, s.requestCount.Add(1))

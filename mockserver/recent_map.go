@@ -12,7 +12,7 @@ type recentMap[K comparable, V any] struct {
 
 	mu    sync.Mutex
 	all   map[K]V
-	order []K // the keys, that added first at the front
+	order []K // the keys in the order in which they were added
 }
 
 // find returns the value of key, or the zero value if the map does not contain key.
@@ -57,7 +57,7 @@ func (l *recentMap[K, V]) keys() []K {
 	return slices.Clone(l.order)
 }
 
-// reset removes all keys.
+// reset removes all entries.
 func (l *recentMap[K, V]) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

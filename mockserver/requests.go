@@ -9,15 +9,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Request is a request that a server received, with the facts about its response that tests ask
-// for.
+// A Request is a request that a server received, with facts about its response that tests check.
 type Request struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
 	Body           []byte // its first 64 KiB, unless Config.Journal has another limit
 	Operation      string // kind of the operation, such as "run"; "" if the dialect has no such operation
-	Thread, Run    string // ids in the request; "" if it has none
-	Rule           string // name of the script's rule that matched; "" if none did
+	Thread, Run    string // ids in the request, each "" if the request has none
+	Rule           string // name of the script's rule that matched the request; "" if no rule matched
 	Status         int    // status of the response; 0 if it was not sent yet
 	Faults         []string
 	Findings       []Finding
@@ -30,9 +29,9 @@ type Finding struct {
 	Message     string
 }
 
-// Requests returns the requests that the server received from a test, or from all tests if test is
-// "", oldest first. A request belongs to the test that its header X-Test-Id names. Values of
-// headers that usually carry credentials are redacted.
+// Requests returns the requests of the test with the id test, or of all tests if test is "", oldest
+// first. A request belongs to the test that its header X-Test-Id names. Values of headers that
+// usually carry credentials are redacted.
 func (s *Server) Requests(test string) (all []Request) {
 	var filter journal.Filter
 	if test != "" {
@@ -58,10 +57,11 @@ func (s *Server) Requests(test string) (all []Request) {
 	return all
 }
 
-// Verify judges the requests that the server received in the way of "streamassay mock --expect".
-// It returns an error that lists what is wrong if a client violated a MUST of the protocol, if an
-// expected call is missing or surplus, or if no request was received. The text is YAML such as
-// "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
+// Verify judges the requests that the server received, as "streamassay mock --expect" does. It
+// returns an error that lists what is wrong if a client violated a MUST of the protocol, if an
+// expected call is missing or surplus, or if no request was received. The parameter expectations is
+// YAML such as "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
+// Verify also returns an error if expectations is invalid.
 func (s *Server) Verify(expectations string) error {
 	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations))
 	if err != nil {

@@ -40,7 +40,8 @@ type responseWriter struct {
 	faulty   frameWriter         // the last of faults, or the client if there are none
 }
 
-// newResponseWriter returns the pipeline for the response of x, which ends at client.
+// newResponseWriter returns a writer for the response of x. What is written passes through the
+// stages of the writer, the last of which is client.
 func newResponseWriter(x *exchange, client *clientWriter) *responseWriter {
 	w := &responseWriter{exchange: x, client: client}
 	w.gate.client, w.gate.firstHeld = client, noFrame
@@ -50,7 +51,8 @@ func newResponseWriter(x *exchange, client *clientWriter) *responseWriter {
 // Header implements http.ResponseWriter.
 func (w *responseWriter) Header() http.Header { return w.client.Header() }
 
-// SetReadDeadline sets the read deadline of the connection.
+// SetReadDeadline sets the read deadline of the connection. It returns an error if the connection
+// does not support deadlines.
 func (w *responseWriter) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(w.client.ResponseWriter).SetReadDeadline(at)
 }
@@ -59,7 +61,8 @@ func (w *responseWriter) SetReadDeadline(at time.Time) error {
 // reference server sets. The clientWriter sets a deadline of its own for each write.
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// FlushError sends buffered data to the client. It returns errEnded if the stream has ended.
+// FlushError sends buffered data to the client. It returns errEnded if the stream has ended, and
+// otherwise any error from flushing.
 func (w *responseWriter) FlushError() error { return w.client.Flush() }
 
 // WriteHeader applies faults and variations to the head of the response, sends the head and records
@@ -110,9 +113,9 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// startEffects returns the effects of the faults on this stream. The effects are created by the
-// first call that returns true for ok, and later calls return the same ones. The result ok is false
-// as long as the run is not known; see currentPlan.
+// startEffects returns the effects of the faults on this stream. The first call that returns true
+// for ok creates the effects, and later calls return the same ones. The result ok is false as long
+// as the run of the stream is not known; see currentPlan.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -139,7 +142,7 @@ func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 
 // Write sends p, a part of the body. If the response is an event stream that is held, varied or
 // affected by faults, Write sends only complete frames and keeps the beginning of an incomplete
-// frame until the next call.
+// frame until the next call. It returns an error if the stream has ended or the client left.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if !w.headWritten {
 		w.WriteHeader(http.StatusOK)
@@ -166,8 +169,8 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// passesThrough calls prepare if that has not succeeded yet, and reports whether bytes of the
-// stream can be sent unchanged, without being split into frames.
+// passesThrough reports whether bytes of the stream can be sent unchanged, without being split into
+// frames. It first calls prepare, unless an earlier call of prepare has succeeded.
 func (w *responseWriter) passesThrough() bool {
 	if !w.prepared {
 		w.prepare()
@@ -175,9 +178,9 @@ func (w *responseWriter) passesThrough() bool {
 	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
-// prepare links the stages of the pipeline. Until the run of the stream has been started, its
-// faults are not known: prepare then links the other stages only and leaves w.prepared false, and
-// must be called again.
+// prepare links the stages of the pipeline. If the run of the stream has not been started yet, its
+// faults are not known: prepare then links only the other stages, leaves w.prepared false, and must
+// be called again.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok

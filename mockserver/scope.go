@@ -11,17 +11,17 @@ import (
 	"github.com/streamassay/streamassay/internal/script"
 )
 
-// testHeader is the request header that names the test to which a request belongs. Each
-// test has its own scripts, script state, faults and journal.
+// testHeader is the request header that names the test to which a request belongs. Each test has
+// its own scripts, script state, settings and journal entries.
 const testHeader = "X-Test-Id"
 
-// maxTests is the maximum number of tests whose settings are kept. The oldest is dropped
-// first.
+// maxTests is the maximum number of tests whose settings are kept. Beyond it, the test that was
+// added first is dropped.
 const maxTests = 1000
 
-// Settings holds what can be changed while a mock is serving, for one test or for all
-// tests. In the settings of a test, a nil field inherits the value shared by all tests; in
-// the shared settings, it means that there is none.
+// Settings holds what can be changed while a mock is serving, for one test or for all tests. In the
+// settings of a test, a nil field inherits the value shared by all tests; in the shared settings,
+// nil means that the field has no value.
 type Settings struct {
 	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
@@ -50,8 +50,7 @@ func newScope(id string, parent *testScope) *testScope {
 	return s
 }
 
-// scriptSets returns the scripts of the scope and its parent, in the order in which they
-// are tried.
+// scriptSets returns the scripts of the scope and its parent, in the order in which they are tried.
 func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
@@ -77,8 +76,9 @@ func (s *testScope) effectiveSettings() Settings {
 	return own
 }
 
-// scope returns the scope of a test, or the shared scope if test is "". It creates a scope for a
-// test that has none. If there are maxTests scopes already, it first drops the oldest one.
+// scope returns the scope of the test with the id test, or the shared scope if test is "". If the
+// test has no scope yet, it creates one, and first drops the oldest scope if there are maxTests
+// already.
 func (s *Server) scope(test string) *testScope {
 	if test == "" {
 		return s.shared
@@ -86,19 +86,19 @@ func (s *Server) scope(test string) *testScope {
 	return s.scopes.get(test, func() *testScope { return newScope(test, s.shared) })
 }
 
-// Settings returns the settings of a test, or those that all tests share if test is "". A test that
-// the server does not know yet is added, with empty settings.
+// Settings returns the settings of the test with the id test, or those that all tests share if test
+// is "". A test that the server does not know yet is added, with empty settings.
 func (s *Server) Settings(test string) Settings { return *s.scope(test).settings.Load() }
 
-// SetSettings replaces the settings of a test, or those that all tests share if test is "".
-// Responses that have already begun are not affected.
+// SetSettings replaces the settings of the test with the id test, or those that all tests share if
+// test is "". Responses that have already begun are not affected.
 func (s *Server) SetSettings(test string, to Settings) {
 	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
 
-// UpdateSettings calls change with a copy of the settings of a test, or of those that all tests
-// share if test is "", and stores the changed copy. Concurrent updates are serialized; change must
-// not call methods of s.
+// UpdateSettings calls change with a copy of the settings of the test with the id test, or of those
+// that all tests share if test is "", and stores the changed copy. Concurrent updates are
+// serialized; change must not call methods of s.
 func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope := s.scope(test)
 	s.settingsMu.Lock()
@@ -108,17 +108,18 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope.settings.Store(&to)
 }
 
-// ScriptState returns the state of the scripts of a test, or of the scripts that all tests share if
-// test is "".
+// ScriptState returns the state of the scripts of the test with the id test, or of the scripts that
+// all tests share if test is "".
 func (s *Server) ScriptState(test string) *script.State { return s.scope(test).state }
 
-// Tests returns the sorted names of the tests that have sent a request or have settings.
+// Tests returns the sorted ids of the tests that the server knows: those that have settings or sent
+// a request, but at most [maxTests].
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
-// Reset discards the settings, the script state and the journal entries of a test. If test is "",
-// it discards those of all tests, the state of the reference and the fault plans of all runs, as if
-// the mock were restarted with its configuration. However, the clock is not reset, and open streams
-// continue and keep their threads and faults.
+// Reset discards the settings, the script state and the journal entries of the test with the id
+// test. If test is "", it discards those of all tests, the state of the reference server and the
+// fault plans of all runs, as if the mock were restarted with its configuration. However, the clock
+// is not reset, and open streams continue and keep their threads and faults.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
@@ -138,7 +139,7 @@ func (s *Server) Reset(test string) {
 	s.SetSettings("", s.initialSettings())
 }
 
-// initialSettings returns the settings given by the configuration.
+// initialSettings returns the shared settings that the configuration of the server defines.
 func (s *Server) initialSettings() Settings {
 	m := &s.cfg.Defaults
 	to := Settings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}

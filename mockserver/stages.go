@@ -15,7 +15,8 @@ type frameWriter interface {
 	WriteFrame(n int, frame []byte) error
 }
 
-// A varyStage is the frame writer that varies the encoding of frames.
+// A varyStage is the frame writer that varies the encoding of frames: it replaces the encoding of
+// each frame with another one that the protocol allows.
 type varyStage struct {
 	stream *vary.StreamEncoder
 	client *clientWriter
@@ -23,7 +24,7 @@ type varyStage struct {
 }
 
 // WriteFrame passes a frame on in another encoding. It sends the segments of the encoding one by
-// one if the next stage is the client, and joins them otherwise, because a fault receives whole
+// one if the next stage is the client, and otherwise joins them, because a fault receives whole
 // frames.
 func (s varyStage) WriteFrame(n int, frame []byte) error {
 	segments := s.stream.EncodeFrame(nil, frame)
@@ -44,7 +45,8 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 	return nil
 }
 
-// A stageWriter is what a fault writes to: it passes each write to the next stage as one frame.
+// A stageWriter is the writer to which a fault writes. It passes each write to the next stage as
+// one frame.
 type stageWriter struct {
 	*clientWriter
 	next       frameWriter
@@ -55,8 +57,9 @@ func (s stageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
-// A holdStage is the frame writer that holds back the frames of a stream from a certain number on,
-// until they are released. Its methods except WriteFrame may be called concurrently.
+// A holdStage is the frame writer that holds back the frames of a stream from a given frame number
+// on, until they are released. WriteFrame must not be called concurrently with itself. The other
+// methods may be called at any time, even while WriteFrame waits.
 type holdStage struct {
 	client *clientWriter
 	next   frameWriter
@@ -74,7 +77,7 @@ func (g *holdStage) holdFrom(from int) {
 	g.set(from)
 }
 
-// allow lets n more frames pass. It returns an error if the gate does not hold the stream.
+// allow lets n more frames pass. It returns an error if the stage does not hold the stream.
 func (g *holdStage) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,16 +97,17 @@ func (g *holdStage) set(from int) {
 	}
 }
 
-// held returns the number of the first frame that the gate holds back, or noFrame if the gate holds
-// back no frames.
+// held returns the number of the first frame that the stage holds back, or noFrame if it holds back
+// no frames.
 func (g *holdStage) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.firstHeld
 }
 
-// WriteFrame passes a frame on as soon as it may pass. Before it waits for that, it sends the
-// preceding frames. It returns an error if the stream ends while it waits. Comments pass at once.
+// WriteFrame passes the frame with number n on as soon as the stage does not hold it back. If it
+// must wait, it first flushes the preceding frames. It returns an error if the stream ends or the
+// client leaves while it waits. Comments, for which n is -1, pass at once.
 func (g *holdStage) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {
 		g.mu.Lock()

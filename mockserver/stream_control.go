@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// A Stream is an event stream that the server is sending. Its methods hold it, release
-// single events, inject frames and end it. They may be called concurrently.
+// A Stream is an event stream that the server is sending. Its methods hold it, release single
+// events, inject frames and end it. They may be called concurrently.
 type Stream struct {
 	ID   string
 	Test string
@@ -29,7 +29,7 @@ type StreamStatus struct {
 	Run     string `json:"run"`
 	Rule    string `json:"rule,omitempty"`
 	Events  int    `json:"events"`         // events that were sent or are waiting to be released
-	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held; nil: none
+	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held, from 0; nil: no event
 }
 
 // liveStreams holds the streams that the server is sending. It is safe for concurrent use.
@@ -106,12 +106,12 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold holds the stream before the event with the given number, counted from 0. Events before it
+// Hold holds the stream before the event with the number event, counted from 0. Events before it
 // pass, even if they were held.
 func (s *Stream) Hold(event int) { s.response.gate.holdFrom(max(0, event)) }
 
-// Next releases the next n events of a held stream. It returns an error if n is less than
-// 1 or the stream is not held.
+// Next releases the next n events of a held stream. It returns an error if n is less than 1 or the
+// stream is not held.
 func (s *Stream) Next(n int) error {
 	if n < 1 {
 		return fmt.Errorf("invalid number of events %d (want 1 or more)", n)
@@ -131,5 +131,5 @@ func (s *Stream) Inject(frame []byte) error {
 	return s.response.client.Flush()
 }
 
-// End ends the stream in the given way. It does nothing if the stream has already ended.
+// End ends the stream in the way given by how. It does nothing if the stream has already ended.
 func (s *Stream) End(how fault.StreamEnd) { _ = s.response.client.Finish(how) }

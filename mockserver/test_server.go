@@ -24,12 +24,12 @@ type TestServer struct {
 	URL string // base URL of the dialect, without a slash at the end
 }
 
-// shutdownTimeout is how long requests in progress may take after the end of the test.
+// shutdownTimeout is the maximum time that requests in progress may take after the end of the test.
 const shutdownTimeout = 5 * time.Second
 
-// NewTest starts a mock server for the test t and closes it when t ends. The dialect is that with
-// the given name, such as "runs@2026-04", or "runs" for the default version. If the name or an
-// option is invalid, NewTest calls t.Fatal.
+// NewTest starts a mock server for the test t and closes it when t ends. The server serves the
+// dialect dialectName, such as "runs@2026-04", or "runs" for the default version. If dialectName or
+// an option is invalid, NewTest calls t.Fatal.
 func NewTest(t TB, dialectName string, options ...Option) *TestServer {
 	t.Helper()
 	d, err := dialect.Open(dialectName)
@@ -41,7 +41,7 @@ func NewTest(t TB, dialectName string, options ...Option) *TestServer {
 		t.Fatal(err)
 	}
 	srv := httptest.NewUnstartedServer(s)
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // faults that abort a response are no errors
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // faults that abort a response are not errors
 	srv.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)

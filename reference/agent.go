@@ -16,8 +16,8 @@ type Turn struct {
 	// unique within the conversation.
 	spec.Event
 
-	ClientTools []string // names of the tools that the client runs itself, if the dialect supports that
-	OnlyClient  bool     // the server runs no tools of its own: the dialect has no tool results
+	ClientTools []string // names of tools that the client runs; nil if the dialect has none
+	OnlyClient  bool     // the server must run no tools: the dialect has no tool results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
 	// at most 400, oldest first. A nil function means that there are none.
@@ -29,8 +29,8 @@ type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
 // It looks for one in the request first, because clients may repeat the history, and then in the
-// stored conversation. found is false if there is no such message. The error is any error from
-// EarlierMessages.
+// stored conversation. found is false if there is no such message. If EarlierMessages fails,
+// previousUserText returns its error.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {

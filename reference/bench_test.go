@@ -54,7 +54,8 @@ var stores = []struct {
 	}},
 }
 
-// opened returns a function that returns its first argument, or ends the test if err is not nil.
+// opened returns a function that returns the store it is passed, or ends the test if its argument
+// err is not nil.
 func opened(t testing.TB) func(state.Store, error) state.Store {
 	return func(store state.Store, err error) state.Store {
 		if err != nil {
@@ -138,8 +139,8 @@ func redisServer(b testing.TB) string {
 	return "unix://" + socket
 }
 
-// A waitingResponse is a discardResponse that calls flushed when the stream is flushed first, which
-// is before its run waits.
+// A waitingResponse is a discardResponse that calls flushed when the stream is flushed for the
+// first time, which is before its run waits.
 type waitingResponse struct {
 	discardResponse
 	once    sync.Once

@@ -162,7 +162,7 @@ func (k *testClient) runText(words string) string {
 }
 
 // events returns the decoded events of the part of a response that was received so far. The test
-// fails if an event violates the document.
+// fails if an event violates the dialect's document.
 func (k *testClient) events(req spec.Request, p *recordedResponse) (events []spec.Event) {
 	k.Helper()
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: p.status, Header: headerOf(p.header), Body: p.bytes()}}

@@ -10,8 +10,8 @@ import (
 )
 
 // An EventEmitter emits the events of one turn of an agent and makes the ids that the events carry.
-// It stops, and emits nothing more, when the server no longer accepts events, the context is done or
-// the run has failed. It must not be used concurrently.
+// It stops, and emits nothing more, when the server no longer accepts events, the context is done
+// or the run has failed. It must not be used concurrently.
 type EventEmitter struct {
 	ctx     context.Context
 	run     string
@@ -22,7 +22,7 @@ type EventEmitter struct {
 }
 
 // NewEventEmitter returns an emitter for the run with the given id. It passes the events to yield,
-// which is the function that the caller of an [Agent] provides.
+// the parameter of the [iter.Seq] that an [Agent] returns.
 func NewEventEmitter(ctx context.Context, run string, yield func(spec.Event) bool) *EventEmitter {
 	return &EventEmitter{ctx: ctx, run: run, yield: yield}
 }
@@ -51,7 +51,7 @@ func (e *EventEmitter) Emit(event spec.Event) {
 }
 
 // EmitMessage emits a complete message of the assistant, with one delta for each of the pieces of
-// its text. It waits for nothing between them.
+// its text. It does not wait between the deltas.
 func (e *EventEmitter) EmitMessage(pieces ...string) {
 	id := e.NewMessageID()
 	e.emitText(spec.MessageStart, id, "")
@@ -61,8 +61,8 @@ func (e *EventEmitter) EmitMessage(pieces ...string) {
 	e.emitText(spec.MessageEnd, id, "")
 }
 
-// Fail emits the event with which the run fails, and stops the emitter. That event carries the text,
-// a message for people, and the error code, which may be empty.
+// Fail emits the event with which the run fails, and stops the emitter. The event carries text, a
+// message for people, and code, the error code, which may be empty.
 func (e *EventEmitter) Fail(text, code string) {
 	e.Emit(spec.Event{Kind: spec.RunError, Text: text, Code: code})
 	e.stopped = true
@@ -84,7 +84,7 @@ func (e *EventEmitter) newID(prefix string, n *int) string {
 	return e.run + "-" + prefix + strconv.Itoa(*n)
 }
 
-// WaitUntil lets the server send what was emitted, and waits until the given time. It returns at once
+// WaitUntil lets the server send what was emitted, and waits until the time at. It returns at once
 // if that time has passed. If the context is done during the wait, WaitUntil stops the emitter.
 func (e *EventEmitter) WaitUntil(at time.Time) {
 	if e.stopped || time.Until(at) <= 0 {

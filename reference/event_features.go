@@ -13,6 +13,7 @@ type eventFeatures struct {
 	messageStart   bool               // has an event for the start of a message
 	messageEnd     bool               // has an event for the end of a message, or for a complete one
 	reasoning      bool               // distinguishes reasoning from messages
+	reasoningSpans bool               // has events around each section of reasoning
 	completeText   bool               // repeats a text in full when it ends
 	streamedCalls  bool               // streams a tool call as start, deltas and end
 	enveloped      bool               // each frame is an envelope of events, with the properties of the run
@@ -31,8 +32,7 @@ type enclosingMessage struct {
 	standalone bool // the content also has an event of its own
 }
 
-// newEventFeatures returns the features of the dialect to which o belongs. o must be an
-// operation that streams runs.
+// newEventFeatures returns the features of the event stream of o, an operation that streams runs.
 func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) enclosingMessage {
@@ -43,6 +43,7 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
 		enveloped:      o.HasEnvelopes(),
+		reasoningSpans: o.CanEncode(spec.Event{Kind: spec.StepStart, Type: "reasoning"}),
 		completeText:   o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
 		snapshotStatus: o.SnapshotStatus(spec.ToolCall),
 		callMessage:    in(spec.ToolCall), resultMessage: in(spec.ToolResult), startCount: o.RepeatCount(spec.RunStart),

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// allKinds returns the kinds that documents name, and those that stand for no schema.
+// allKinds returns the kinds that the documents of the dialects name, and those that stand for no
+// schema.
 func allKinds() []spec.Kind {
 	return slices.Concat(spec.DocumentKinds, []spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Done,
@@ -20,7 +21,7 @@ func allKinds() []spec.Kind {
 }
 
 // TestEveryKind checks that an event of an agent is never lost without a trace: an event of any
-// kind of a run is sent, in some form, if the dialect has words for it, and an event of any other
+// kind of a run is sent, in some form, if the dialect can express it, and an event of any other
 // kind ends the run with an error that names the kind.
 func TestEveryKind(t *testing.T) {
 	all, err := dialect.All()

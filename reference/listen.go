@@ -31,7 +31,8 @@ type streamWriter struct {
 	r      *http.Request
 	op     *dialect.Operation
 	events eventSource // nil until the run is found
-	// findRun returns the run, or else a channel that receives when it may exist.
+	// findRun returns the run or, if it does not exist, a channel that receives when it may exist.
+	// The error is any error from the store.
 	findRun func() (eventSource, <-chan struct{}, error)
 
 	position       int64  // position of the last event written
@@ -43,9 +44,9 @@ type streamWriter struct {
 
 // An eventSource provides the events of one run, whether or not this process executes the run.
 type eventSource interface {
-	// eventsAfter returns the events beyond a position in the thread. ended reports whether
-	// the run has no further events. If it may have some later, changed receives or is
-	// closed when there are any.
+	// eventsAfter returns the events beyond a position in the thread. ended reports whether the run
+	// has no further events. Otherwise, changed receives or is closed when there may be further
+	// events or the run may have ended. An error means that the events could not be read.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
@@ -64,7 +65,7 @@ type storedRun struct {
 const maxReadEvents = 256
 
 // closedChannel is a channel that is always closed. An eventSource returns it as changed if its
-// caller should ask for further events at once, because there may already be some.
+// caller should call eventsAfter again at once, because there may already be further events.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (h *storedRun) eventsAfter(position int64) (
@@ -86,8 +87,7 @@ func (h *storedRun) release() {
 	h.current = nil
 }
 
-// exists reports whether the store contains the run. The error is any error from the store except
-// state.ErrNotFound.
+// exists reports whether the store contains the run. It returns an error if the store fails.
 func (h *storedRun) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -166,11 +166,11 @@ func (l *streamWriter) isComplete() bool {
 	return err == nil && ended && len(rest) == 0
 }
 
-// formatCursor returns the cursor for a position in the thread with the given tag. The
-// tag makes cursors of other threads invalid.
+// formatCursor returns the cursor for the position at in the thread with the given tag. The tag
+// makes cursors of other threads invalid.
 func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
 
-// parseCursor returns the position in the thread t that the given cursor represents. ok is false if
+// parseCursor returns the position in the thread t that the cursor text represents. ok is false if
 // text is not a cursor that was issued for t.
 func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 	first, _, _ := strings.Cut(text, "-")
@@ -247,14 +247,14 @@ func (l *streamWriter) writeHead() {
 // A pollResult is the result of one call of writePending.
 type pollResult struct {
 	wrote    bool            // there were events to send
-	ended    bool            // the stream is complete
-	changed  <-chan struct{} // closed when there are more events
-	shutdown <-chan struct{} // closed when the stream must end before that
+	ended    bool            // the run has no further events
+	changed  <-chan struct{} // receives or is closed when there may be more events
+	shutdown <-chan struct{} // closed when the stream must end although it is not complete
 	err      error           // the client has left, or the store failed
 }
 
 // writePending writes the events that have been added to the run since the last call, and returns
-// what to wait for next.
+// the channels to wait on before the next call.
 func (l *streamWriter) writePending() (g pollResult) {
 	var changed <-chan struct{}
 	if l.events == nil {

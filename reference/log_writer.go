@@ -100,7 +100,7 @@ func (w *runLogWriter) notify() {
 
 // takePending returns what is queued and empties the queue. This unblocks waiting calls of
 // writeFrame. If neither an event nor the end of the run is queued, ok is false and the queue is
-// unchanged: messages wait for one of these.
+// unchanged, because messages are stored only together with one of these.
 func (w *runLogWriter) takePending() (update state.RunUpdate, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,8 +19,8 @@ const (
 )
 
 // requestedMessages returns the messages that a request adds to its conversation: its last user
-// message and the tool results after that. It leaves out everything before, because that repeats
-// the history. at becomes the time of each message.
+// message, and the tool results and interrupt replies after that. It leaves out everything before,
+// because that repeats the history. at becomes the time of each message.
 func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
 	for _, part := range event.Parts {
 		m := state.Message{Run: event.Run, Text: part.Text, At: at}
@@ -81,8 +81,8 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent adds an event of a tool call. When the call is complete, the recorder adds it to a
-// hidden message: agents receive that message, but it is not part of the history that users see.
+// addCallEvent adds e, an event of a tool call. When the call is complete, the recorder adds it to
+// a hidden message: agents receive that message, but it is not part of the history that users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}
@@ -107,7 +107,7 @@ func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	})
 }
 
-// addResult adds a tool result, which is a complete message.
+// addResult adds e, a tool result, as a complete message.
 func (r *messageRecorder) addResult(e *spec.Event) {
 	r.completed = append(r.completed, state.Message{
 		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),
@@ -127,7 +127,7 @@ func (r *messageRecorder) takeCompleted() []state.Message {
 	return done
 }
 
-// takeAll returns all messages that were not returned before, whether they are complete or not. It
+// takeAll returns all messages that were not returned before, and completes the open ones first. It
 // is called when the run ends.
 func (r *messageRecorder) takeAll() []state.Message {
 	for len(r.open) > 0 {

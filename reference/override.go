@@ -14,7 +14,7 @@ type ParsedRequest struct {
 	Request       spec.Request
 	Operation     *dialect.Operation
 	OperationKind string      // one of [OperationKinds]
-	Event         *spec.Event // its content and violations; Config.Intercept may set Thread and Run
+	Event         *spec.Event // decoded, with violations; Config.Intercept may set Thread and Run
 }
 
 // An Override changes how one request is served. Package mockserver uses it to inject
@@ -50,8 +50,8 @@ type EventSink struct {
 	End   func()
 }
 
-// intercept calls Config.Intercept, if it is set, and stores the result in c.override. ok is false
-// if intercept has refused or served the request as the override demands; the caller must not
+// intercept calls Config.Intercept, if it is set, and stores the result in c.override. If the
+// override refuses or serves the request, intercept does so and ok is false; the caller must not
 // respond then.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {

@@ -1,9 +1,9 @@
-// Package reference provides an HTTP server that serves an agent according to a
-// dialect.
+// Package reference provides an HTTP server that serves an agent in a dialect, one version of a
+// protocol.
 //
-// A [Server] works on neutral [spec.Event] values: the [dialect.Dialect] decodes requests and
-// encodes events, so that this package contains no protocol names, JSON keys or paths. An own agent
-// is a function; see [NewAgent].
+// A [Server] works on [spec.Event] values, which are the same for all dialects: the
+// [dialect.Dialect] decodes requests and encodes events, so that this package contains no protocol
+// names, JSON keys or paths. An agent is a function; see [NewAgent].
 package reference
 
 import (
@@ -31,9 +31,8 @@ import (
 // A Config configures a [Server] or [Mux]. The zero value of each field is a usable
 // default.
 type Config struct {
-	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user
-	// of that name, and only operations for which the document requires credentials need
-	// one.
+	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user of that
+	// name, and only operations for which the dialect's document requires credentials need a token.
 	Authenticator Authenticator
 	// Transcriber turns speech into text. If nil, the text is the comment in the recording
 	// or, if there is none, a sentence with the duration of the recording.
@@ -41,10 +40,10 @@ type Config struct {
 	// PublicURL is the URL under which clients reach the server, such as
 	// "https://agents.example.com". If empty, it is taken from each request.
 	PublicURL string
-	// EventSource supports the EventSource API of browsers, which cannot send headers and
-	// reconnects after every end of a stream: the token of a streaming request may be the
-	// query parameter access_token (RFC 6750, section 2.3), and a request that resumes
-	// after the last event of a finished run is answered 204, which stops reconnecting.
+	// EventSource makes the server support the EventSource API of browsers, which cannot send
+	// headers and reconnects after every end of a stream: the token of a streaming request may be
+	// the query parameter access_token (RFC 6750, section 2.3), and a request that resumes after
+	// the last event of a finished run is answered 204, which stops reconnecting.
 	EventSource bool
 	// PollInterval is how long a resumable stream may be idle before the server sends a
 	// keep-alive comment. 0 means one second.
@@ -76,8 +75,8 @@ type Config struct {
 // be safe for concurrent use.
 type Authenticator = identity.Authenticator
 
-// A Transcriber returns the text of a recording of speech, a WAV file. The handler responds with
-// status 503 to an error that does not come from the check of the file.
+// A Transcriber returns the text of a recording of speech. The server calls it only with WAV files
+// that it has checked, possibly concurrently, and responds with status 503 if it returns an error.
 type Transcriber = speech.Transcriber
 
 // Limits bound what one request or user can make the server hold. A zero field selects
@@ -150,7 +149,8 @@ type Server struct {
 }
 
 // The kinds of operations: what a server does for an operation. For all kinds but the first two, the
-// kind is also the name of the document's template of the operation.
+// operation is the one that the dialect's template of that name requests; a template is a request
+// that the document of the dialect describes.
 const (
 	opInfo       = "tell"       // replies with fixed information, such as health
 	opRun        = "run"        // starts a run
@@ -165,8 +165,8 @@ const (
 // OperationKinds lists the kinds of operations, as [ParsedRequest].OperationKind names them.
 var OperationKinds = []string{opInfo, opRun, opListen, opCancel, opHistory, opAttach, opSign, opTranscribe}
 
-// New returns a server for an agent in the dialect d. The server serves the paths of d's document
-// below d.Base. The caller must call Shutdown to release the server's resources.
+// New returns a server for an agent in the dialect d. The server serves the paths of d's OpenAPI
+// document below d.Base. The caller must call Shutdown to release the server's resources.
 func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := newServer(d, agent, cfg, newRunRegistry(cfg))
@@ -220,8 +220,8 @@ func (s *Server) beginWork() bool {
 }
 
 // Shutdown makes the server refuse new requests with status 503 and cancels every run, so that each
-// open stream receives its terminal event. It waits until all streams have ended, or returns an
-// error if ctx is done before that.
+// open stream receives its terminal event. It waits until all requests and runs have ended, or
+// returns an error if ctx is done before that.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -244,8 +244,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A Mux serves several dialects, each below /NAME@VERSION. Their conversations are kept in one
-// store.
+// A Mux serves several dialects, each below /NAME@VERSION. The conversations of all dialects are
+// kept in one store.
 type Mux struct {
 	registry *runRegistry
 	servers  []*Server
@@ -270,7 +270,7 @@ func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 }
 
 // ServeHTTP passes the request to the server of the dialect that the path names. It responds with
-// status 404 if there is none.
+// status 404 if the path names no dialect of the Mux.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
 // Shutdown calls [Server.Shutdown] for all servers concurrently. It returns the first error in the
@@ -290,10 +290,10 @@ func (m *Mux) Shutdown(ctx context.Context) error {
 }
 
 // target returns the escaped path of a request without the base path of the dialect, followed by
-// "?" and the query if there is one. ok is false if the path is not below that base.
+// "?" and the query if there is one. ok is false if the path is not below the base path.
 func (s *Server) target(r *http.Request) (target string, ok bool) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.dialect.Base)
-	if !ok || !strings.HasPrefix(path, "/") {
+	if path = cmp.Or(path, "/"); !ok || path[0] != '/' {
 		return "", false
 	}
 	if r.URL.RawQuery != "" {

@@ -76,8 +76,8 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason is the reason for which the server ends a run before the agent does. Its text and
-// status are those of the run's terminal event; the document states the error code for the status.
+// A stopReason states why the server ends a run before the agent does. Its text and status are
+// those of the run's terminal event; the dialect's document states the error code for the status.
 type stopReason struct{ text, status string }
 
 func (e *stopReason) Error() string { return e.text }

@@ -29,7 +29,7 @@ type runEncoder struct {
 	openMessages   []*openMessage
 	completed      []spec.Event           // messages completed so far, in order
 	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
-	held           []spec.Event           // events that a later frame carries
+	held           []spec.Event           // events to be sent as parts of a later event
 	calls          []string               // ids of tool calls, in order, if streamedCalls
 }
 
@@ -41,8 +41,9 @@ type openMessage struct {
 	hasText bool            // there is such a part
 }
 
-// newEncoder returns an encoder for the events of one run. The encoder calls add with each event
-// that the dialect sends; add must not retain the event. now returns the current time.
+// newEncoder returns an encoder for the events of one run, where thread and run are the ids that
+// the client uses. The encoder calls add with each event that the dialect sends; add must not
+// retain the event. now returns the current time.
 func (v *eventFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		eventFeatures: v, thread: thread, run: run, now: now, emit: add,
@@ -104,9 +105,9 @@ func (t *runEncoder) addOther(e *spec.Event) {
 }
 
 // emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
-// An event about the run itself also gets the time at which the run was created. If the dialect sends
-// e only within the frames of another kind, emitEvent does not emit e but adds it to the parts of
-// all later events of that kind. It does not modify e.
+// An event about the run itself also gets the time at which the run was created. If the dialect
+// sends e only within the frames of another kind, emitEvent does not emit e but adds it to the
+// parts of all later events of that kind. It does not modify e.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	if t.op.Carrier(e.Kind) != "" {
 		t.held = append(t.held, *e)
@@ -160,6 +161,7 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	}
 	m := &openMessage{start: spec.Event{Kind: starts, Message: id, Role: role, Type: kind}}
 	t.openMessages = append(t.openMessages, m)
+	t.emitSpan(m, spec.StepStart)
 	if t.messageStart {
 		t.emitEvent(&m.start)
 	}
@@ -207,7 +209,7 @@ func (t *runEncoder) endText(m *openMessage) {
 	m.hasText = false
 }
 
-// addContent adds a complete content part. Text is sent as a delta. If the dialect cannot send
+// addContent adds e, a complete content part. Text is sent as a delta. If the dialect cannot send
 // another type of part, the URL of the part is sent as text on a line of its own.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
@@ -243,10 +245,19 @@ func (t *runEncoder) endMessage(m *openMessage) {
 		t.emitEvent(&end)
 		t.completed = append(t.completed, end)
 	}
+	t.emitSpan(m, spec.StepEnd)
 }
 
-// addToolEvent adds an event of a tool call. If the dialect does not stream tool calls, the call is
-// sent when it is complete, preceded by snapshots if the dialect has those.
+// emitSpan emits the start or the end, as k says, of the span around m, if m is reasoning and the
+// dialect has such spans.
+func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
+	if t.reasoningSpans && m.start.Kind == spec.ReasoningStart {
+		t.emitEvent(&spec.Event{Kind: k, Type: "reasoning", Message: m.start.Message})
+	}
+}
+
+// addToolEvent adds e, an event of a tool call. If the dialect does not stream tool calls, the call
+// is sent when it is complete, preceded by snapshots if the dialect has those.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -282,8 +293,8 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitEnclosed emits e, a tool call or a tool result, in the form that the parameter in
-// describes: as an event of its own, as part of a message, or both. It emits nothing if the dialect has
+// emitEnclosed emits e, a tool call or a tool result, in the form that the parameter in describes:
+// as an event of its own, as part of a message, or both. It emits nothing if the dialect has
 // neither form.
 func (t *runEncoder) emitEnclosed(e *spec.Event, in enclosingMessage) {
 	if !in.exists {
@@ -303,8 +314,8 @@ func (t *runEncoder) emitEnclosed(e *spec.Event, in enclosingMessage) {
 	t.endMessage(m)
 }
 
-// addInterrupt adds an interrupt. If the dialect has no interrupts, the payload is sent as the
-// text of a message.
+// addInterrupt adds e, an interrupt. If the dialect has no interrupts, the payload of e is sent as
+// the text of a message.
 func (t *runEncoder) addInterrupt(e *spec.Event) {
 	if t.interrupt {
 		t.emitEvent(e)

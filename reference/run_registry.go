@@ -34,9 +34,9 @@ type runRegistry struct {
 
 // Times and limits for access to a store. An orphan is a run whose server process is gone.
 const (
-	orphanInterval     = time.Second     // how often the store is searched for orphans
-	storeTimeout       = 5 * time.Second // for one request to the store
-	maxEarlierMessages = 400             // how many earlier messages an agent receives
+	orphanInterval     = time.Second     // time between two searches of the store for orphans
+	storeTimeout       = 5 * time.Second // the longest time for one request to the store
+	maxEarlierMessages = 400             // maximum number of earlier messages that an agent receives
 )
 
 // newRunRegistry returns a registry and starts the goroutine of supervise. The method close ends
@@ -119,8 +119,8 @@ func (h *runRegistry) addServer(s *Server) {
 	h.servers[s.dialect.Name] = s
 }
 
-// serverOf returns the server for the dialect to which a stored thread belongs, or nil if this
-// process does not serve that dialect.
+// serverOf returns the server for the dialect of a thread, or nil if this process does not serve
+// that dialect. thread is the key of the thread in the store, which begins with the dialect's name.
 func (h *runRegistry) serverOf(thread string) *Server {
 	name, _, _ := strings.Cut(thread, "/")
 	h.mu.Lock()
@@ -159,7 +159,8 @@ func (h *runRegistry) cancelAll(dialect string) {
 	}
 }
 
-// runsOf returns the runs of a thread that this process is executing.
+// runsOf returns the runs of a thread that this process is executing. thread is the key of the
+// thread in the store.
 func (h *runRegistry) runsOf(thread string) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +196,7 @@ func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 }
 
 // close stops supervise and, if the registry made the store, closes the store. All runs must have
-// ended.
+// ended. Further calls do nothing.
 func (h *runRegistry) close() {
 	h.closeOnce.Do(func() {
 		h.stop(errShutdown)

@@ -25,8 +25,8 @@ const (
 // imageURL is the URL of the image that the scripted agent sends.
 const imageURL = "https://example.com/image.png"
 
-// Scripted is an [Agent] that follows the conformance prompts (docs/prompts.md). It
-// answers any other prompt with "Hello, world.".
+// Scripted is an [Agent] that does what the test prompts ask for (docs/prompts.md), such as
+// "conformance:tool". It answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	a := &scriptedTurn{turn: t}
 	a.prompt, a.hasPrompt = t.Prompt()
@@ -56,6 +56,8 @@ var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"client-tool": (*scriptedTurn).callClientTool,
 	"interrupt":   (*scriptedTurn).interrupt,
 	"recall":      (*scriptedTurn).sendPreviousText,
+	"state":       (*scriptedTurn).changeState,
+	"steps":       func(a *scriptedTurn, _ string) bool { return a.sendStep("one") && a.sendStep("two") },
 	"slow":        (*scriptedTurn).sendSlow,
 	"many":        (*scriptedTurn).sendMany,
 	"large":       (*scriptedTurn).sendLarge,
@@ -174,6 +176,44 @@ func (a *scriptedTurn) failMidway(message string) bool {
 	return a.fail(message)
 }
 
+// changeState emits a snapshot of the state, a delta for each of the patches, a message, and a
+// snapshot of the messages of the turn. It returns false if the patches are not JSON arrays.
+func (a *scriptedTurn) changeState(patches string) bool {
+	deltas, dec := []json.RawMessage{}, json.NewDecoder(strings.NewReader(patches))
+	for dec.More() {
+		var patch []any
+		var text json.RawMessage
+		if dec.Decode(&text) != nil || json.Unmarshal(text, &patch) != nil {
+			return false
+		}
+		deltas = append(deltas, text)
+	}
+	a.emitText(spec.StateSnapshot, "", cmp.Or(a.turn.State, "{}"))
+	for _, delta := range deltas {
+		a.emitText(spec.StateDelta, "", string(delta))
+	}
+	const text = "changed"
+	id := a.NewMessageID()
+	a.emitText(spec.MessageStart, id, "")
+	a.sendDeltas(spec.MessageDelta, id, text)
+	a.emitText(spec.MessageEnd, id, "")
+	prompt, _ := a.turn.Last(spec.InputUser)
+	a.Emit(spec.Event{Kind: spec.History, Parts: []spec.Event{
+		{Kind: spec.HistoryUser, Message: cmp.Or(prompt.Message, id+"-prompt"), Text: a.prompt},
+		{Kind: spec.HistoryAssistant, Message: id, Text: text},
+	}})
+	return true
+}
+
+// sendStep emits a step with the given name, which contains a message with the same text. It always
+// returns true.
+func (a *scriptedTurn) sendStep(name string) bool {
+	a.Emit(spec.Event{Kind: spec.StepStart, Name: name})
+	a.sendText(name)
+	a.Emit(spec.Event{Kind: spec.StepEnd, Name: name})
+	return true
+}
+
 // The name of the tool that the scripted agent runs itself, and the result that this tool always
 // returns.
 const (
@@ -240,8 +280,9 @@ func (a *scriptedTurn) sendResults(calls []string) {
 	}
 }
 
-// clientTool returns the name of the tool that the client runs: the one that is named like the
-// agent's own if the server has no tools, or else the first.
+// clientTool returns the name of the client's tool that the agent calls: toolName if the server
+// runs no tools of its own and the client declares a tool of that name, otherwise the first tool
+// that the client declares. The client must declare at least one.
 func (a *scriptedTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName
@@ -249,8 +290,9 @@ func (a *scriptedTurn) clientTool() string {
 	return a.turn.ClientTools[0]
 }
 
-// callClientTool calls a tool that the client declares and ends the run. If the client declares
-// none, it sends the arguments as text.
+// callClientTool emits a call of a tool that the client declares; the run then ends. If the client
+// declares no tool, callClientTool sends the arguments as text. Like all handlers of prompts, it
+// returns true if it understood the arguments, which it always does.
 func (a *scriptedTurn) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)

@@ -23,7 +23,7 @@ type requestContext struct {
 	r        *http.Request
 	op       *dialect.Operation
 	unrouted bool   // matches no operation: op only determines how errors are encoded
-	user     string // the authenticated user; "" if the operation has none
+	user     string // the authenticated user; "" if the operation requires no credentials
 	event    spec.Event
 	override Override
 }
@@ -67,8 +67,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // authenticate returns the user who sent a request, or "" if the operation requires no credentials.
 // ok is false if credentials are required but missing or invalid. A server with an authenticator
-// requires credentials even where the document does not, except for fixed information such as
-// health.
+// requires credentials even where the dialect's document does not, except for fixed information
+// such as health.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -158,8 +158,9 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the method that serves its operation. It refuses a body
-// that is too large.
+// dispatch decodes a request and calls the method that serves its operation. It refuses a request
+// whose body is larger than maxBody allows. If the dialect's document states a lower limit, parse
+// refuses such a request instead.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
@@ -184,8 +185,9 @@ var handlers = map[string]func(*Server, *requestContext){
 	opTranscribe: (*Server).serveTranscribe,
 }
 
-// parse decodes a request and stores the result in c. ok is false if a response was sent already,
-// because the request violates the document or because Config.Intercept refused or served it.
+// parse decodes a request and stores the result in c. ok is false if parse has sent the response,
+// because the request violates the dialect's document or because Config.Intercept refused or served
+// the request.
 func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	c.event = s.dialect.ParseRequest(req)
 	if !s.intercept(c, req) {
@@ -202,7 +204,7 @@ func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 
 // openStream registers an open stream of the user. The caller must call release when the stream
 // ends. If the user has too many open streams, openStream refuses the request with status 429 and
-// returns false.
+// ok is false.
 func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 	if release, ok = s.registry.acquireStream(c.user); !ok {
 		c.w.Header().Set("Retry-After", "1")
@@ -211,8 +213,8 @@ func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 	return release, ok
 }
 
-// respond encodes e as the document defines and sends it as the successful response of the
-// operation.
+// respond encodes e as the dialect's document defines and sends it as the successful response of
+// the operation.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
 // writeResponse sends an encoded response and counts it in the metrics.
@@ -238,9 +240,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the document. The status, the code and the text
-// are the first ones that the document defines for the violation. If it defines none, the status is
-// 400 and the text is that of the violation.
+// refuseViolation refuses a request that violates the dialect's document. The status, the code and
+// the text are the first ones that the document defines for the violation. If it defines none, the
+// status is 400 and the text is that of the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -257,10 +259,10 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
-// refuse responds to a request with an error in the form that the document defines for errors of
-// the operation. If the document does not define that status, the body has the form of another error
-// status or, if none is defined, is the text itself. An empty code selects the code that the
-// document assigns to the status.
+// refuse responds to a request with an error in the form that the dialect's document defines for
+// errors of the operation. If the document does not define the given status, the body has the form
+// of another error status or, if none is defined, is the text itself. An empty code selects the
+// code that the document assigns to the status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

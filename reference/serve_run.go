@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveRun starts a run. The response is the stream of the run. In dialects in which another
-// operation streams runs, the response only accepts the run.
+// serveRun starts a run. The response is the event stream of the run or, in dialects in which
+// another operation streams runs, a message that the run was accepted.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -238,9 +238,9 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	s.metrics.RunsEnded[outcome].Inc()
 }
 
-// encodeTerminal encodes the terminal event of the run and returns the outcome of the run. The
-// event is a failure for the given cause or, if cause is nil, the latest event of the agent. If
-// that is not a terminal event, the run ends successfully.
+// encodeTerminal encodes the terminal event of the run and returns the outcome of the run. If cause
+// is not nil, the event is a failure with that cause. Otherwise it is the latest event of the agent
+// or, if that event does not end a run, a successful end.
 func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.Outcome) {
 	switch {
 	case cause != nil:
@@ -303,8 +303,8 @@ func stopEvent(cause error) spec.Event {
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
 // encodeEvent appends the frame of an event, without its id line, to dst and returns the extended
-// buffer. For an event that is encoded already, it returns e.Raw instead. It logs an event that
-// cannot be encoded.
+// buffer. For an event that is encoded already, it returns e.Raw instead. If an event cannot be
+// encoded, encodeEvent logs the error.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
@@ -355,9 +355,9 @@ func (s *Server) serveCancel(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.CancelAccepted, Thread: c.event.Thread, Run: c.event.Run})
 }
 
-// authorizeThread returns the conversation of a request. ok is false if it has refused the request
-// because the conversation belongs to another user, or because it does not exist and mayBeUnknown
-// is false. An unknown conversation is returned as the zero Thread.
+// authorizeThread returns the conversation of a request. If the conversation belongs to another
+// user, or does not exist and mayBeUnknown is false, authorizeThread refuses the request and ok is
+// false. An unknown conversation is returned as the zero Thread.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {

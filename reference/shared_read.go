@@ -35,8 +35,9 @@ type sharedRead struct {
 }
 
 // read returns the batch of events that key identifies, with the result or the error of one read
-// from the store. Calls with the same key share a batch that has not been released. The caller must
-// pass the result to release.
+// from the store. Calls with the same key share a batch that has not been released. If ctx is done
+// while another call reads the batch, the error is ctx.Err(). The caller must pass the result to
+// release.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]
@@ -69,8 +70,8 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	return r
 }
 
-// release releases a batch that read returned. The batch is dropped when all callers of read have
-// released it. release does nothing if r is nil.
+// release releases r, a batch that read returned. The batch is dropped when all callers of read
+// have released it. release does nothing if r is nil.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return

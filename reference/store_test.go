@@ -19,13 +19,13 @@ import (
 
 var errGone = errors.New("the medium is gone")
 
-// A failingStore is a Store whose methods fail as its fields demand.
+// A failingStore is a Store whose methods fail when its fields say so.
 type failingStore struct {
 	state.Store
 	mu     sync.Mutex
-	gone   bool           // nothing can be done
+	gone   bool           // every call fails
 	lost   int            // number of calls of Append that succeed and return an error
-	orphan []state.RunRef // what Orphans lists, once
+	orphan []state.RunRef // what ClaimOrphans returns, once
 }
 
 func (s *failingStore) set(f func()) {
@@ -130,8 +130,8 @@ func TestStoreComesBack(t *testing.T) {
 }
 
 // TestWaitingIsLogged checks what is logged of a run that waits for its store: the id of the run,
-// the time, how many others wait, and that the store is available again. It is not logged at every
-// attempt, nor for every run.
+// the time, how many others wait, and that the store is available again. The wait is not logged at
+// every attempt, nor for every run.
 func TestWaitingIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &failingStore{Store: state.NewMemory(state.Config{})}

@@ -10,8 +10,8 @@ import (
 type storeWaitLog struct {
 	mu          sync.Mutex
 	waiting     map[*run]time.Time // since when each run waits
-	warned      bool               // a warning was logged that is not resolved yet
-	nextWarning time.Time          // no warning before
+	warned      bool               // a warning was logged, but not yet that the store is available again
+	nextWarning time.Time          // no warning is logged before this time
 }
 
 // storeWaitLogInterval is the shortest time between two warnings that runs wait for the store.

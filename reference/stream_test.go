@@ -62,11 +62,25 @@ var wantKinds = map[string]map[string]string{
 		"conformance:error no luck":  "run.error",
 		"conformance:error-mid luck": ". . run.error",
 	},
+	"agui@1.0": {
+		"conformance:text ok":        "run.start message.start . . message.end run.end",
+		"conformance:empty":          "run.start run.end",
+		"conformance:messages":       "run.start message.start . . . message.end message.start . . . message.end run.end",
+		"conformance:reasoning ok":   "run.start step.start reasoning.start reasoning.delta reasoning.delta reasoning.delta reasoning.end step.end message.start . . message.end run.end",
+		"conformance:state":          "run.start state.snapshot message.start . . . message.end history run.end",
+		"conformance:steps":          "run.start step.start message.start . . . message.end step.end step.start message.start . . . message.end step.end run.end",
+		`conformance:tool {"a":1}`:   "run.start tool.start tool.delta tool.delta tool.delta tool.end tool.result message.start . . . message.end run.end",
+		"conformance:tools":          "run.start tool.start tool.start tool.delta tool.delta tool.delta tool.delta tool.delta tool.delta tool.end tool.end tool.result tool.result message.start . . . message.end run.end",
+		"conformance:interrupt {}":   "run.start interrupt run.end",
+		"conformance:client-tool {}": "run.start message.start . . message.end run.end",
+		"conformance:error no luck":  "run.start run.error",
+		"conformance:error-mid luck": "run.start message.start . . run.error",
+	},
 }
 
 // sameKinds maps a dialect to another version of it in wantKinds, whose events for each prompt have
 // the same kinds.
-var sameKinds = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04"}
+var sameKinds = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04", "agui@0.0": "agui@1.0"}
 
 func TestStreams(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {

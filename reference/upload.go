@@ -21,9 +21,9 @@ const maxUploadRequest = 12 << 20
 // filesPath is the path of uploaded files, below the dialect's base.
 const filesPath = "/files/"
 
-// fileBaseURL returns the URL below which the client of a request reaches uploaded files. Its scheme
-// and host are those of Config.PublicURL or, if that is empty, of the request. Its path includes any
-// prefix of the request's path that a handler in front of the server has stripped.
+// fileBaseURL returns the URL below which the client of a request reaches uploaded files. Its
+// scheme and host are those of Config.PublicURL or, if that is empty, of the request. Its path
+// includes any prefix of the request's path that a handler in front of the server has stripped.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {
@@ -59,8 +59,8 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	return messages
 }
 
-// uploadedFile returns the uploaded file to which part links. ok is false if part is not an image
-// of a request, or does not contain a link to an upload.
+// uploadedFile returns the uploaded file to which part links. ok is false if the server has no
+// uploads, or part is not an image of a request or does not contain a link to an upload.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false

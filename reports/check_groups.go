@@ -11,9 +11,9 @@ import (
 // A checkGroup combines the results of one check that have the same verdict, in one or more
 // scenarios. Reports for people show a group as one entry.
 type checkGroup struct {
-	Check                  // the most useful entry: with findings, and of the fewest requests
+	Check                  // the most useful result: one with findings, from the scenario with the fewest requests
 	Elsewhere []string     // names of the other scenarios
-	Same      []checkGroup // other checks that the same bytes violate
+	Same      []checkGroup // groups of other checks that the same bytes violate
 
 	locations map[findingLocation]bool // of the findings in all scenarios
 }
@@ -25,8 +25,8 @@ type findingLocation struct {
 	exchange, event, line, offset int
 }
 
-// locationOf returns the place in the run at which f, a finding of this check, was made. The event
-// of the place is -1 if the finding does not refer to an event.
+// locationOf returns the place in the run at which f, a finding of this check, was made. The field
+// event of the result is -1 if f does not refer to an event.
 func (c Check) locationOf(f Finding) findingLocation {
 	p := findingLocation{c.Scenario, f.Exchange, -1, f.Line, f.Offset}
 	if f.Event != nil {
@@ -64,9 +64,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that
-// warned. Unless all is true, it omits results that a cause explains. It then also merges the
-// groups of checks that the same bytes violate: it returns only the most precise group, and adds
-// the others to the Same field of that group.
+// warned. Unless all is true, it omits results that a cause explains, and merges groups whose
+// checks fail because of the same bytes: of these it returns only the one that describes the defect
+// best (see byPrecision), with the others in its field Same.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -153,8 +153,8 @@ func (c Check) findingGroups() (all []findingGroup) {
 }
 
 // variableParts matches the parts of a message that may differ between similar findings: numbers,
-// quotations and JSON Pointers.
-var variableParts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|/[^\s:,;]*|\d+`)
+// quotations, with an ellipsis where they are excerpts, and JSON Pointers.
+var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)…?" + `|/[^\s:,;]*|\d+`)
 
 // similarityKey returns a key that is equal for similar findings. Findings about a response, and
 // not about an event, are similar if they have the same requirement, operation, status line and

@@ -14,7 +14,7 @@ import (
 const MaxRaw = 4 << 10
 
 // maxPointer is the maximum number of bytes of a JSON Pointer or of a path in a finding. There is a
-// limit because the server chooses the names in a pointer.
+// limit because the server chooses the names in a pointer and can make them long.
 const maxPointer = 512
 
 // NewCheckResult converts r, the result of a check in the named scenario, to an entry of a report.
@@ -62,8 +62,8 @@ func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	if nth := e.Frame; nth >= 0 {
 		found.Event = &nth
 	}
-	// Violations of requests are intended by the suite; and of several violations, none is
-	// the place.
+	// The suite intends the violations of its requests, and if there are several violations,
+	// none of them is the only place.
 	if e.Kind != spec.HTTPRequest && len(e.Violations) == 1 {
 		found.Pointer = boundedText([]byte(e.Violations[0].Pointer), maxPointer)
 	}
@@ -89,7 +89,7 @@ func boundedText(b []byte, limit int) string {
 }
 
 // runeBoundary returns the largest n up to limit for which b[:n] does not end within a character.
-// It returns limit if b is not UTF-8 there. b must be longer than limit.
+// It returns limit if b is not valid UTF-8 near limit. The slice b must be longer than limit.
 func runeBoundary(b []byte, limit int) int {
 	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {
@@ -115,10 +115,10 @@ func cutTruncationNote(s string) (shown, note string) {
 }
 
 // RequirementResults returns one result for each requirement of the catalogue, in the order of the
-// catalogue, and then one for each further requirement that the checks in results serve, as the
-// checks that users add do. Its verdict is the worst that results contain for the requirement. The
-// verdict is silent if results contain none, or if the requirement is excluded because no check can
-// judge it.
+// catalogue, and then one for each other requirement that a check in results judges, such as a
+// check that a user added. The verdict of each is the worst verdict on the requirement in results.
+// It is silent if results contains no verdict on the requirement, or if the requirement is excluded
+// because no check can judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {

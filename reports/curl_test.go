@@ -144,7 +144,7 @@ func TestCurlText(t *testing.T) {
 		want       string
 	}{
 		{"an unknown base", "$BASE", spec.Request{Method: "GET", Target: "/runs/it's"}, `curl -sN -i "$BASE"'/runs/it'\''s'`},
-		{"a base that is no variable", "$(id)", spec.Request{Method: "GET", Target: "/"}, `curl -sN -i '$(id)/'`},
+		{"a base that is not a variable", "$(id)", spec.Request{Method: "GET", Target: "/"}, `curl -sN -i '$(id)/'`},
 		{"a base with an end", "$BASE; id", spec.Request{Method: "GET", Target: "/"}, `curl -sN -i '$BASE; id/'`},
 		{"a field that is none", "http://h", spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "@/etc/passwd", Value: "x"}, {Name: "$(id)", Value: "x"}, {Name: "", Value: "x"}, {Name: "Accept", Value: "a\r\nb\x1b"}}},
 			`curl -sN -i -H 'Accept: a  b ' 'http://h/'`},

@@ -64,7 +64,7 @@ func (c Check) headline() string {
 
 // violatedRequirements returns the requirements that reports show with the result c, sorted by
 // level. They are those that the findings of c violate or, if no finding names a requirement, all
-// that the check serves. If c failed or warned, requirements of level MAY are omitted, because they
+// that the check judges. If c failed or warned, requirements of level MAY are omitted, because they
 // cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
@@ -120,8 +120,8 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 	return v
 }
 
-// countNoun returns the number n followed by the noun thing, which is put in the plural unless n is
-// 1: "1 check", "2 checks".
+// countNoun returns the number n followed by the noun thing, in the plural unless n is 1: "1
+// check", "2 checks".
 func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -24,8 +24,8 @@ var Formats = []Format{
 	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{}) }},
 }
 
-// FormatByName returns the format in [Formats] that has the given name. If there is none, the error
-// lists the known names.
+// FormatByName returns the format in [Formats] that has the given name. If there is no such format,
+// it returns an error that lists the known names.
 func FormatByName(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil

@@ -100,8 +100,8 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-// addCheck adds the test case for c, the result of a check in a scenario. If strict is true, a
-// violated SHOULD makes the test case fail.
+// addCheck adds the test case for c, the result of a check in a scenario. The parameter d is the
+// report of the dialect. If strict is true, a violated SHOULD makes the test case fail.
 func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
 	message := &junitMessage{

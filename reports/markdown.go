@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits on the contents of the Markdown summary. CI systems refuse a summary of more than a
-// megabyte.
+// Limits on the contents of the Markdown summary, which keep it below 1 MiB, the most that GitHub
+// Actions accepts for the summary of a step.
 const (
 	maxSections        = 10  // checks that are shown
-	maxMarkdownCommand = 300 // of a command, in characters
+	maxMarkdownCommand = 300 // characters of a command
 )
 
 // WriteMarkdown writes the report as Markdown, for the summary of a CI job. Texts from the server

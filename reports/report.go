@@ -28,8 +28,9 @@ type Report struct {
 	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
 
-// A Counts holds one number for each verdict. In [Report], it is how many results have the verdict;
-// in the fields named Flaky, it is in how many rounds one result had the verdict.
+// A Counts holds one number for each verdict. In [Report], it is the number of results with the
+// verdict; in the fields named Flaky, it is the number of rounds in which one result had the
+// verdict.
 type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
@@ -39,7 +40,7 @@ type Counts struct {
 	Error   int `json:"error"`
 }
 
-// A DialectReport holds the results of one dialect.
+// A DialectReport holds the results for one dialect, that is one version of a protocol.
 type DialectReport struct {
 	Dialect      string              `json:"dialect"`
 	Causes       []Cause             `json:"causes"`
@@ -53,19 +54,20 @@ type Cause struct {
 	Kind         string `json:"kind"`
 	Message      string `json:"message"`             // what was seen
 	Advice       string `json:"advice,omitempty"`    // what to do about it
-	Fatal        bool   `json:"fatal,omitempty"`     // it kept almost all checks from running
-	Scenario     string `json:"scenario"`            // the first that shows it
-	Exchange     *int   `json:"exchange,omitempty"`  // of that scenario, from 0; absent: no exchange shows it
+	Fatal        bool   `json:"fatal,omitempty"`     // the cause kept almost all checks from running
+	Scenario     string `json:"scenario"`            // name of the first scenario that shows the cause
+	Exchange     *int   `json:"exchange,omitempty"`  // index in that scenario, from 0; absent: no exchange shows it
 	Operation    string `json:"operation,omitempty"` // as in [Finding], likewise Request and Response
 	Request      string `json:"request,omitempty"`
 	Response     string `json:"response,omitempty"`
 	Curl         string `json:"curl,omitempty"`
-	Consequences int    `json:"consequences"` // checks that could not run, or failed, only because of it
+	Consequences int    `json:"consequences"` // number of checks that could not run, or failed, only because of the cause
 }
 
-// A RequirementResult is one requirement with the worst verdict of the checks that judge it.
+// A RequirementResult is one requirement of a protocol with the worst verdict of the checks that
+// judge it.
 type RequirementResult struct {
-	Dialect    string          `json:"dialect,omitempty"` // in lists of several dialects
+	Dialect    string          `json:"dialect,omitempty"` // only in lists of several dialects
 	ID         string          `json:"id"`
 	Level      spec.Level      `json:"level"`
 	Verdict    spec.Verdict    `json:"verdict"`
@@ -78,7 +80,8 @@ type RequirementResult struct {
 	Flaky      *Counts         `json:"flaky,omitempty"`      // rounds by verdict, if they differ
 }
 
-// A Check is the result of one check in one scenario.
+// A Check is the result of one check (a rule that servers or clients must follow) in one scenario
+// (a sequence of requests).
 type Check struct {
 	ID           string       `json:"id"`
 	Title        string       `json:"title"`
@@ -86,18 +89,18 @@ type Check struct {
 	Scenario     string       `json:"scenario"`
 	Verdict      spec.Verdict `json:"verdict"`
 	Judged       int          `json:"judged"`         // number of judgements; 0 only with silent, skipped and error
-	Note         string       `json:"note,omitempty"` // the reason, if no finding gives it
+	Note         string       `json:"note,omitempty"` // the reason for the verdict, if no finding gives it
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"` // findings that were not kept
 	Requirements []string     `json:"requirements"`
-	Cause        *int         `json:"cause,omitempty"`    // index in [DialectReport.Causes] of the cause that explains it
+	Cause        *int         `json:"cause,omitempty"`    // index in [DialectReport.Causes] of the cause that explains the result
 	Advice       string       `json:"advice,omitempty"`   // what to do about it
 	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
 	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario
 	Curl         string       `json:"curl"`               // command that sends the request of the first finding; "" if there is none
 	Transcript   string       `json:"transcript"`         // path of the recorded conversation; "" if it was not recorded
 	Flaky        *Counts      `json:"flaky,omitempty"`    // rounds by verdict, if they differ
-	Round        int          `json:"round,omitempty"`    // if Flaky: the round that this entry is of, from 1
+	Round        int          `json:"round,omitempty"`    // if Flaky is set: the round in which this result was obtained, from 1
 }
 
 // A Finding is one failed judgement with the bytes that prove it.
@@ -105,25 +108,25 @@ type Finding struct {
 	Message     string     `json:"message"`
 	Requirement string     `json:"requirement,omitempty"` // id of the violated requirement
 	Operation   string     `json:"operation,omitempty"`   // "POST /runs"
-	Exchange    int        `json:"exchange"`              // of the conversation, from 0
+	Exchange    int        `json:"exchange"`              // index in the conversation, from 0
 	Event       *int       `json:"event,omitempty"`       // index of the frame in the exchange, from 0; absent: not about a frame
-	Line        int        `json:"line"`                  // of the body, from 1; 0: not about the body
-	Offset      int        `json:"offset"`                // of the body in bytes, from 0
+	Line        int        `json:"line"`                  // line of the body, from 1; 0: not about the body
+	Offset      int        `json:"offset"`                // position in the body in bytes, from 0
 	Raw         string     `json:"raw"`                   // at most [MaxRaw] bytes, as text
-	Level       spec.Level `json:"level,omitempty"`       // about a client: of the requirement
-	Where       string     `json:"where,omitempty"`       // about a client: the part of the request
+	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
+	Where       string     `json:"where,omitempty"`       // the part of the request, if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
 	Response    string     `json:"response,omitempty"`    // status line, relevant header fields and, unless Raw has it, beginning of the body
 	Pointer     string     `json:"pointer"`               // JSON Pointer into the frame or body, if known
-	Seen        int        `json:"seen,omitempty"`        // in how many of Plays it occurred, if not in all
-	Plays       int        `json:"plays,omitempty"`       // how often its scenario was played, if it is intermittent
+	Seen        int        `json:"seen,omitempty"`        // number of the Plays in which the finding occurred
+	Plays       int        `json:"plays,omitempty"`       // number of times that its scenario was played; 0: the finding is not intermittent
 }
 
 // The exit codes that a report can have. A command that fails because of its usage or configuration
 // exits with 2 instead and writes no report.
 const (
 	ExitPassed       = exitcode.Passed       // every MUST that was judged holds, and something was judged
-	ExitFailed       = exitcode.Failed       // a MUST is violated; if strict, or a SHOULD
+	ExitFailed       = exitcode.Failed       // a MUST is violated or, if strict, a SHOULD
 	ExitInconclusive = exitcode.Inconclusive // nothing was judged, or not everything could be
 	ExitInternal     = exitcode.Internal     // internal error of streamassay
 	ExitInterrupted  = exitcode.Interrupted  // by SIGINT

@@ -162,7 +162,7 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestExcludedIsSilent checks that an excluded requirement is silent even if a check that serves it
+// TestExcludedIsSilent checks that an excluded requirement is silent even if a check that judges it
 // failed.
 func TestExcludedIsSilent(t *testing.T) {
 	law := lawJSON

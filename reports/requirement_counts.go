@@ -13,7 +13,7 @@ import (
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int
 	promptsByVerdict [spec.Error + 1]int
-	excluded         int  // that no check can judge; in no other number
+	excluded         int  // requirements that no check can judge; in no other number
 	ignoresPrompts   bool // the agent does not follow the test prompts
 }
 
@@ -119,7 +119,7 @@ func (d DialectReport) summaryLine() string {
 }
 
 // otherFailures returns a clause such as "; 2 more checks did not pass", with the number of checks
-// that did not pass for a reason other than a cause. It returns "" if there are no such checks.
+// that did not pass for a reason other than a cause. It returns "" if there are none.
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {

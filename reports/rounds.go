@@ -59,8 +59,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// dialectReport returns the merged report of the dialect with the given name. If there is none yet,
-// dialectReport adds an empty one.
+// dialectReport returns the part of the merged report about the dialect with the given name. If the
+// report has no such part yet, dialectReport adds an empty one.
 func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	at := func(d DialectReport) bool { return d.Dialect == name }
 	if i := slices.IndexFunc(s.report.Dialects, at); i >= 0 {
@@ -105,9 +105,9 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere reports whether the verdict v is worse than another verdict, which is given by the
-// parameter than. An error, which means not judged, is worse than passed, but not worse than warned
-// or failed.
+// isMoreSevere reports whether the verdict v is worse than the verdict that the parameter than
+// gives. The verdict error, which means that nothing was judged, is worse than passed, but not
+// worse than warned or failed.
 func isMoreSevere(v, than spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
@@ -172,8 +172,8 @@ func (c *Counts) nonZero() (all []string) {
 // passed 9".
 func (c *Counts) String() string { return strings.Join(c.nonZero(), ", ") }
 
-// flakyText returns as text in how many rounds the result had each verdict, and which round the
-// report shows. It returns "" if the verdict was the same in all rounds.
+// flakyText returns a text that states in how many rounds the result had each verdict, and which
+// round the report shows. It returns "" if the verdict was the same in all rounds.
 func (c Check) flakyText() string {
 	if c.Flaky == nil {
 		return ""

@@ -31,8 +31,8 @@ const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-// colorize returns text in a colour, which is given by its ANSI code. If the style has no colours,
-// it returns text unchanged.
+// colorize returns text in the colour with the ANSI code color. If the style has no colours, it
+// returns text unchanged.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text
@@ -170,8 +170,8 @@ func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios returns a note in parentheses with the number and the names of further scenarios,
-// or "" if names is empty.
+// otherScenarios returns a note in parentheses with the number of names, which are those of further
+// scenarios, and the names themselves. It returns "" if names is empty.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""

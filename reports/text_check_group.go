@@ -16,8 +16,8 @@ const (
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether the cause is shown as an error. Only one kind of cause is not: that
-// the agent does not follow the test prompts is shown as a note.
+// isBlocking reports whether the cause is shown as an error. All kinds of causes are, except that
+// the agent does not follow the test prompts, which is shown as a note.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
@@ -60,9 +60,9 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 	}
 }
 
-// consequenceText returns as text how many checks could not run, or failed, only because of the
-// cause. It returns "" if there are no such checks. Unless verbose is true, the text includes the
-// flag with which the checks are listed.
+// consequenceText returns a text that states how many checks could not run, or failed, only because
+// of the cause. It returns "" if there are none. Unless verbose is true, the text
+// includes the flag with which the checks are listed.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -119,8 +119,9 @@ func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) 
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that reproduces the result, and possibly another one that sends
-// only the request. A command is not wrapped, so that it can be copied.
+// writeReproduce writes the command that reproduces the result. If that command plays a scenario
+// and the request of the first finding may suffice, a command that sends only this request follows.
+// A command is not wrapped, so that it can be copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))
@@ -134,8 +135,9 @@ func (c Check) writeReproduce(b *strings.Builder) {
 }
 
 // reproduceCommand returns a command of at most limit characters that reproduces the result. The
-// command sends the request if the scenario has only one, and otherwise plays the whole scenario.
-// If there is no such command within the limit, reproduceCommand returns "".
+// command sends the request if the scenario has only one or cannot be played again, and otherwise
+// plays the whole scenario. If there is no such command within the limit, reproduceCommand returns
+// "".
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {

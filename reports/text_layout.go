@@ -12,8 +12,8 @@ import (
 const lineWidth = 100
 
 // safeText returns s with those characters escaped that a terminal or browser may interpret instead
-// of showing: control characters, bidirectional controls, characters without width. Every text from
-// the server must pass through safeText before it is shown.
+// of showing: control characters, bidirectional controls and characters without width. Every text
+// from the server must pass through safeText before it is shown.
 func safeText(s string) string { return printable.Escape(s, "") }
 
 // singleLine returns s on one line, with single spaces between words and with the characters
@@ -73,7 +73,7 @@ func splitAtWidth(s string, width int) (lines []string) {
 	return append(lines, s[from:])
 }
 
-// breakableParts splits a text at all places where a line may be broken. Spaces belong to the part
+// breakableParts splits s at all places where a line may be broken. Spaces belong to the part
 // before them.
 func breakableParts(s string) (all []string) {
 	from := 0
@@ -97,7 +97,7 @@ func canBreakBetween(before, after rune) bool {
 	return before == ' ' && after != ' '
 }
 
-// textWidth returns how many columns of a terminal a text takes.
+// textWidth returns how many columns of a terminal s takes.
 func textWidth(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)

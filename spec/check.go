@@ -85,7 +85,7 @@ const MaxFindings = 50
 // [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
-		e.Requirement = p.obligation.requirementForKind(e.Kind)
+		e.Requirement = p.obligation.requirementFor(e)
 	}
 	p.judged[e.Requirement]++
 	if ok {
@@ -215,7 +215,7 @@ type completeness struct {
 	exchangeProgress
 }
 
-// An exchangeProgress records what a completeness has seen of the current exchange.
+// An exchangeProgress records what the current exchange has contained so far.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
 // observe updates the state with e, the next event of the conversation.

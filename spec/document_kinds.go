@@ -1,7 +1,7 @@
 package spec
 
-// DocumentKinds lists the kinds that the x-kind of a schema may name: those of frames, replies and
-// the parts of both, and of the parts of requests.
+// DocumentKinds lists the kinds that x-kind may name in the schemas of a document: the kinds of
+// frames, of replies, of the parts of both, and of the parts of requests.
 var DocumentKinds = []Kind{
 	Unrecognized,
 	RunAccepted, RunStart, RunProgress, RunEnd, RunError, RunRefused,
@@ -9,6 +9,7 @@ var DocumentKinds = []Kind{
 	MessageStart, MessageProgress, MessageDelta, MessageEnd,
 	ReasoningStart, ReasoningDelta, ReasoningEnd, ContentPart, ContentEnd,
 	ToolStart, ToolDelta, ToolEnd, ToolCall, ToolResult,
+	StateSnapshot, StateDelta,
 	Interrupt, Usage,
 	Problem, CancelAccepted, Health, History,
 	AttachmentStored, AttachmentSigned, AttachmentContent, Transcription, Reply,

@@ -26,7 +26,7 @@ func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p 
 // InRun reports whether events of kind k occur in the stream of a run.
 func (k Kind) InRun() bool {
 	switch k.Subject() {
-	case "step", "message", "reasoning", "content", "tool", "interrupt", "done":
+	case "step", "message", "reasoning", "content", "tool", "interrupt", "done", "state", "history":
 		return true
 	case "run":
 		return k != RunAccepted
@@ -39,10 +39,10 @@ func (k Kind) InRun() bool {
 const (
 	HTTPRequest  Kind = "http.request"  // a request was sent
 	HTTPResponse Kind = "http.response" // status line and header arrived
-	BodyEnd      Kind = "http.close"    // the body ended; Err is how
+	BodyEnd      Kind = "http.close"    // the body ended; Err says how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
 	Incomplete   Kind = "rest"          // an unfinished frame at the end of a stream
-	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err is why
+	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err says why
 	Unrecognized Kind = "other"         // a decoded frame that no schema of the dialect matches
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
@@ -71,6 +71,9 @@ const (
 	ToolCall   Kind = "tool.call"   // a call in one frame; Text is the arguments so far, Status whether they are complete
 	ToolResult Kind = "tool.result" // Text is the result
 
+	StateSnapshot Kind = "state.snapshot" // Text is the state of the agent as JSON; "" is null
+	StateDelta    Kind = "state.delta"    // Text is a JSON Patch (RFC 6902) for that state
+
 	Interrupt Kind = "interrupt" // Text is the payload as compact JSON
 	Usage     Kind = "usage"     // the numbers of tokens of the run; may follow its terminal event
 	Done      Kind = "done"      // an in-band terminator such as [DONE]
@@ -78,10 +81,10 @@ const (
 	Problem        Kind = "problem"         // a reply: why a request was refused
 	CancelAccepted Kind = "cancel.accepted" // a reply
 	Health         Kind = "health"          // a reply
-	History        Kind = "history"         // a reply: the messages of a thread, as Parts
+	History        Kind = "history"         // a reply, or a frame: the messages of a thread, as Parts
 
-	// AttachmentStored is the reply to an upload: Name is the bucket, ID the path, Type the
-	// media type and Text a link. AttachmentSigned is a reply with a new link to the same.
+	// AttachmentStored is the reply to an upload: Name is the bucket, ID the path, Type the media
+	// type and Text a link. AttachmentSigned is a reply with a new link to a stored file.
 	AttachmentStored  Kind = "attachment.stored"
 	AttachmentSigned  Kind = "attachment.signed"
 	AttachmentContent Kind = "attachment"  // the response for a link: Type is the media type, Text the bytes
@@ -91,7 +94,7 @@ const (
 	// Parts of a history.
 	HistoryUser      Kind = "told.user"      // a user's message: Text
 	HistoryAssistant Kind = "told.assistant" // the assistant's answer: Text
-	HistoryTool      Kind = "told.tool"      // a tool result: Text
+	HistoryTool      Kind = "told.tool"      // a tool result: Text, and Call if it is told
 	HistoryImage     Kind = "told.image"     // an image within a HistoryUser: Type is its media type, Text a link
 
 	// Parts of requests.
@@ -111,15 +114,17 @@ const (
 	SlotMessage Kind = "slot.message" // deltas name their message
 	SlotRun     Kind = "slot.run"     // events name their run
 	SlotThread  Kind = "slot.thread"  // events name their thread
+	SlotChunk   Kind = "slot.chunk"   // deltas may be chunks, which imply the start and the end of what they belong to
 )
 
 // EventStream is the media type of an event stream.
 const EventStream = "text/event-stream"
 
-// An Event is one decoded step of a conversation, with the bytes from which it was decoded. Slots
-// are strings, spelled as in JSON, with numbers in canonical form. A slot is "" if the value is
-// absent or null. If only events of some kinds have a field, the comment on the field names these
-// kinds.
+// An Event is one decoded step of a conversation, with the bytes from which it was decoded. Its
+// fields from Thread to Lane are called slots: the dialects have members of different names
+// for them. A slot has the spelling of the value in JSON, with numbers in canonical form, and is ""
+// if the value is absent or null. If only events of some kinds have a field, the comment on the
+// field names these kinds.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
@@ -134,43 +139,46 @@ type Event struct {
 	ID          string // id of anything else: a task, an interrupt
 	Name        string // of a tool, step or file; of a request without a JSON body, its template
 	Role        string // of a message
-	Type        string // of a message or content
+	Type        string // of a message or content; of a step: the subject of what it encloses
 	Status      string // of a run, message or content
 	Index       string // of a content: its position in the message
 	Text        string // the prompt, delta, content, arguments, result, payload or error message
 	Seq         string // sequence number
 	Cursor      string // where the stream can be resumed; HTTPRequest: where to resume it
 	Code        string // error code of a refusal or of a failed run
-	Created     string // time stamp of its start
-	Completed   string // time stamp of its end
-	PollLimit   string // how many polls without an event end a stream
+	Created     string // time stamp of the start of what the event is about
+	Completed   string // time stamp of the end of what the event is about
+	PollLimit   string // the number of polls without an event after which a stream ends
 	Day         string // day of a history; HTTPRequest: the day before which it is requested
 	HasMore     string // of a history: whether an earlier day has messages
 	Description string // of a tool
+	State       string // HTTPRequest: the client's state of the agent, as JSON
+	Lane        string // of an event in a run: the agent within the agent that it is about
 	WireName    string // of a frame: its name on the wire: RUN_FINISHED, "response (status completed)"
 
 	Parts []Event // contents of a message, messages of a request or history
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx
-	MediaType  string // likewise
+	MediaType  string // HTTPResponse: received; HTTPRequest: documented for success
 	Header     Header // HTTPRequest, HTTPResponse
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
 	Violations  []Violation // constraints of the document that it violates
-	Exercised   []string    // requirements that it exercises and meets
-	Requirement string      // the requirement that it is evidence for, if known
+	Exercised   []string    // ids of the requirements that it exercises and meets
+	Requirement string      // id of the requirement that it is evidence for, if known
 	Flaws       []Flaw      // defects of the bytes themselves
 	Fields      []string    // of a frame: the names of its SSE fields, in order
 
 	// Implied marks an event that its frame does not state but that follows from it, such as the
 	// start of a message whose first chunk is received.
 	Implied bool
+	IsChunk bool // of a delta: its frame may imply the start and the end of what it belongs to
 
 	At     time.Duration // time since the start of the conversation
 	Frame  int           // index of the frame in its exchange, from 0; -1 if it is not a frame
 	Line   int           // line of the body where it begins, from 1
-	Offset int           // likewise, the byte offset, from 0
+	Offset int           // byte offset in the body where it begins, from 0
 	Raw    []byte        // the bytes as received; nil if there are none
 	// Err is why an Undecodable cannot be decoded, how a BodyEnd came about (see
 	// [Response.End]), or, of an HTTPRequest, [ErrRequestNotRecorded] or nil.
@@ -182,20 +190,28 @@ type Event struct {
 type RequestFacts struct {
 	Method, Target string
 
-	Scripted    bool               // the content of the response can be judged
-	HasTimes    bool               // it is known when the parts of the response's body arrived
-	StreamLimit int                // concurrent streams that a user may have; 0: unknown
-	WireNames   map[Kind]string    // names of the response's frames on the wire, by kind
-	Denials     DenialRequirements // how requests without permission are refused
-	Promised    StreamRequirements // requirements on a streamed response
-	Omitted     []string           // requirements on the meaning of members left out
+	Scripted    bool                 // the content of the response can be judged
+	HasTimes    bool                 // it is known when the parts of the response's body arrived
+	StreamLimit int                  // number of concurrent streams that a user may have; 0: unknown
+	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
+	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
+	Promised    StreamRequirements   // requirements on a streamed response
+	Omitted     []string             // ids of requirements on the meaning of what it leaves out
+	Forms       func() []RequestForm // forms that only some requests have; may be nil
 
 	Rule      string // of a mock: the rule of its script that matched
 	Unmatched string // of a mock: why no rule matched, if one should have
 	Faulty    bool   // of a mock: a fault changed the response
 }
 
-// Facts returns the facts about a request. For other events, it returns the zero value.
+// A RequestForm is a form that a valid request may have, such as null for an optional member.
+type RequestForm struct {
+	Name        string // "with null for /seed"
+	Requirement string // that is exercised if such a request is accepted; "" if there is none
+}
+
+// Facts returns the facts about the request e. For an event of another kind than HTTPRequest, it
+// returns the zero value.
 func (e Event) Facts() RequestFacts {
 	if e.Request == nil {
 		return RequestFacts{}
@@ -203,8 +219,8 @@ func (e Event) Facts() RequestFacts {
 	return *e.Request
 }
 
-// IsStream reports whether a response is an event stream. For a request, it reports whether the
-// document defines an event stream as the response.
+// IsStream reports whether e, an event of kind HTTPResponse, is the head of an event stream. For an
+// HTTPRequest, it reports whether the document defines an event stream as the response.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
 // IsFrame reports whether the event is a complete frame of a stream and not a comment.
@@ -214,10 +230,11 @@ func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Ki
 // request because of its content only if the request is not valid.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept a request: the request is valid, or each of its
-// violations has refusals, all of which are permitted (level [May]) and none required.
+// MayBeAccepted reports whether a server may accept the request e: the request is valid, or each of
+// its violations has refusals, none of which is required: they are permitted (level [May]), or a
+// success is right, too.
 func (e Event) MayBeAccepted() bool {
-	demanded := func(d RefusalRequirement) bool { return d.Level != May }
+	demanded := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
 		return len(b.Refusals) == 0 || slices.ContainsFunc(b.Refusals, demanded)
 	})
@@ -240,12 +257,22 @@ func (e Event) DisplayName() string {
 }
 
 // KindName returns the name on the wire of frames of kind k in the response to the request e. If
-// such frames have no name, KindName returns words.
+// such frames have no name, KindName returns words, a description such as "the end of the run".
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.Facts().WireNames[k]; text != "" {
 		return text
 	}
 	return words
+}
+
+// PartsOf returns the parts of e that have kind k, such as the user messages of a history.
+func (e Event) PartsOf(k Kind) (parts []Event) {
+	for _, p := range e.Parts {
+		if p.Kind == k {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // Last returns the last part of e that has kind k, and true. If there is no such part, it returns
@@ -298,6 +325,7 @@ type RefusalRequirement struct {
 	Text        string   // text that the body must contain
 	Plain       bool     // the response must not be an event stream
 	InBand      bool     // a stream of a single [RunRefused] frame is accepted too
+	Accept      bool     // a successful response is right, too
 	Comment     string   // explanation for the reader of a finding
 }
 
@@ -306,24 +334,24 @@ type RefusalRequirement struct {
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
 // StreamRequirements holds the ids of the requirements on the status, media type and content coding
-// of a streamed response, whether the dialect has an event that ends the stream, and the text of
-// its keep-alive comments. An id is "" if no requirement covers that property alone.
+// of a streamed response, whether the stream has an event that ends the run, and the text of its
+// keep-alive comments. An id is "" if the document names no requirement on the property.
 type StreamRequirements struct {
 	Status        string // the status is 200
 	MediaType     string // the body is an event stream
 	ContentCoding string // there is no content coding that the client did not accept
-	HasEndEvent   bool   // whether the dialect has an event that ends the stream
+	HasEndEvent   bool   // whether the stream has an event that ends the run
 	KeepAlive     string // the text of comments on an idle stream, after the colon; "": any
 }
 
-// A DenialReason is the reason why a principal may not do something that others may.
+// A DenialReason is a reason to refuse a valid request because of who sent it.
 type DenialReason string
 
 // The reasons for which a request of a principal may be denied.
 const (
 	DeniedAnonymous   DenialReason = "nobody"   // the request has no credentials
 	DeniedUnknownUser DenialReason = "stranger" // its credentials were never issued
-	DeniedOtherUser   DenialReason = "other"    // its subject belongs to another user
+	DeniedOtherUser   DenialReason = "other"    // what it asks for belongs to another user
 	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 

@@ -18,7 +18,7 @@ type Trace struct {
 	// so that the content of its answers can be judged.
 	Scripted bool
 
-	// StreamLimit is how many concurrent streams the target allows one user; 0 if
+	// StreamLimit is the number of concurrent streams that the target allows one user; 0 if
 	// unknown.
 	StreamLimit int
 }
@@ -65,7 +65,7 @@ type Response struct {
 	Body     []byte // transfer coding removed, content coding kept
 	Framing  Framing
 	Arrivals []Arrival // when the parts of the body arrived; nil if unknown
-	End      error     // nil if the body is complete, else one of the errors below
+	End      error     // nil if the body is complete, else ErrTruncated or another error below
 	Trailer  Header
 }
 
@@ -147,8 +147,8 @@ func (h Header) Has(name string) bool {
 	return slices.ContainsFunc(h, func(f Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
-// With returns a copy of h in which the named field occurs once, at the end, with the given value.
-// The receiver is not modified.
+// With returns a copy of h in which the field with the given name occurs once, at the end, with the
+// given value. Names are compared without regard to case. The receiver is not modified.
 func (h Header) With(name, value string) Header {
 	return append(h.Without(name), Field{name, value})
 }
@@ -182,8 +182,8 @@ func (h Header) ContentCoding() string {
 	return coding
 }
 
-// DescribeOverrun returns which limit of the client a response exceeded, as a predicate to follow a
-// noun, such as "had not ended after 30s". The parameter end is the error with which the response
+// DescribeOverrun describes which limit of the client a response exceeded, as a predicate to follow
+// a noun, such as "had not ended after 30s". The parameter end is the error with which the response
 // ended. If it is not ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen, DescribeOverrun returns "".
 func DescribeOverrun(end error) string {
 	if errors.Is(end, ErrStillOpen) {

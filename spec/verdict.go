@@ -36,20 +36,22 @@ func (l Level) FailureVerdict() Verdict {
 // In the field Quote, " … " stands for omitted text. In the field English, a word in brackets is
 // one that was lost when the document was saved.
 type Requirement struct {
-	ID       string     `yaml:"id"`
-	Level    Level      `yaml:"level"`
-	Quote    string     `yaml:"quote"`   // verbatim where [Requirement.Quoted], else in this project's words
-	English  string     `yaml:"english"` // translation of a Quote that is not English
-	Of       Party      `yaml:"of"`      // who has to meet it
-	Source   string     `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
-	Checks   []string   `yaml:"checks"`
-	About    []Kind     `yaml:"about"` // kinds of events that are evidence for this and no other requirement of a check
+	ID      string   `yaml:"id"`
+	Level   Level    `yaml:"level"`
+	Quote   string   `yaml:"quote"`   // verbatim where [Requirement.Quoted], else in this project's words
+	English string   `yaml:"english"` // translation of a Quote that is not English
+	Of      Party    `yaml:"of"`      // who has to meet it
+	Source  string   `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
+	Checks  []string `yaml:"checks"`
+	// About lists the events that are evidence for this and no other requirement of a check, by kind or
+	// by name on the wire.
+	About    []Kind     `yaml:"about"`
 	Excluded *Exclusion `yaml:"excluded"`
 }
 
 // citationPattern matches a Source that cites lines of a protocol document, such as
 // "000_12d5.txt:23".
-var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
+var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.(txt|md):[0-9]`)
 
 // Quoted reports whether Quote is a verbatim quotation from a protocol document. If it is not,
 // because Source is "derived: …" or "observed: …", Quote is a sentence of this project and is shown
@@ -99,9 +101,10 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 }
 
 // NewClientPlan returns the plan for judging clients. It uses only those of the given checks that
-// judge clients. A check that needs no kind and that no requirement of the catalogue names judges a
-// requirement of level MUST without an id. A check with ReadsDocument also judges the requirements
-// in server, which the document names where it describes requests.
+// judge clients. If such a check needs no kind and no requirement of the catalogue names it, the
+// plan has it judge a requirement of level MUST without an id. The parameter server holds the
+// requirements on servers. Checks with ReadsDocument judge these too, since the document names them
+// where it describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -139,15 +142,15 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementForKind returns the id of the requirement for which an event of kind k is evidence.
-// That is the only requirement whose About contains k. If no About contains k, it is the only
-// requirement whose About is empty. requirementForKind returns "" if there is not exactly one such
+// requirementFor returns the id of the requirement for which e is evidence. That is the only
+// requirement whose About contains the kind or the name of e. If no About contains them, it is the
+// only requirement whose About is empty. requirementFor returns "" if there is not exactly one such
 // requirement, or if the obligation has only one requirement.
-func (d Obligation) requirementForKind(k Kind) string {
+func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
 		switch {
-		case slices.Contains(r.About, k):
+		case slices.Contains(r.About, e.Kind) || slices.Contains(r.About, Kind(e.WireName)):
 			own = append(own, r.ID)
 		case len(r.About) == 0:
 			open = append(open, r.ID)
@@ -281,9 +284,9 @@ func (r *Result) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add adds to the result a finding that the check itself could not make, because it results from a
-// comparison of several exchanges, and raises the verdict accordingly. The event e is the evidence;
-// the message is formatted from format and args as by fmt.Sprintf.
+// Add adds to the result a finding that the check itself does not make, such as that a reply lacks
+// the promised text, and raises the verdict accordingly. The event e is the evidence; the message
+// is formatted from format and args as by fmt.Sprintf.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -299,7 +302,7 @@ func (r *Result) Add(e Event, format string, args ...any) {
 // whether these results are meaningful.
 type Evaluation struct {
 	Results  []Result
-	Complete bool // at least one exchange is complete
+	Complete bool // at least one exchange streams a complete and well-formed run
 
 	Recognized      bool // at least one frame is a well-formed frame of the dialect
 	RequestRecorded bool // at least one request of the dialect was recorded

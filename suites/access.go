@@ -33,8 +33,9 @@ var accessScenarios = []Scenario{
 }
 
 // requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
-// both as the primary user and as each principal in others. The server must refuse the latter. The
-// cancel requests are sent while the stream of a run is open, so that there is a run to cancel.
+// both as the primary user and as each principal in others. The server must refuse the requests of
+// the principals in others. The cancel requests are sent while the stream of a run is open, so that
+// there is a run to cancel.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()

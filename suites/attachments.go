@@ -14,13 +14,13 @@ import (
 const (
 	missingFileSuffix = "-conformance-nothing"                // makes the id of a file that does not exist
 	foreignURL        = "https://elsewhere.invalid/image.png" // of no server (RFC 2606, section 2)
-	maxFetchBytes     = 1 << 20                               // bytes of a file that are fetched
+	maxFetchBytes     = 1 << 20                               // maximum number of bytes that are fetched of a file
 )
 
 // runAttachments plays the attachments scenario. It uploads an image, fetches the image and sends
-// it in a message. It requests a new signed URL for the image, and fetches and sends that as well.
-// Then it requests a signed URL for a file that does not exist, and starts a run with an image of
-// another server. Checks judge the responses.
+// it in a message, and fetches it by the link in the history. It requests a new signed URL for the
+// image, and fetches and sends that as well. Then it requests a signed URL for a file that does not
+// exist, and starts a run with an image of another server. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -29,7 +29,13 @@ func runAttachments(t *Conversation) {
 	stored := t.LastEvent(spec.AttachmentStored)
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
-	t.completeHistory()
+	for _, m := range t.completeHistory().Parts {
+		for _, p := range m.Parts {
+			if p.Kind == spec.HistoryImage {
+				t.fetch(p.Text)
+			}
+		}
+	}
 	if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
 		image.ID = t.LastEvent(spec.AttachmentSigned).Text
 		t.fetch(image.ID)

@@ -385,7 +385,7 @@ func redirectBase(o exchangeSummary) string {
 	return withoutUserinfo(u)
 }
 
-// withoutUserinfo returns a URL as text without user name and password.
+// withoutUserinfo returns u as a string, without user name and password.
 func withoutUserinfo(u *url.URL) string {
 	without := *u
 	without.User = nil

@@ -13,25 +13,45 @@ import (
 // A dimension is one respect in which combinations differ from the plain conversation, in which a
 // client sends one plain text prompt on a new thread and reads the reply.
 type dimension struct {
-	name   string
 	values []dimensionValue // the first one is that of the plain conversation
 }
 
+// The indexes of the dimensions, in the order in which their values apply.
+const (
+	textDimension = iota
+	jsonDimension
+	formDimension
+	connectionDimension
+	beforeDimension
+	betweenDimension
+	readerDimension
+	promptDimension
+	afterDimension
+)
+
 // A dimensionValue is one value of a dimension.
 type dimensionValue struct {
-	doc   string   // in words; "" for what need not be said
+	doc   string   // description; "" if it need not be mentioned
 	needs Scenario // what the dialect and the target must have, as for a scenario
 	apply func(c *combinationPlayer)
 
 	twoStreams bool // a user must be allowed two open streams
+	takesText  bool // a prompt with a place for a text, which is TEXT in doc
+	takesJSON  bool // a prompt with a place for a JSON object, which is JSON in doc
 }
 
-// dimensions returns the dimensions of combinations in the order in which the values apply, each
-// with the values that the target supports.
+// dimensions returns the dimensions of combinations, each with the values that the target supports.
 func (t *Target) dimensions() []dimension {
 	all := []dimension{
-		{"text", t.textValues()}, {"json", jsonValues()}, {"form", formValues()}, {"connection", connectionValues},
-		{"before", beforeValues}, {"reader", readerValues}, {"prompt", promptValues}, {"after", afterValues},
+		textDimension:       {t.textValues()},
+		jsonDimension:       {jsonValues()},
+		formDimension:       {formValues()},
+		connectionDimension: {connectionValues},
+		beforeDimension:     {beforeValues},
+		betweenDimension:    {betweenValues},
+		readerDimension:     {readerValues},
+		promptDimension:     {slices.Concat(promptValues, morePromptValues)},
+		afterDimension:      {slices.Concat(afterValues, moreAfterValues)},
 	}
 	for i := range all {
 		all[i].values = slices.DeleteFunc(slices.Clone(all[i].values), func(v dimensionValue) bool {
@@ -102,24 +122,29 @@ func IsCombination(name string) bool { return strings.HasPrefix(name, combinatio
 // isCombinable returns a function that reports whether the values of a row can occur together: a
 // text or JSON value other than the plain one only with a prompt that has a place for it.
 func isCombinable(dims []dimension) func(row []int) bool {
-	at := func(name string) int { return slices.IndexFunc(dims, func(d dimension) bool { return d.name == name }) }
-	text, object, prompt := at("text"), at("json"), at("prompt")
+	prompts := dims[promptDimension].values
+	isPossible := func(row []int, prompt dimensionValue) bool {
+		return (row[textDimension] <= 0 || prompt.takesText) && (row[jsonDimension] <= 0 || prompt.takesJSON)
+	}
 	return func(row []int) bool {
-		if row[prompt] < 0 {
-			return true
+		if row[promptDimension] >= 0 {
+			return isPossible(row, prompts[row[promptDimension]])
 		}
-		doc := dims[prompt].values[row[prompt]].doc
-		return (row[text] <= 0 || strings.Contains(doc, "TEXT")) && (row[object] <= 0 || strings.Contains(doc, "JSON"))
+		return slices.ContainsFunc(prompts, func(v dimensionValue) bool { return isPossible(row, v) })
 	}
 }
 
 // describe returns what distinguishes a combination from the plain conversation.
 func (c *combination) describe(dims []dimension) string {
 	var words []string
-	text, object := dims[0].values[c.values[0]].doc, dims[1].values[c.values[1]].doc
-	for i, v := range c.values[2:] {
-		doc := dims[i+2].values[v].doc
-		if dims[i+2].name == "prompt" {
+	for i, v := range c.values {
+		doc := dims[i].values[v].doc
+		switch i {
+		case textDimension, jsonDimension:
+			continue // in the words of the prompt
+		case promptDimension:
+			text := dims[textDimension].values[c.values[textDimension]].doc
+			object := dims[jsonDimension].values[c.values[jsonDimension]].doc
 			doc = strings.NewReplacer("TEXT", text, "JSON", object).Replace(doc)
 		}
 		if doc != "" {
@@ -132,9 +157,18 @@ func (c *combination) describe(dims []dimension) string {
 // maxCombinationTime is the time after which no more combinations are started.
 const maxCombinationTime = 40 * time.Second
 
+// A combinationsCutError is the reason why not all combinations of a dialect were played.
+type combinationsCutError struct{ played, of int }
+
+func (e combinationsCutError) Error() string {
+	return fmt.Sprintf("the first %d of %d combinations were played, because none is started after %d s; "+
+		"this one and those after it were not", e.played, e.of, int(maxCombinationTime.Seconds()))
+}
+
 // playCombinations plays the combinations and returns parts with their results appended. It calls
-// played after each of them. If a combination has findings that no earlier result has, it is
-// replaced with a simpler one that has the same findings.
+// played after each of them. If there is no time for all of them, one more result says so, under
+// the name of the first that was not played. If a combination has findings that no earlier result
+// has, playCombinations replaces it with a simpler one that has the same findings.
 func (t *Target) playCombinations(
 	ctx context.Context, all []*combination, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -145,7 +179,9 @@ func (t *Target) playCombinations(
 	for i, c := range all {
 		limit <- struct{}{}
 		if time.Since(began) > maxCombinationTime {
-			all = all[:i]
+			why := combinationsCutError{played: i, of: len(all)}
+			left := ScenarioResult{Scenario: sequenceScenario(c.name, nil), Dialect: t.Dialect, IncompleteReason: why}
+			all, parts = all[:i], append(parts, left)
 			break
 		}
 		wait.Go(func() {
@@ -180,7 +216,7 @@ func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination,
 		}
 		simpler := combination{name: c.name, values: slices.Clone(c.values), rng: c.rng}
 		if simpler.values[i] = 0; !isCombinable(dims)(simpler.values) { // a prompt without a text
-			simpler.values[0], simpler.values[1] = 0, 0
+			simpler.values[textDimension], simpler.values[jsonDimension] = 0, 0
 		}
 		tried++
 		simpler.result = t.playCombination(ctx, dims, &simpler)
@@ -201,13 +237,16 @@ func (t *Target) playCombination(ctx context.Context, dims []dimension, c *combi
 		part.Err = err
 		return part
 	}
+	conv.concurrent = true
 	p := &combinationPlayer{sequencePlayer: newSequencePlayer(conv), name: strings.TrimPrefix(c.name, combinationPrefix)}
 	for i, v := range c.values {
 		if apply := dims[i].values[v].apply; apply != nil {
+			if i == beforeDimension {
+				p.precede = apply
+			}
 			apply(p)
 		}
 	}
-	conv.concurrent = true
 	part = t.finishConversation(conv, part)
 	if len(t.findingIDs(&part)) == 0 && !part.Trimmed { // of many conversations, keep what reports show
 		if t.BeforeTrim != nil {

@@ -1,9 +1,8 @@
 package suites
 
 import (
+	"cmp"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -13,10 +12,13 @@ import (
 type combinationPlayer struct {
 	*sequencePlayer
 	name  string // makes the words unique in the run
-	words int    // how many words were used
+	words int    // the number of words used so far
+	tool  string // the name of the client tool; "" for paint
 	text  textSample
 	json  jsonSample
-	read  func(c *combinationPlayer) // reads the stream of the main run; nil: to its end
+
+	precede func(c *combinationPlayer) // plays what came before; nil: nothing
+	read    func(c *combinationPlayer) // reads the stream of the main run; nil: to its end
 }
 
 // word returns a word that no other prompt of the run contains.
@@ -34,7 +36,8 @@ func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain is like ask, but reads the stream as the dimension of readers says.
+// askMain is like ask, but reads the stream in the way that the combination's value of the
+// dimension of readers prescribes.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -54,10 +57,10 @@ func (c *combinationPlayer) readFinished() {
 // askClientTool has the agent call a client tool with the arguments args, and sends result.
 func (c *combinationPlayer) askClientTool(args, result string) {
 	offer := c.PromptEvent("client-tool", args)
-	offer.Name = "paint"
+	offer.Name = cmp.Or(c.tool, "paint")
 	c.SendAndRead("tool-offer", offer)
 	if reply, ok := c.replyEvent("tool-result"); ok {
-		reply.Text, reply.Description = result, offer.Text
+		reply.Name, reply.Text, reply.Description = offer.Name, result, offer.Text
 		c.SendAndRead("tool-result", reply)
 	}
 }
@@ -115,8 +118,8 @@ func (c *combinationPlayer) cancel() {
 	}
 }
 
-// asks returns the dimensionValue in which the client sends the test prompt of a scenario whose
-// arguments are those that args returns.
+// asks returns the dimensionValue in which the client sends the test prompt of a scenario, with the
+// arguments that args returns.
 func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.ask(scenario, args(c)) }}
@@ -126,6 +129,13 @@ func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensio
 func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
+}
+
+// asksWithText is like [asksMain], but for a prompt whose arguments are the text of the combination.
+func asksWithText(scenario string) dimensionValue {
+	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
+	v.takesText = true
+	return v
 }
 
 // fixed returns a function that returns the given arguments of a prompt.
@@ -251,37 +261,42 @@ var beforeValues = []dimensionValue{
 // promptValues are the values of the dimension of main prompts. TEXT and JSON in their docs stand
 // for the values of the dimensions "text" and "json".
 var promptValues = []dimensionValue{
-	asksMain("the prompt text with TEXT", "text", sampleText),
-	asksMain("the prompt reasoning with TEXT", "reasoning", sampleText),
-	asksMain("the prompt error with TEXT", "error", sampleText),
-	asksMain("the prompt error-mid with TEXT", "error-mid", sampleText),
+	asksWithText("text"),
+	asksWithText("reasoning"),
+	asksWithText("error"),
+	asksWithText("error-mid"),
 	{
-		doc: "the prompt recall after TEXT", needs: Scenario{Templates: promptTemplates, Capability: "recall"},
+		doc: "the prompt recall after TEXT", takesText: true,
+		needs: Scenario{Templates: promptTemplates, Capability: "recall"},
 		apply: func(c *combinationPlayer) {
 			c.ask("text", sampleText(c))
 			c.askMain("recall", "")
 		},
 	},
 	{
-		doc: "the prompt recall after another prompt with TEXT", needs: Scenario{Templates: promptTemplates, Capability: "recall"},
+		doc: "the prompt recall after another prompt with TEXT", takesText: true,
+		needs: Scenario{Templates: promptTemplates, Capability: "recall"},
 		apply: func(c *combinationPlayer) {
 			c.SendAndRead("prompt", spec.Event{Text: "say " + sampleText(c)})
 			c.askMain("recall", "")
 		},
 	},
 	{
-		doc: "the prompt client-tool with JSON and the result TEXT", needs: needsClientTool,
+		doc: "the prompt client-tool with JSON and the result TEXT", needs: needsClientTool, takesText: true, takesJSON: true,
 		apply: func(c *combinationPlayer) {
 			c.askClientTool(sampleJSON(c), sampleText(c))
 		},
 	},
 	{
-		doc: "the prompt interrupt with JSON, resumed with TEXT", needs: needsInterrupt,
+		doc: "the prompt interrupt with JSON, resumed with TEXT", needs: needsInterrupt, takesText: true, takesJSON: true,
 		apply: func(c *combinationPlayer) {
 			c.askInterrupt(sampleJSON(c), sampleText(c))
 		},
 	},
-	asksMain("the prompt tool with JSON", "tool", sampleJSON),
+	{
+		doc: "the prompt tool with JSON", needs: Scenario{Templates: promptTemplates, Capability: "tool"}, takesJSON: true,
+		apply: func(c *combinationPlayer) { c.askMain("tool", sampleJSON(c)) },
+	},
 	asksMain("the prompt tools", "tools", fixed("")),
 	asksMain("the prompt messages", "messages", fixed("")),
 	asksMain("the prompt contents", "contents", fixed("")),
@@ -295,93 +310,6 @@ var promptValues = []dimensionValue{
 	asksMain("the prompt large 1048577", "large", fixed("1048577")),
 	asksMain("the prompt slow 4 15", "slow", fixed("4 15")),
 	asksMain("the prompt idle 120", "idle", fixed("120")),
-}
-
-// readerValues are the values of the dimension of how clients read the stream of the main run.
-var readerValues = []dimensionValue{
-	{},
-	{
-		doc: "read late", needs: needsListen,
-		apply: func(c *combinationPlayer) { c.read = readLate },
-	},
-	{
-		doc: "read again after its end", needs: needsListen,
-		apply: func(c *combinationPlayer) { c.read = readAgain },
-	},
-	{
-		doc: "read again from the beginning after a disconnect", needs: needsListen,
-		apply: func(c *combinationPlayer) { c.read = readAfterDisconnect },
-	},
-	{
-		doc: "resumed after a disconnect", needs: needsCursor,
-		apply: func(c *combinationPlayer) { c.read = readResumed },
-	},
-	{
-		doc: "resumed after each event", needs: needsCursor,
-		apply: func(c *combinationPlayer) { c.read = readInSteps },
-	},
-	{
-		doc: "read by two clients at once", needs: needsListen, twoStreams: true,
-		apply: func(c *combinationPlayer) { c.read = readByTwo },
-	},
-	{
-		doc: "read by two clients, of which one disconnects", needs: needsListen, twoStreams: true,
-		apply: func(c *combinationPlayer) { c.read = readBesideDisconnect },
-	},
-}
-
-// lateDelay is how long a late client waits before it reads the stream of a run.
-const lateDelay = 150 * time.Millisecond
-
-func readLate(c *combinationPlayer) {
-	c.Sleep(lateDelay)
-	c.ReadStream("", 0)
-}
-
-func readAgain(c *combinationPlayer) {
-	c.ReadStream("", 0)
-	c.ReadStream("", 0)
-}
-
-func readAfterDisconnect(c *combinationPlayer) {
-	c.ReadStream("", 2)
-	c.ReadStream("", 0)
-}
-
-// readResumed does not resume after the last event: servers may keep such a stream open.
-func readResumed(c *combinationPlayer) {
-	c.ReadStream("", 2)
-	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {
-		c.resume(0)
-	}
-	c.ReadStream("", 0)
-}
-
-// maxSteps is how often a client that resumes a stream after each event does so.
-const maxSteps = 6
-
-func readInSteps(c *combinationPlayer) {
-	c.ReadStream("", 1)
-	for range maxSteps {
-		if len(c.resumableCursors(1)) == 0 || !c.resume(1) {
-			break
-		}
-	}
-	c.ReadStream("", 0)
-}
-
-func readByTwo(c *combinationPlayer) {
-	listen := c.BuildRequest("listen", spec.Event{})
-	var wait sync.WaitGroup
-	for range 2 {
-		wait.Go(func() { c.send(listen, wire.StopWhen{}) })
-	}
-	wait.Wait()
-}
-
-func readBesideDisconnect(c *combinationPlayer) {
-	listen := c.BuildRequest("listen", spec.Event{})
-	c.DuringStream(listen, 1, func() { c.send(listen, wire.StopWhen{Frames: 1}) })
 }
 
 // afterValues are the values of the dimension of what the client does after the main run.

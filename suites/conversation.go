@@ -37,10 +37,12 @@ type Conversation struct {
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
 	err          error
-	limitReached bool  // the server exceeded a limit: no more requests are sent
-	largeDecoded bool  // a body is large without its content coding
-	concurrent   bool  // other conversations may have streams open meanwhile
-	abortCause   error // why the client stopped sending requests, nil if it did not
+	limitReached bool              // the server exceeded a limit: no more requests are sent
+	largeDecoded bool              // a body is large without its content coding
+	concurrent   bool              // other conversations may have streams open at the same time
+	abortCause   error             // why the client stopped sending requests, nil if it did not
+	turns        map[string][]turn // by thread: what requests repeat, see remember
+	unread       []spec.Exchange   // exchanges that turns does not have yet
 }
 
 // PromptEvent returns an event whose text is the prompt for a scenario: the user message that asks
@@ -50,16 +52,18 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
 
-// StartRun gives the conversation a new run id, sends the request of the template, filled from e,
-// and reads the response to its end. It reports whether the response is a success (2xx).
+// StartRun gives the conversation a new run id, sends the request of the template with the values
+// in e in place of its placeholders, and reads the response to its end. It reports whether the
+// response is a success (2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
 	return t.accepted
 }
 
-// SendTemplate builds the request of the template, filled from e, and sends it like
-// [Conversation.Send]. The current thread and run stay the same.
+// SendTemplate builds the request of the template, with the values in e in place of its
+// placeholders, and sends it like [Conversation.Send], whose result it returns. The current thread
+// and run stay the same.
 func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
 	return t.Send(t.BuildRequest(template, e))
 }
@@ -93,9 +97,9 @@ func (t *Conversation) ReadStream(cursor string, events int) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
 }
 
-// SendAndRead starts a run with the request of the template, filled from e. If the server accepts
-// the request, it reads the stream of the run. Depending on the dialect, the stream is the response
-// to the same request or to a second one.
+// SendAndRead starts a run with the request of the template, with the values in e in place of its
+// placeholders. If the server accepts the request, it reads the stream of the run. Depending on the
+// dialect, the stream is the response to the same request or to a second one.
 func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
@@ -109,15 +113,16 @@ func (t *Conversation) respondsWithStream(template string) bool {
 	return ok && o.IsStream
 }
 
-// BuildRequest returns the request of the template, filled from e, for the current run and, unless
-// e names another, the current thread. It does not send the request. If the request cannot be
-// built, the conversation fails and sends nothing more.
+// BuildRequest returns the request of the template, with the values in e in place of its
+// placeholders. The request is for the current run and, unless e names another thread, for the
+// current thread. It does not send the request. If the request cannot be built, the conversation
+// fails and sends nothing more.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
 	}
 	e.Run = t.Run
-	r, err := t.dialect.BuildRequest(template, e)
+	r, err := t.dialect.BuildRequestAfter(t.history(e.Thread), template, e)
 	if err != nil {
 		t.fail(err)
 	} else if t.form != nil {
@@ -173,9 +178,9 @@ func (t *Conversation) Cursors() (all []string) {
 }
 
 // Events returns an iterator over the events of the last n exchanges, in the order in which their
-// requests were sent, or over those of all exchanges if there are fewer. After a response that
-// exceeded a limit, there are no events, because no more requests are sent that could depend on
-// them.
+// requests were sent, or over those of all exchanges if there are fewer. Once a response has
+// exceeded a limit, the iterator yields nothing: the conversation sends no more requests that could
+// depend on the events.
 func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,14 +252,16 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		t.abortCause = abandonCause
 	}
 	t.trace.Exchanges[i] = x
+	t.unread = append(t.unread, x)
 	t.limitReached = t.limitReached || guard.tripped ||
 		isOverLimit(x.Response.End) || wire.IsMemoryExceeded(x.Response.End)
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost adds the size and the end of response r to the totals in tracker. It returns nil, or
-// the reason why no more requests for this kind of response are sent. In the latter case, the
-// caller must abandon the response.
+// recordCost records in tracker the size of response r and whether it exceeded a limit: one of the
+// client, or that of guard on the size of one event. It returns nil, except if r has a content
+// coding and no more requests for its kind of response are to be sent. recordCost then records
+// nothing and returns the reason; the caller must abandon the response.
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -285,10 +292,10 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 }
 
 // checkDecodedSize returns the size of response r without its content coding. It waits for memory
-// before it decodes the body. If the decoded body exceeds a limit, it sets r.End to that error. If
-// the decoded body is merely large, it stops the conversation, because decoding the body repeatedly
-// would be expensive. stopped is nil, or the reason why no more requests for this kind of response
-// are sent; size is then zero.
+// before it decodes the body. If the decoded body exceeds a limit, it sets r.End to the error that
+// says so. If the decoded body is merely large, it stops the conversation, because decoding the
+// body repeatedly would be expensive. stopped is nil, or the reason why no more requests for this
+// kind of response are sent; size is then zero.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil

@@ -58,7 +58,7 @@ type openPairs struct {
 	values  int   // number of values of all dimensions
 }
 
-// key returns the number of a pair, by which index finds it.
+// key returns a number for the pair p that no other pair has. It is the index of p in o.index.
 func (o *openPairs) key(p pair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }

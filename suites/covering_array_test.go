@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -82,5 +83,14 @@ func TestCoveringArrayIsSmall(t *testing.T) {
 	}
 	if first := coveringArray(10, sizes, all, rand.New(rand.NewPCG(1, 0))); fmt.Sprint(first) != fmt.Sprint(rows[:10]) {
 		t.Errorf("got %v, want the first 10 rows, %v", first, rows[:10])
+	}
+}
+
+// TestPromptPlaces checks that the docs of prompts have a word for each value that they take.
+func TestPromptPlaces(t *testing.T) {
+	for _, v := range slices.Concat(promptValues, morePromptValues) {
+		if v.takesText != strings.Contains(v.doc, "TEXT") || v.takesJSON != strings.Contains(v.doc, "JSON") {
+			t.Errorf("%q: takesText is %v, takesJSON %v", v.doc, v.takesText, v.takesJSON)
+		}
 	}
 }

@@ -125,7 +125,7 @@ func TestWhoMayAsk(t *testing.T) {
 		"lets nobody in":          "cancel-401 create-401 events-401 plain",
 		"lets strangers in":       "bad-token? plain",
 		"hides":                   "bad-token? cancel-401 create-401 events-401",
-		"refuses with a stream":   "plain",
+		"refuses with a stream":   "plain plain", // auth.plain and errors.plain
 		"tells anybody":           "events-403 events-403-cursor plain",
 		"resumes for anybody":     "events-403 events-403-cursor plain",
 		"cancels for anybody":     "cancel-403",

@@ -67,8 +67,8 @@ type exchangeSummary struct {
 	end          error // how the body ended, nil if well
 	accepted     bool  // the reply reports an accepted run
 	frames       int
-	validFrames  int    // frames that are valid in the dialect
-	jsonFrames   int    // frames whose data is JSON
+	validFrames  int    // number of frames that are valid in the dialect
+	jsonFrames   int    // number of frames whose data is JSON
 	terminated   bool   // the stream has the terminator
 	firstFrame   []byte // beginning of the first frame
 	hasText      bool   // an event has text for a person to read

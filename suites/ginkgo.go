@@ -74,8 +74,8 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary returns a text with the first finding of result r, the bytes of its event and the
-// violated requirement. If r has no findings, it returns the note of r.
+// resultSummary describes result r by its first finding, the bytes of the event of that finding,
+// and the violated requirement. If r has no findings, it returns the note of r.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -113,7 +114,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	images := 0
 	for _, m := range page.Parts {
 		if all := held[m.Kind]; all != nil {
-			all.WriteString(withoutSpaces(m.Text))
+			all.WriteString(m.Text)
 		}
 		if m.Kind == spec.HistoryUser {
 			images += len(m.Parts)
@@ -121,23 +122,42 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	}
 	var request spec.Event
 	var answer strings.Builder
+	messages := 0 // of the run
+	runs, prompts := map[string]bool{}, map[string]int{}
+	// holds reports whether the history has a text. White space counts, except where a server may
+	// join several texts.
+	holds := func(k spec.Kind, text string, isJoined bool) bool {
+		all := held[k].String()
+		return strings.Contains(all, text) || isJoined && strings.Contains(withoutSpaces(all), withoutSpaces(text))
+	}
 	for e := range t.Events(math.MaxInt) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
 			request = e
 			answer.Reset()
+			messages = 0
 		case request.Thread != page.Thread:
 		case e.Kind == spec.RunAccepted:
 			user, _ := request.Last(spec.InputUser)
 			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.InputImage })
-			if !strings.Contains(held[spec.HistoryUser].String(), withoutSpaces(request.Text)) || sent && images == 0 {
+			if !runs[request.Run] { // the first request for this run
+				runs[request.Run] = true
+				prompts[request.Text]++
+			}
+			all := held[spec.HistoryUser].String()
+			if n := prompts[request.Text]; n > 1 && strings.Count(all, request.Text) < n && rules.IsOneString(request) {
+				return false
+			}
+			if !holds(spec.HistoryUser, request.Text, !rules.IsOneString(request)) || sent && images == 0 {
 				return false
 			}
 		case e.Kind == spec.ToolResult && held[spec.HistoryTool].Len() == 0:
 			return false
+		case e.Kind == spec.MessageStart:
+			messages++
 		case e.Kind == spec.MessageDelta:
 			answer.WriteString(e.Text)
-		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.HistoryAssistant].String(), withoutSpaces(answer.String())):
+		case e.Kind == spec.RunEnd && !holds(spec.HistoryAssistant, answer.String(), messages > 1):
 			return false
 		}
 	}

@@ -186,8 +186,8 @@ func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 // of the dialect. They concern, for example, images and suggestions, which the server does not
 // have.
 const (
-	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.empty-user history.before-malformed"
-	unseenOld = "history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root history.user-image"
+	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.empty-user history.before-malformed history.links-open"
+	unseenOld = "history.empty-user history.before-malformed history.links-open history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root history.user-image"
 )
 
 // TestHistories checks that correct servers pass, including unusual ones, and that in each faulty

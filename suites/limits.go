@@ -16,13 +16,14 @@ import (
 // Limits bound the time and the size of responses. A response that exceeds a limit leads to a
 // finding. A zero field stands for the default of that limit.
 type Limits struct {
-	IdleTimeout time.Duration // without a byte of the response; 15 s, but at most Target.Timeout
-	RunTimeout  time.Duration // of the whole run; 0: no limit
-	// MaxBytes is for one response body; 64 MiB. All streams together, and all other responses
-	// together, may have four times as many, and at least 256 MiB.
+	IdleTimeout time.Duration // without a byte of the response; default 15 s, but at most Target.Timeout
+	RunTimeout  time.Duration // duration of the whole run; 0: no limit
+	// MaxBytes is the maximum size of one response body; the default is 64 MiB. All streams
+	// together, and all other responses together, may have four times as many, and at least 256
+	// MiB.
 	MaxBytes int
-	// MaxEvents is for one stream, comments included; 200,000. All streams together may have
-	// twice as many, and at least 400,000.
+	// MaxEvents is the maximum number of events of one stream, comments included; the default is
+	// 200,000. All streams together may have twice as many, and at least 400,000.
 	MaxEvents int
 }
 
@@ -51,8 +52,8 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// maxLargeConversations is how many conversations whose bodies have the largest allowed size may be
-// in memory at once.
+// maxLargeConversations is the maximum number of conversations in memory at once whose bodies have
+// the largest allowed size.
 const maxLargeConversations = 1
 
 // maxOverruns is the number of responses over a limit after which no more requests are sent for the
@@ -65,12 +66,12 @@ const maxOverruns = 2
 // server whose every response stays just below the limits of one response would take too long to
 // test.
 const (
-	fullSizedStreams   = 2 // streams with as many events as one may have that are within them
-	fullSizedResponses = 4 // likewise, responses with as many bytes as one may have
+	fullSizedStreams   = 2 // the limit on the events of all, as a multiple of Limits.MaxEvents
+	fullSizedResponses = 4 // the limit on the bytes of all, as a multiple of Limits.MaxBytes
 )
 
-// A budget holds what bounds the cost of a run: memory, and the totals of all responses. All
-// conversations of the run share it.
+// A budget limits the cost of a run: the memory for recorded responses, and the total bytes and
+// events of all responses. All conversations of the run share it.
 type budget struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of streams; false: of other responses

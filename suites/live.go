@@ -58,20 +58,15 @@ func runLateReader(t *Conversation) {
 	}
 }
 
-// maxLiveReaders is how many streams the live-cursors scenario reads at the same time.
+// maxLiveReaders is the maximum number of streams that the live-cursors scenario reads at the same
+// time.
 const maxLiveReaders = 4
 
 // runLiveCursors plays the live-cursors scenario. While a run goes on, it requests the stream of the
 // run from each of its first cursors, from cursors of an earlier run, and from one of another
 // thread, one that is not assigned yet and a malformed one. Checks judge the responses.
 func runLiveCursors(t *Conversation) {
-	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-	before := t.Cursors()
-	thread := t.Thread
-	t.Thread = t.NewID()
-	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
-	elsewhere := t.Cursors()
-	t.Thread = thread
+	before, elsewhere := t.earlierCursors()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "20 60")) {
 		return
 	}
@@ -93,7 +88,7 @@ func runLiveCursors(t *Conversation) {
 	if limit := t.target.StreamLimit; limit > 0 {
 		readers = min(readers, limit)
 	}
-	t.sendTogether(streams, readers)
+	t.sendTogether(streams, readers, nil)
 	t.ReadStream("", 0)
 }
 

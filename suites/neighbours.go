@@ -3,7 +3,6 @@ package suites
 import (
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -21,10 +20,10 @@ var neighbourScenarios = []Scenario{
 		Templates: []string{"prompt", "listen"}, Run: runSimilarRuns,
 	}, {
 		Name: "crosswise-tools", Doc: "client tools that were called in several threads, and results in another order", Capability: "client-tool",
-		Templates: []string{"tool-offer", "tool-result"}, Run: runCrosswise("tool-result"),
+		Templates: []string{"tool-offer", "tool-result"}, Run: runCrosswise("client-tool", "tool-result"),
 	}, {
 		Name: "crosswise-interrupts", Doc: "interrupts in several threads, resumed in another order", Capability: "interrupt",
-		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Run: runCrosswise("resume"),
+		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt}, Run: runCrosswise("interrupt", "resume"),
 	}, {
 		Name: "cancel-older", Doc: "the oldest of several runs of a thread is cancelled, and the others go on", Capability: "cancel",
 		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelOlder,
@@ -34,8 +33,8 @@ var neighbourScenarios = []Scenario{
 	},
 }
 
-// forget removes the exchanges from number n on from the recording. It is for requests that a
-// server may refuse although the document does not say so.
+// forget removes from the recording the exchange with index n, from 0, and all later ones. It is
+// used for requests that a server may refuse although the document does not say so.
 func (t *Conversation) forget(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,9 +54,9 @@ func (t *Conversation) wasRefused() bool {
 	return t.LastEvent(spec.HTTPResponse).StatusCode >= 400 || t.LastEvent(spec.RunRefused).Kind != ""
 }
 
-// startIfTaken is like [Conversation.StartRun] with the given run id, or a new one if run is "". If
-// the server refuses the request, the exchange is forgotten: the documents do not say which strings
-// are ids.
+// startIfTaken is like [Conversation.StartRun] with the template prompt and the given run id, or a
+// new one if run is "". If the server refuses the request, startIfTaken removes the exchange from
+// the recording and returns false, because the documents do not say which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -70,7 +69,7 @@ func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return false
 }
 
-// similarIDs returns ids that differ little from id: the UUIDs in which one digit is another.
+// similarIDs returns three UUIDs, each of which differs from the UUID id in one digit.
 func similarIDs(id string) (all []string) {
 	for _, i := range []int{len(id) - 1, 0, 10} {
 		digit := byte('0')
@@ -92,8 +91,8 @@ func similarNames(id string) []string {
 	}
 }
 
-// runSimilarThreads plays the similar-threads scenario: it asks in each thread for the message
-// before, sends a message, and at last asks in each thread again. Checks verify that each has only
+// runSimilarThreads plays the similar-threads scenario: it asks in each thread for the previous
+// message, sends a message, and at last asks in each thread again. Checks verify that each has only
 // its own messages. Ids that a document need not allow are left out if the server refuses them.
 func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted {
@@ -151,19 +150,17 @@ func runSimilarRuns(t *Conversation) {
 }
 
 // runCrosswise returns the Run function of a scenario that makes the server call a client tool or
-// send an interrupt in several threads, and then replies to them with requests of the given
-// template: in two threads in the same order, in two in the opposite order. At last it asks in each
-// thread for the message before.
-func runCrosswise(replyTemplate string) func(*Conversation) {
+// send an interrupt in several threads, with the given prompt, and then replies to them with
+// requests of the given template: in two threads in the same order, in two in the opposite order.
+// At last it asks in each thread for the previous message.
+func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
 		replies := map[string]spec.Event{}
 		for range 4 {
 			t.Thread = t.NewID()
 			template, e := t.elicitingRequest(replyTemplate)
-			name, offered := e.Name, map[string]string{"resume": "interrupt", "tool-result": "client-tool"}[replyTemplate]
-			e = t.PromptEvent(offered, `{"thread":`+strconv.Itoa(len(threads))+`}`)
-			e.Name = name
+			e.Text = t.PromptEvent(prompt, `{"thread":`+strconv.Itoa(len(threads))+`}`).Text
 			t.SendAndRead(template, e)
 			reply, ok := t.replyEvent(replyTemplate)
 			if !ok {
@@ -219,8 +216,8 @@ const (
 )
 
 // runCrowd plays the crowd scenario: it sends a long prompt on each of many threads, with a random
-// text of its own, and reads all replies at the same time. Then it asks all of them for the message
-// before. Checks verify that each reply has its own text.
+// text of its own, and reads all replies at the same time. Then it asks in each thread for the
+// previous message. Checks verify that each reply has its own text.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted {
 		return
@@ -262,19 +259,5 @@ func (t *Conversation) sendToAll(threads []string, prompt func(i int) spec.Event
 		}
 		streams = append(streams, r)
 	}
-	t.sendTogether(streams, len(streams))
-}
-
-// sendTogether sends the requests, at most n of them at the same time.
-func (t *Conversation) sendTogether(requests []spec.Request, n int) {
-	limit := make(chan struct{}, max(1, n))
-	var wait sync.WaitGroup
-	for _, r := range requests {
-		limit <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-limit }()
-			t.Send(r)
-		})
-	}
-	wait.Wait()
+	t.sendTogether(streams, len(streams), nil)
 }

@@ -1,16 +1,21 @@
 package suites_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
@@ -70,17 +75,24 @@ func echoFrame(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestNullTargets checks that no check passes for a server that implements none of the protocols,
-// such as one that gives the same response to every request or no response at all.
+// such as one that gives the same response to every request or no response at all. Each such server
+// is judged in one version of every family.
 func TestNullTargets(t *testing.T) {
-	for name, handler := range nulls {
-		srv := httptest.NewServer(handler)
-		t.Cleanup(srv.CloseClientConnections)
-		gate(t, name, srv.URL)
+	var pairs []nullPair
+	servers := 0
+	add := func(name, base string) {
+		pairs = append(pairs, inEveryFamily(t, name, base, servers)...)
+		servers++
 	}
-	gate(t, "silence", raw(t, func(conn net.Conn) { io.Copy(io.Discard, conn) }))
-	gate(t, "not HTTP", raw(t, func(conn net.Conn) { io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n"); io.Copy(io.Discard, conn) }))
-	gate(t, "hangs up", raw(t, func(conn net.Conn) {}))
-	gate(t, "a line without end", raw(t, func(conn net.Conn) {
+	for _, name := range slices.Sorted(maps.Keys(nulls)) {
+		srv := httptest.NewServer(nulls[name])
+		t.Cleanup(srv.CloseClientConnections)
+		add(name, srv.URL)
+	}
+	add("silence", raw(t, func(conn net.Conn) { io.Copy(io.Discard, conn) }))
+	add("not HTTP", raw(t, func(conn net.Conn) { io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n"); io.Copy(io.Discard, conn) }))
+	add("hangs up", raw(t, func(conn net.Conn) {}))
+	add("a line without end", raw(t, func(conn net.Conn) {
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ")
 		for line := strings.Repeat("x", 1<<16); ; {
 			if _, err := io.WriteString(conn, line); err != nil {
@@ -88,7 +100,7 @@ func TestNullTargets(t *testing.T) {
 			}
 		}
 	}))
-	gate(t, "a head without end", raw(t, func(conn net.Conn) {
+	add("a head without end", raw(t, func(conn net.Conn) {
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
 		for {
 			if _, err := io.WriteString(conn, "X-More: "+strings.Repeat("x", 1<<10)+"\r\n"); err != nil {
@@ -96,14 +108,14 @@ func TestNullTargets(t *testing.T) {
 			}
 		}
 	}))
-	gate(t, "100 Continue for ever", raw(t, func(conn net.Conn) {
+	add("100 Continue for ever", raw(t, func(conn net.Conn) {
 		for {
 			if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
 				return
 			}
 		}
 	}))
-	gate(t, "one byte at a time", raw(t, func(conn net.Conn) {
+	add("one byte at a time", raw(t, func(conn net.Conn) {
 		for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
 			if _, err := io.WriteString(conn, "H"); err != nil {
 				return
@@ -114,92 +126,130 @@ func TestNullTargets(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	gate(t, "TLS on a plain port", strings.Replace(secure.URL, "https:", "http:", 1))
+	add("TLS on a plain port", strings.Replace(secure.URL, "https:", "http:", 1))
 	plain := httptest.NewServer(nulls["echo"])
 	t.Cleanup(plain.Close)
-	gate(t, "no TLS where it is asked for", strings.Replace(plain.URL, "http:", "https:", 1))
+	add("no TLS where it is asked for", strings.Replace(plain.URL, "http:", "https:", 1))
 	closed, _ := net.Listen("tcp", "127.0.0.1:0")
 	closed.Close()
-	gate(t, "closed port", "http://"+closed.Addr().String())
+	add("closed port", "http://"+closed.Addr().String())
+	playPairs(t, pairs)
 }
 
 // TestOtherProtocols checks that no check passes for a server of another family.
 func TestOtherProtocols(t *testing.T) {
+	var pairs []nullPair
+	for i, versions := range families(t) {
+		for j, o := range versions {
+			srv := httptest.NewServer(reference.New(o, reference.Scripted, reference.Config{}))
+			t.Cleanup(srv.Close)
+			for _, p := range inEveryFamily(t, o.Name, srv.URL, i+j) {
+				other := p.dialect.Family
+				if strings.HasPrefix(other, o.Family) || strings.HasPrefix(o.Family, other) {
+					continue // versions and twins do share a good part
+				}
+				pairs = append(pairs, p)
+			}
+		}
+	}
+	playPairs(t, pairs)
+}
+
+// A nullPair is a server and a dialect that the server does not implement.
+type nullPair struct {
+	name    string
+	dialect *dialect.Dialect
+	base    string // the server's URL, without the dialect's base path
+}
+
+// inEveryFamily returns the pairs of the server with the given base URL and one dialect of each
+// family: the version number turn, counted in turns, so that each version is paired with as many
+// servers as the others.
+func inEveryFamily(t *testing.T, name, base string, turn int) (pairs []nullPair) {
+	for _, versions := range families(t) {
+		d := versions[turn%len(versions)]
+		pairs = append(pairs, nullPair{name + " as " + d.Name, d, base})
+	}
+	return pairs
+}
+
+// families returns the embedded dialects, grouped by family.
+func families(t *testing.T) (groups [][]*dialect.Dialect) {
 	for _, name := range dialect.Names() {
 		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, other := range dialect.Names() {
-			o, err := dialect.Open(other)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o.Family == d.Family || strings.HasPrefix(o.Family, d.Family) || strings.HasPrefix(d.Family, o.Family) {
-				continue // versions and twins do share a good part
-			}
-			srv := httptest.NewServer(reference.New(o, reference.Scripted, reference.Config{}))
-			t.Cleanup(srv.Close)
-			t.Run(other+" as "+name, func(t *testing.T) {
-				t.Parallel()
-				nothing(t, d, srv.URL)
-			})
+		if last := len(groups) - 1; last >= 0 && groups[last][0].Family == d.Family {
+			groups[last] = append(groups[last], d)
+		} else {
+			groups = append(groups, []*dialect.Dialect{d})
 		}
 	}
+	return groups
 }
 
-// gate tests the server with the given base URL in every dialect, as one subtest each.
-func gate(t *testing.T, name, base string) {
-	for _, dialectName := range dialect.Names() {
-		t.Run(name+" as "+dialectName, func(t *testing.T) {
-			t.Parallel()
-			d, err := dialect.Open(dialectName)
-			if err != nil {
-				t.Fatal(err)
+// playPairs runs the suite on all pairs, several at a time, since most of them make it wait. For
+// each pair, a subtest checks the results.
+func playPairs(t *testing.T, pairs []nullPair) {
+	parts, took := make([][]suites.ScenarioResult, len(pairs)), make([]time.Duration, len(pairs))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, p := range pairs {
+		group.Go(func() (err error) {
+			began := time.Now()
+			parts[i], err = p.run(t.Context())
+			took[i] = time.Since(began)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pairs {
+		t.Run(p.name, func(t *testing.T) {
+			checkNothingPasses(t, parts[i])
+			if took[i] > 30*time.Second {
+				t.Errorf("it took %v", took[i])
 			}
-			nothing(t, d, base)
 		})
 	}
 }
 
-// nothing tests a server in dialect d. It reports an error if a check passes, if there are
-// judgements but no violation of a MUST, or if the test takes more than 30 seconds.
-func nothing(t *testing.T, d *dialect.Dialect, base string) {
-	u, err := url.Parse(base + d.Base)
+// run runs the suite on the server in the dialect of the pair.
+func (p nullPair) run(ctx context.Context) ([]suites.ScenarioResult, error) {
+	u, err := url.Parse(p.base + p.dialect.Base)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	began := time.Now()
-	target := suites.Target{
-		Dialect: d, Base: u, ClaimedCapabilities: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEventBytes: 1 << 20, Seed: 1,
+	return suites.Run(ctx, suites.Target{
+		Dialect: p.dialect, Base: u, ClaimedCapabilities: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEventBytes: 1 << 20, Seed: 1,
 		Header: bearer("ann"), OtherHeader: bearer("bob"), StreamLimit: 3,
-	}
-	parts, err := suites.Run(t.Context(), target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	judged, wrong := 0, 0
+	}, nil)
+}
+
+// checkNothingPasses reports an error if a check passes, or if there are judgements but no violation
+// of a MUST.
+func checkNothingPasses(t *testing.T, parts []suites.ScenarioResult) {
+	judged, violated := 0, 0
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
 			judged += r.Judged
 			if r.Verdict == spec.Failed || r.Verdict == spec.Error {
-				wrong++
+				violated++
 			}
 			if r.Verdict == spec.Passed {
 				t.Errorf("%s passes in %s, by %d judgements", r.Obligation.Check.ID, p.Scenario.Name, r.Judged)
 			}
-			for _, law := range r.Obligation.Requirements {
-				if r.VerdictOn(law) == spec.Passed {
-					t.Errorf("%s holds by %s in %s", law.ID, r.Obligation.Check.ID, p.Scenario.Name)
+			for _, requirement := range r.Obligation.Requirements {
+				if r.VerdictOn(requirement) == spec.Passed {
+					t.Errorf("%s holds by %s in %s", requirement.ID, r.Obligation.Check.ID, p.Scenario.Name)
 				}
 			}
 		}
 	}
-	if judged > 0 && wrong == 0 { // nothing measured is exit 3, a broken MUST is 1
-		t.Errorf("%d judgements, and no MUST is broken: this ends with exit 0", judged)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v", took)
+	if judged > 0 && violated == 0 { // nothing measured is exit 3, a broken MUST is 1
+		t.Errorf("%d judgements, and no MUST is violated: this ends with exit 0", judged)
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 // scenarios returns all scenarios for the target: [Scenarios], then those in t.Scenarios.
 func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
 
-// ownObligations returns the obligations in t.Checks, completed as described there. It leaves out
-// those whose check needs a kind of event that the dialect does not have.
+// ownObligations returns the obligations in t.Checks; one without requirements gets one as
+// [Target.Checks] describes. It leaves out those whose check needs a kind of event that the dialect
+// does not have.
 func (t *Target) ownObligations() (all []spec.Obligation) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {

@@ -73,9 +73,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// unseenInvalidRequests returns the requests that [dialect.Dialect.UnseenInvalidRequests] returns,
-// without those whose refusal is about none of the requirements in Target.RefusalsAbout, if there
-// are any.
+// unseenInvalidRequests returns the requests that [dialect.Dialect.UnseenInvalidRequests] returns.
+// If Target.RefusalsAbout is not empty, it leaves out those for whose refusal the document names
+// none of the requirements in it.
 func (t *Conversation) unseenInvalidRequests(
 	r spec.Request, known *dialect.InvalidRequestSet,
 ) []dialect.InvalidRequest {

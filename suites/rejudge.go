@@ -13,9 +13,9 @@ import (
 const maxDifferences = 20
 
 // Rejudge evaluates the stored recordings of the results of [Run] again. It returns the differences
-// between the old and the new evaluations, one line each, or nil if they agree. read returns the
-// stored recording of a result; if it fails, Rejudge returns the error. Since the same bytes must
-// lead to the same verdicts, any difference is a bug of streamassay.
+// between the old and the new evaluations, one line each, or nil if they agree. The function read
+// returns the stored recording of a result; if it returns an error, so does Rejudge. Since the same
+// bytes must lead to the same verdicts, any difference is a bug of streamassay.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {

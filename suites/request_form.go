@@ -52,8 +52,8 @@ var requestForms = []requestForm{
 // make a body six times as long, and servers may limit the size of bodies.
 const maxEscapedBody = 8 << 10
 
-// withField returns r with the value of the field that has the given name replaced. Without that
-// field, it returns r unchanged.
+// withField returns r with change applied to the value of the header field that has the given name.
+// If r has no such field, it is returned unchanged.
 func withField(r spec.Request, name string, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
@@ -64,7 +64,7 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 	return r
 }
 
-// withFieldNames returns r with all names of header fields replaced.
+// withFieldNames returns r with change applied to the names of all header fields.
 func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {

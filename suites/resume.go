@@ -3,7 +3,6 @@ package suites
 import (
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -44,8 +43,9 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects limits how often the resume scenario loses the connection, and how often it then
-// resumes the last run. It keeps the scenario short if runs have very many events.
+// maxDisconnects is the maximum number of times that the resume scenario loses the connection, and
+// also that it then resumes the last run. It keeps the scenario short if runs have very many
+// events.
 const maxDisconnects = 32
 
 // quietTimeout is how long the client reads a stream that was resumed after its last event. A
@@ -88,8 +88,8 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
-// minPartialEvent is how many bytes of an incomplete event the client reads before it disconnects,
-// so that the connection is certainly lost inside an event.
+// minPartialEvent is the number of bytes of an incomplete event that the client reads before it
+// disconnects, so that the connection is certainly lost inside an event.
 const minPartialEvent = 512
 
 // maxPartialBody is the number of bytes after which the client disconnects even if no event was
@@ -168,11 +168,7 @@ func runTwoReaders(t *Conversation) {
 	}
 	all := t.BuildRequest("listen", spec.Event{})
 	rest := t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})
-	var wait sync.WaitGroup
-	for _, r := range []spec.Request{all, rest} {
-		wait.Go(func() { t.Send(r) })
-	}
-	wait.Wait()
+	t.sendTogether([]spec.Request{all, rest}, 2, nil)
 }
 
 // probeTimeout is how long the client reads a stream that it requested from a foreign cursor. Such
@@ -183,13 +179,7 @@ const probeTimeout = 250 * time.Millisecond
 // cursors that do not belong to the run: cursors of another run and of another thread, a cursor
 // that is not assigned yet, and malformed ones. Checks judge the responses.
 func runForeignCursors(t *Conversation) {
-	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-	before := t.Cursors()
-	thread := t.Thread
-	t.Thread = t.NewID()
-	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
-	elsewhere := t.Cursors()
-	t.Thread = thread
+	before, elsewhere := t.earlierCursors()
 	t.SendAndRead("prompt", t.PromptEvent("text", "two"))
 	own := t.Cursors()
 	if len(before) == 0 || len(elsewhere) == 0 || len(own) == 0 {
@@ -208,6 +198,19 @@ func runForeignCursors(t *Conversation) {
 		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Elapsed: probeTimeout})
 	}
 	t.ReadStream("", 0)
+}
+
+// earlierCursors reads a run of the current thread and one of a new thread, and returns the cursors
+// of each.
+func (t *Conversation) earlierCursors() (here, elsewhere []string) {
+	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
+	here = t.Cursors()
+	thread := t.Thread
+	t.Thread = t.NewID()
+	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
+	elsewhere = t.Cursors()
+	t.Thread = thread
+	return here, elsewhere
 }
 
 // laterCursor returns a cursor that the server has probably not assigned yet: the given cursor with

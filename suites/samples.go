@@ -11,9 +11,8 @@ type textSample struct {
 	make func(word string) string // returns a text of the class that contains word, which makes it unique
 }
 
-// textSamples are the texts in place of which a server that treats texts carelessly sends others.
-// The first one is plain. They contain no character that JSON cannot represent, and no NUL, which
-// some databases cannot store.
+// textSamples are texts that a careless server changes. The first one is plain. They contain no
+// character that JSON cannot represent, and no NUL, which some databases cannot store.
 var textSamples = []textSample{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
@@ -37,7 +36,7 @@ var textSamples = []textSample{
 	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},
 	{"a text that looks like JSON", func(w string) string { return `{"type":"error","text":"` + w + `"}` }},
 	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
-	{"a text that looks like a number", func(w string) string { return "0" + fmt.Sprint(len(w)) + ".50" }},
+	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},
 	{"a text that looks like null", func(string) string { return "null" }},
 	{"a text that looks like a boolean", func(string) string { return "false" }},
 	{"a text that looks like HTML", func(w string) string { return "<b>" + w + "</b> &amp; <script>" + w + "</script>" }},
@@ -69,15 +68,16 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonSample is a class of JSON objects that a server must keep and send with the same value.
+// A jsonSample makes JSON objects of one class, such as those with null members. A server must keep
+// the objects and send them with the same value.
 type jsonSample struct {
 	doc  string
-	make func(word string) string // likewise
+	make func(word string) string // returns an object of the class that contains word
 }
 
-// jsonSamples are objects in place of which a server that treats JSON carelessly sends others. The
-// first one is plain. Their numbers are exact in IEEE 754 double precision, and none is beyond the
-// integers that all implementations agree on (RFC 8259, section 6).
+// jsonSamples are objects that a careless server changes. The first one is plain. Their numbers are
+// exact in IEEE 754 double precision, and none is beyond the integers that all implementations
+// agree on (RFC 8259, section 6).
 var jsonSamples = []jsonSample{
 	{"a plain object", func(w string) string { return `{"city":` + jsonString(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},

@@ -8,12 +8,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Scenario is a sequence of requests that provokes certain checks. It can be played in every
+// A Scenario is a sequence of requests that exercises certain checks. It can be played in every
 // dialect that has the templates and the kinds of events that it needs. It judges nothing itself.
 type Scenario struct {
 	Name string
 	Doc  string // one line
-	// Capability is the name that a target claims or lacks it by; "": the scenario's name.
+	// Capability is the name of the capability that a target must have for the scenario; "": the
+	// scenario's name.
 	Capability string
 	// Required: the dialect's document requires what the scenario tests, so a target has it
 	// unless it is declared to lack it.
@@ -70,6 +71,8 @@ var naturalPrompts = map[string]string{
 	"client-tool": "Please call the tool that I offer.",
 	"interrupt":   "Please ask me for approval before you go on.",
 	"recall":      "What did I say before this?",
+	"state":       "Please change the state that we share.",
+	"steps":       "Please answer in two steps.",
 }
 
 // promptTemplates are the templates needed by a scenario that only sends prompts.
@@ -91,7 +94,7 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
-// needing returns the scenario for dialects with the given kinds of events only.
+// needing returns a copy of s that applies only to dialects with the given kinds of events.
 func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	s.Kinds = kinds
 	return s
@@ -101,8 +104,8 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 // [Run]. Generated sequences are not among them.
 func Scenarios() []Scenario {
 	return slices.Concat(
-		singleUserScenarios, streamEndScenarios, resumeScenarios, historyScenarios, outcomeScenarios, accessScenarios,
-		neighbourScenarios, liveScenarios,
+		singleUserScenarios, payloadScenarios, variantScenarios, streamEndScenarios, resumeScenarios, historyScenarios,
+		outcomeScenarios, accessScenarios, neighbourScenarios, liveScenarios, rangeScenarios,
 	)
 }
 
@@ -138,6 +141,11 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 		},
 	},
+	{
+		Name: "state", Doc: "a state that the client has, and changes of it", Templates: []string{"state"},
+		Kinds: []spec.Kind{spec.StateSnapshot, spec.StateDelta}, Run: runState,
+	},
+	singlePrompt("steps", "", "two steps with a message each").needing(spec.StepStart, spec.StepEnd),
 	singlePrompt("slow", "8 80", "deltas some time apart", "wire.flushes"),
 	singlePrompt("many", "300", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
@@ -145,11 +153,13 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("error", "scripted failure", "a run that fails before any content"),
 	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
 	{
-		Name: "no-thread", Doc: "a prompt without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
+		Name: "no-thread", Doc: "two prompts without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
 		Run: func(t *Conversation) {
-			t.Thread = ""
-			if t.isValid("prompt", t.PromptEvent("text", "one")) {
-				t.SendAndRead("prompt", t.PromptEvent("text", "one"))
+			for _, words := range []string{"one", "two"} {
+				t.Thread, t.Run = "", ""
+				if t.isValid("prompt", t.PromptEvent("text", words)) {
+					t.SendAndRead("prompt", t.PromptEvent("text", words))
+				}
 			}
 		},
 	}, {
@@ -236,7 +246,7 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 }
 
 // elicit makes the server do what the request of a reply template needs: call a tool, send an
-// interrupt or store a file. It returns the event to build the reply from. ok is false if the
+// interrupt or store a file. It returns the event with the values for the reply. ok is false if the
 // server did not do it.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	switch template, request := t.elicitingRequest(replyTemplate); {
@@ -249,7 +259,7 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 }
 
 // elicitingRequest returns the request that makes the server do what the request of a reply
-// template needs: the template of that request, and the event to fill it from.
+// template needs: the template of that request, and the event with the values for its placeholders.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch replyTemplate {
 	case "resume":
@@ -262,9 +272,9 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 	return "tool-offer", e
 }
 
-// replyEvent returns the event to fill the request of a reply template from. The last exchange must
-// be that of the eliciting request; ok is false if the server did not do in it what the reply
-// needs.
+// replyEvent returns the event with the values for the request of a reply template. The last
+// exchange must be that of the eliciting request; ok is false if the server did not do in it what
+// the reply needs.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch replyTemplate {
 	case "resume":
@@ -283,10 +293,18 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
+// runState plays the state scenario. A target that knows the prompt differently, such as one that has
+// a state of its own, can apply the patch as well: it needs nothing that is there.
+func runState(t *Conversation) {
+	e := t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`)
+	e.State = `{"count":1,"kept":true}`
+	t.SendAndRead("state", e)
+}
+
 // runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the
 // server must end after one and after two idle polls. Checks judge when the streams end and how
-// they are kept alive. Then it requests the stream of a run that speaks with the largest limit that
-// the document allows.
+// they are kept alive. Then it requests the stream of a run that sends text, with the largest limit
+// that the document allows.
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
 		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {

@@ -10,7 +10,7 @@ import (
 // target have what it needs, at points of a sequence where there is something for it to refer to.
 type actionType struct {
 	name         string
-	doc          string                            // in words; % stands for the subject
+	doc          string                            // description; % stands for the subject
 	weight       int                               // relative frequency
 	needs        Scenario                          // what the dialect and the target must have, as for a scenario
 	twoStreams   bool                              // a user must be allowed two open streams
@@ -45,8 +45,8 @@ func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 // addObservedRun records in the plan that action s starts a run and reads its stream.
 func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
-// addServerRequest records in the plan that action s starts a run, reads its stream, and makes the
-// server call a tool or interrupt.
+// addServerRequest records in the plan that action s starts a run, that s reads the stream of the
+// run, and that the run asks something of the client: to run a tool, or to answer an interrupt.
 func addServerRequest(p *sequencePlan, s action) {
 	addObservedRun(p, s)
 	p.serverRequests = append(p.serverRequests, s.number)

@@ -18,11 +18,11 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// amnesia returns a faulty server: after it refuses a request, it has forgotten the conversation to
-// which the request belongs. The handler right is a correct server.
+// amnesia returns a faulty server: after it refuses the second request of a conversation, it has
+// forgotten the first. The handler right is a correct server.
 func amnesia(right http.Handler) http.Handler {
 	var mu sync.Mutex
-	lost := map[string]int{}
+	accepted, lost := map[string]int{}, map[string]int{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var said struct {
@@ -37,10 +37,12 @@ func amnesia(right http.Handler) http.Handler {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		refused := &watched{ResponseWriter: w}
 		right.ServeHTTP(refused, r)
-		if refused.status >= 400 {
-			mu.Lock()
+		mu.Lock()
+		defer mu.Unlock()
+		if refused.status < 400 {
+			accepted[said.ConversationID]++
+		} else if accepted[said.ConversationID] == 1 {
 			lost[said.ConversationID]++
-			mu.Unlock()
 		}
 	})
 }

@@ -70,7 +70,7 @@ var hostileActions = []actionType{
 		needs: Scenario{Templates: promptTemplates, Capability: "refusals"}, subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread, a.Run = a.threads[s.subject], a.NewID()
-			a.sendInvalid("prompt", a.PromptEvent("text", "refused"), s.choice)
+			a.sendInvalid("prompt", a.PromptEvent("text", "refused "+s.word()), s.choice)
 		},
 	}, {
 		name: "break-run", doc: "send an invalid request about the run of action %", weight: 3,
@@ -114,8 +114,8 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 	}
 	e.Name = "paint"
 	m, ok := a.dialect.InvalidRequestByName(a.BuildRequest(template, e), faults[choice%uint64(len(faults))])
-	if ok && a.Send(m.Request) && template == "prompt" {
-		a.dropPendingReplies(a.Thread)
+	if ok {
+		a.Send(m.Request)
 	}
 }
 
@@ -156,7 +156,7 @@ func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spe
 	for _, template := range append(a.runTemplates(), "prompt") {
 		e := spec.Event{}
 		if template == "prompt" {
-			e = a.PromptEvent("text", "from somebody else")
+			e = a.PromptEvent("text", "from somebody else "+s.word())
 			a.Run = a.NewID()
 		}
 		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Facts().Denials[why]) > 0 {

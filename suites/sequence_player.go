@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -15,8 +14,8 @@ type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids, from index 1
 	runs           map[int]runRef          // by the number of the action that started the run
-	seenCursors    map[int][]string        // likewise: cursors that the run can be resumed from
-	pendingReplies map[int]owedReply       // likewise: what the client owes
+	seenCursors    map[int][]string        // by the same number: cursors that the run can be resumed from
+	pendingReplies map[int]owedReply       // by the same number: what the client still has to send
 	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
@@ -30,7 +29,7 @@ type owedReply struct {
 }
 
 // An uploadedFile is a file that the server stored: the id of the thread in which it was uploaded,
-// and the events to fill the requests from that refer to it.
+// and the events with the values for requests that refer to the file.
 type uploadedFile struct {
 	thread  string
 	sign    spec.Event // for a new signed URL
@@ -73,8 +72,8 @@ func (a *sequencePlayer) selectRun(n int) bool {
 // and stores the run under the action's number. It returns false if the server did not accept the
 // request.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
+	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
-	a.dropPendingReplies(a.Thread)
 	if !a.StartRun(template, e) {
 		return false
 	}
@@ -82,11 +81,15 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// dropPendingReplies removes the replies that the client still has to send on a thread. It is
-// needed when the client sends another message, because the documents do not define what then
-// happens to an open tool call or interrupt.
-func (a *sequencePlayer) dropPendingReplies(thread string) {
-	maps.DeleteFunc(a.pendingReplies, func(n int, _ owedReply) bool { return a.runs[n].thread == thread })
+// answerPending sends the replies that the client still has to send on a thread. It must be called
+// before the client sends another message there: the documents do not define what happens to an open
+// tool call or interrupt that another message follows, so a server may refuse the message.
+func (a *sequencePlayer) answerPending(thread string) {
+	for _, n := range slices.Sorted(maps.Keys(a.pendingReplies)) {
+		if a.runs[n].thread == thread {
+			a.sendPendingReply(action{number: -n, subject: n}) // no action refers to the run of the reply
+		}
+	}
 }
 
 // addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
@@ -103,9 +106,9 @@ func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 // interrupt. It stores the reply, a request of the given template, for a later action.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
-		eliciting, e := a.elicitingRequest(template)
+		eliciting, e := a.elicitingAction(s, template)
 		a.startAndReadRun(s, eliciting, e)
-		if reply, ok := a.replyEvent(template); ok {
+		if reply, ok := a.replyAction(s, template, e); ok {
 			a.addPendingReply(s, owedReply{template, reply})
 		}
 	}
@@ -149,11 +152,12 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 // would fail on a busy machine.
 const slowPromptArgs = "10 10"
 
-// promptVariants are the test prompts that a sequence may send at any time, with their arguments.
-// The plainest one comes first, because shrinking a sequence replaces the others with it.
+// promptVariants lists the test prompts that a sequence may send at any time, each with its
+// arguments unless these depend on the action (see [sequencePlayer.promptArguments]). The plainest
+// prompt comes first, because shrinking a sequence replaces the others with it.
 var promptVariants = []struct{ scenario, words string }{
-	{"text", "one"}, {"messages", ""}, {"tool", `{"city":"Paris"}`}, {"reasoning", "an answer"}, {"empty", ""},
-	{"contents", ""}, {"many", "20"}, {"error", "scripted failure"}, {"error-mid", "scripted failure"},
+	{"text", ""}, {"messages", ""}, {"tool", ""}, {"reasoning", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"},
+	{"error", ""}, {"error-mid", ""},
 }
 
 // sendPrompt starts a run and reads its stream. The choice of the action selects one of the
@@ -175,19 +179,16 @@ func (a *sequencePlayer) sendPrompt(s action) {
 		return
 	}
 	prompt := variants[s.choice%uint64(len(variants))]
-	if prompt.scenario == "text" {
-		prompt.words = fmt.Sprint("words of step ", s.number)
-	}
-	e := a.PromptEvent(prompt.scenario, prompt.words)
-	e.Name = "paint"
+	e := a.PromptEvent(prompt.scenario, a.promptArguments(s, prompt.scenario, prompt.words))
+	e.Name = clientTools[s.choice>>12%uint64(len(clientTools))]
 	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
 // disconnect starts a run with a request whose response is the stream, and closes the connection
 // after one to five events.
 func (a *sequencePlayer) disconnect(s action) {
+	a.answerPending(a.threads[s.subject])
 	a.Thread, a.Run = a.threads[s.subject], a.NewID()
-	a.dropPendingReplies(a.Thread)
 	r := a.BuildRequest("prompt", a.PromptEvent("slow", slowPromptArgs))
 	if a.send(r, wire.StopWhen{Frames: 1 + int(s.choice%5)}) {
 		a.runs[s.number] = runRef{a.Thread, a.Run}
@@ -207,7 +208,7 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
 // reads the stream of another run on the second thread.
 func (a *sequencePlayer) runConcurrently(s action) {
-	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", "meanwhile")
+	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"
 	if a.respondsWithStream("prompt") {
 		template = "prompt"
@@ -215,7 +216,7 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	// begin returns the request for the stream of a run on thread i. It starts the run first,
 	// unless the stream request itself does.
 	begin := func(i int, e spec.Event) (stream spec.Request, ok bool) {
-		a.dropPendingReplies(a.threads[i])
+		a.answerPending(a.threads[i])
 		if a.Thread = a.threads[i]; template == "prompt" {
 			a.Run = a.NewID()
 			return a.BuildRequest(template, e), true

@@ -127,8 +127,8 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 		part.Err = err
 		return part
 	}
-	newSequencePlayer(conv).play(actions)
 	conv.concurrent = true
+	newSequencePlayer(conv).play(actions)
 	return t.finishConversation(conv, part)
 }
 

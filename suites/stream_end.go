@@ -2,7 +2,6 @@ package suites
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -18,8 +17,8 @@ var streamEndScenarios = []Scenario{{
 }}
 
 // How long the client goes on reading after the end of a run: at first, and once the target has
-// left a stream open for that long. It hears what a server sends too late, and most servers close
-// the body at once.
+// left a stream open for that long. In that time it receives what a server sends too late; most
+// servers close the body at once.
 const (
 	firstGrace = time.Second
 	laterGrace = 250 * time.Millisecond
@@ -29,8 +28,9 @@ const (
 // late.
 const openTolerance = 200 * time.Millisecond
 
-// lingerAfterEnd returns the function that makes the client leave the response to r soon after the
-// end of its run, or nil if the response to r is not an event stream.
+// lingerAfterEnd returns a function for [wire.StopWhen.Linger]. It makes the client stop reading
+// the response to r soon after the end of its run, with the error [spec.ErrLeftAfterEnd]. It
+// returns nil if the response to r is not an event stream.
 func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		if t.target.budget.leavesOpen.Load() {
@@ -40,9 +40,9 @@ func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.
 	})
 }
 
-// afterRunEnd returns a function for [wire.StopWhen.Linger] whose result is that of leave as soon as
-// the response to r contains the end of its run. It returns nil if the response to r is not an
-// event stream. A body with a content coding is read to its end.
+// afterRunEnd returns a function for [wire.StopWhen.Linger]. It returns 0 until the response to r
+// contains the end of its run, and then the result of leave. afterRunEnd returns nil if the
+// response to r is not an event stream. A body with a content coding is read to its end.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -95,7 +95,7 @@ func runCloses(t *Conversation) {
 	add("prompt", t.PromptEvent("text", "closed after the end"))
 	add("prompt", t.PromptEvent("error", "closed after a failure"))
 	for _, reply := range []string{"tool-result", "resume"} {
-		if t.HasTemplate(reply) {
+		if t.canSend(reply) {
 			add(t.elicitingRequest(reply))
 		}
 	}
@@ -110,16 +110,9 @@ func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	if t.target.StreamLimit > 0 {
 		atOnce = min(atOnce, t.target.StreamLimit)
 	}
-	slots := make(chan struct{}, max(1, atOnce))
-	var wait sync.WaitGroup
-	for _, r := range streams {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			t.send(r, wire.StopWhen{Linger: t.afterRunEnd(r, func() (time.Duration, error) {
-				return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
-			})})
-		})
-	}
-	wait.Wait()
+	t.sendTogether(streams, atOnce, func(r spec.Request) wire.StopWhen {
+		return wire.StopWhen{Linger: t.afterRunEnd(r, func() (time.Duration, error) {
+			return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
+		})}
+	})
 }

@@ -43,12 +43,12 @@ type Target struct {
 	StreamLimit int         // how many streams a user may have open at once; 0: unknown
 
 	PromptStyle         PromptStyle
-	PromptOverrides     map[string]string // scenario → its prompt
+	PromptOverrides     map[string]string // scenario → the prompt to send in place of its own
 	ClaimedCapabilities []string          // capabilities that are promised; "all" for every one
 	LackedCapabilities  []string          // capabilities that the server does not have
 	Only                []string          // globs of the check, requirement or scenario ids to test; none: all
-	Skip                []string          // likewise, not to test
-	RefusalsAbout       []string          // the requirements about whose refusals invalid requests are sent; none: all
+	Skip                []string          // globs of the check, requirement or scenario ids not to test
+	RefusalsAbout       []string          // ids of requirements; only invalid requests about these are sent; none: all
 
 	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
 	// scenario must have a name that no other scenario has, and a function Run.
@@ -68,7 +68,7 @@ type Target struct {
 	Parallel      int    // how many scenarios are played at once; 0: [DefaultParallel]
 	Seed          uint64 // of all random choices
 	Salt          uint64 // of ids, such as those of threads; 0: a new one in each run
-	Round         int    // of a repeated run, from 0: other ids, the same choices
+	Round         int    // index of the round of a repeated run, from 0: other ids, the same choices
 	CA            *x509.CertPool
 	Insecure      bool // do not verify the certificate
 	MaxEventBytes int  // limit of one event; 0: [dialect.MaxEventBytes]
@@ -307,7 +307,7 @@ func capabilityNames(list []Scenario) []string {
 // on the principal.
 func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
-		Base: t.Base, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
+		Base: t.Base, IsEndpoint: t.Dialect.IsEndpoint, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
 		MaxBodyBytes: t.Limits.MaxBytes, MaxEvents: t.Limits.MaxEvents,
 		CA: t.CA, Insecure: t.Insecure, MaxEventBytes: t.MaxEventBytes, Memory: t.budget.memory,
 	}
@@ -403,8 +403,8 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 		part.Err = err
 		return part
 	}
-	s.Run(conv)
 	conv.concurrent = !s.Exclusive
+	s.Run(conv)
 	return t.finishConversation(conv, part)
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 // requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
-// has no text and no other finding explains that. The finding cites the requirement on the status
-// code if there was no stream, that on text events, or the convention of the test prompts,
-// whichever a selected check judges. requireText returns false if it should have added a finding
-// but no such check is selected, and true otherwise.
+// has no text and no other finding explains that. The finding cites the first of these requirements
+// that a selected check judges: that on the status code if there was no stream, that on text
+// events, and the convention of the test prompts. requireText returns false if it should have added
+// a finding but no such check is selected, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()

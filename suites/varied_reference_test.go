@@ -38,7 +38,7 @@ func TestReferenceVaried(t *testing.T) {
 				suites.Test(t, reference.New(d, loose(seed, slices.Contains(d.Kinds(), spec.ReasoningStart)), cfg), name, func(target *suites.Target) {
 					target.ClaimedCapabilities, target.Seed = []string{"all"}, seed+1
 					target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.StreamsPerUser
-					if seed%10 != 0 { // the rest is no business of the agent's
+					if seed%10 != 0 { // the agent affects only these scenarios
 						target.Only = agents
 					}
 				})

@@ -110,10 +110,10 @@ func EvaluateTrace(
 	return p, complete
 }
 
-// isPromised reports whether the target promises what scenario s tests, so that a check which the
-// scenario expects fails if it has nothing to judge. Every target promises text and what the
-// document requires. A claimed capability promises the replies to conformance prompts only, as a
-// natural prompt leaves the reply open.
+// isPromised reports whether the target promises what scenario s tests. If it does, an expected
+// check of s that has nothing to judge fails. Every target promises replies with text, and what the
+// document of its dialect requires. A claimed capability promises only the replies to conformance
+// prompts, because a natural prompt leaves the reply open.
 func (t *Target) isPromised(s Scenario) bool {
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {

@@ -64,7 +64,7 @@ func TestTextIsPromised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law := map[string]string{"agkit": "agkit.event.text", "agentscope": "agentscope.content-payload", "agentscope-java": "agentscope-java.content.type", "runs": "runs.scripted.text"}[d.Family]
+		law := map[string]string{"agui": "agui.event.text-content", "agkit": "agkit.event.text", "agentscope": "agentscope.content-payload", "agentscope-java": "agentscope-java.content.type", "runs": "runs.scripted.text"}[d.Family]
 		for what, test := range map[string]struct {
 			said []spec.Event
 			fail bool

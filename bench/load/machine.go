@@ -63,7 +63,8 @@ func cpuSec(pid int) (s float64) {
 	return
 }
 
-// machine-wide: busy share of all cores, steal share and softirq share since prev
+// machine returns the eight CPU time counters of the machine, summed over all cores, from
+// /proc/stat: user, nice, system, idle, iowait, irq, softirq and steal, in clock ticks since boot.
 func machine() (v [8]float64) {
 	b, _ := os.ReadFile("/proc/stat")
 	f := strings.Fields(strings.SplitN(string(b), "\n", 2)[0])
@@ -84,8 +85,8 @@ func machineDelta(o map[string]any, a [8]float64) {
 	o["busy_cores_ex_softirq"] = r3((b[0] + b[1] + b[2] - a[0] - a[1] - a[2]) / t * float64(runtime.NumCPU()))
 }
 
-// gate waits (bounded) until the machine has been at least 94% idle for one second: other
-// work shares this machine.
+// gate waits until the machine has been at least 94 % idle for one second, because other work may
+// share it, but at most for the duration max. It returns the time that it waited, in seconds.
 func gate(max time.Duration) (waited float64) {
 	t0 := time.Now()
 	for time.Since(t0) < max {

@@ -1,5 +1,5 @@
-// Command gosse reads event streams with github.com/tmaxmax/go-sse: a job a line comes
-// in, and what the client made of it goes out.
+// Command gosse reads event streams with github.com/tmaxmax/go-sse. It reads jobs from
+// standard input, one per line, and writes for each what the client received.
 package main
 
 import (
@@ -120,8 +120,8 @@ func read(j job) result {
 	return r
 }
 
-// ending says how a connection ended. What its README has for answers of models is that
-// io.EOF is the end of one.
+// ending returns how a connection ended, and the text of the error. The package's README treats
+// io.EOF as the regular end of a stream of model output.
 func ending(err error, kind string, asks int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {

@@ -37,13 +37,13 @@ type backendSettings struct {
 	retention          state.Config
 	signingKey         []byte // of links to attachments
 	apiKey             string // of the services of models
-	model, speechModel string // "" means none and the default
+	model, speechModel string // names of models; "": no model, and the default of the service
 }
 
-// openAISyntax selects a service with the API of OpenAI.
+// openAISyntax is the syntax of each kind of backend that uses a service with the API of OpenAI.
 const openAISyntax = "openai:BASE_URL"
 
-// The kinds of backends that serve can use. A new kind needs an entry here.
+// The kinds of backends that the command serve can use. A new kind needs an entry here.
 var (
 	agentKinds = []backendKind[reference.Agent]{
 		{syntax: "scripted", open: always(reference.Agent(reference.Scripted))},
@@ -90,12 +90,14 @@ func openRedis(ctx context.Context, location string, s backendSettings) (state.S
 	return durable.OpenRedis(ctx, location, s.retention)
 }
 
-// always returns an open function that returns the same backend for every location.
+// always returns a value for the field open of a backendKind: a function that returns the same
+// backend for every location.
 func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns an open function for a store of attachments in the storage that open returns.
+// filesIn returns a value for the field open of a backendKind: a function that opens a store of
+// attachments in the storage that open returns.
 func filesIn(
 	open func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -115,7 +117,8 @@ type backendFlag[T any] struct {
 	kinds []backendKind[T]
 }
 
-// syntax describes the valid values of the flag, for help and errors.
+// syntax returns a list of the valid values of the flag, for help and errors, such as "memory,
+// dir:PATH or s3://BUCKET".
 func (f *backendFlag[T]) syntax() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -127,7 +130,8 @@ func (f *backendFlag[T]) syntax() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keeps describes what each kind of store keeps unless the flags say otherwise, for help.
+// keeps returns, for the help, what each kind of store keeps by default, such as "1000 in memory,
+// 1000000 in SQLite".
 func (f *backendFlag[T]) keeps() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -138,8 +142,9 @@ func (f *backendFlag[T]) keeps() string {
 	return strings.Join(all, ", ")
 }
 
-// find returns the kind that the flag selects, and the location to pass to its open function, which
-// is "" for a kind without one. An error is a usage error that describes the valid values.
+// find returns the kind that the flag selects, and the location to pass to its open function; the
+// location is "" for a kind whose syntax is only a name. An error is a usage error that describes
+// the valid values.
 func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
 	name, rest, _ := strings.Cut(f.text, ":")
 	for _, k := range f.kinds {
@@ -180,8 +185,8 @@ func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T
 	return backend, nil
 }
 
-// usageError returns a usage error for err, the reason why the backend cannot be used. Its URL is
-// shown without secrets.
+// usageError returns a usage error for err, the reason why the backend cannot be used. The error
+// names the flag and shows its value without secrets.
 func (f *backendFlag[T]) usageError(err error) error {
 	return usageError("--%s %s: %v", f.name, withoutSecrets(f.text), err)
 }
@@ -212,7 +217,8 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 		"are those of the AWS tools (AWS_REGION, AWS_ACCESS_KEY_ID …)")
 	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax()+
 		"; COMMAND reads a WAV file from stdin, or "+
-		"from the path that replaces {}, and prints the text; the key of openai is in OPENAI_API_KEY")
+		"from the path that replaces {}, and prints the text; scripted returns the comment in the file, or a sentence "+
+		"with its duration; the key of openai is in OPENAI_API_KEY")
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 
@@ -243,8 +249,8 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// withoutSecrets returns text, which may be a URL, without user name, password and query. A text that
-// is malformed as a URL is returned without what may be a password.
+// withoutSecrets returns text, which may be a URL, without user name, password and query. If text
+// is malformed as a URL, the part of it that may be a password is removed.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

@@ -13,8 +13,9 @@ import (
 )
 
 // baseURL parses text as the base URL of a target of dialect d. If the URL has no path, it gets the
-// base path of d; a slash at the end of the path is removed. An error begins with name, the flag or
-// field that holds the URL, and does not show credentials in the URL.
+// base path of d; a slash at the end of the path is removed. The URL of an endpoint stays as it is.
+// An error begins with name, the flag or field that holds the URL, and does not show credentials in
+// the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	if err := checkBase(name, text); err != nil {
 		return nil, err
@@ -22,6 +23,9 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(text)
 	if err != nil {
 		return nil, err
+	}
+	if d.IsEndpoint {
+		return u, nil
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = d.Base

@@ -197,7 +197,8 @@ func TestNotScripted(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(chatty))
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
-	_, out, _ := streamassay(t, dir, "run", srv.URL, "--dialect", "agkit", "--header", "X-Api-Key: s3cr3t-value", "--seed", "7", "--report", "json="+dir+"/r.json", "--report", "text")
+	_, out, _ := streamassay(t, dir, "run", srv.URL, "--dialect", "agkit", "--header", "X-Api-Key: s3cr3t-value", "--seed", "7", "--sequences", "0",
+		"--report", "json="+dir+"/r.json", "--report", "text")
 	joined := strings.Join(strings.Fields(out), " ")
 	for _, says := range []string{
 		"the agent does not do what the test prompts ask", `reply "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",

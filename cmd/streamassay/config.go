@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// maxConfig is the largest --config file that is read, in bytes.
+// maxConfig is the maximum size of a --config file in bytes.
 const maxConfig = 1 << 20
 
 // A configSource is the position of a target in a --config file. The zero value stands for a target
@@ -32,9 +32,9 @@ type configSource struct {
 	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns the name of an option for error messages: that of the field if the --config
-// file sets the option for this target, otherwise that of the flag or argument, such as "--timeout".
-// name is the name in [targetFlags].
+// settingName returns the name of an option for error messages: the name of the field if the
+// --config file sets the option for this target, and otherwise that of the flag or argument, such
+// as "--timeout". The parameter name is the name of the option in [targetFlags].
 func (s configSource) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o targetFlag) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -221,8 +221,8 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	return nil
 }
 
-// setField sets the option of t to value, the value of the field key in a --config file. set has
-// the flags of t.
+// setField sets the option of t to value, the value of the field key in a --config file. The
+// parameter set has the flags of t. setField returns a usage error if value is invalid.
 func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
@@ -256,8 +256,8 @@ func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, v
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points. It
-// reports false if value is null or has another type.
+// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points.
+// It returns false if value is null or does not have the type of the variable.
 func convertYAML(value, to any) bool {
 	text, err := yaml.Marshal(value)
 	return err == nil && value != nil && yaml.Unmarshal(text, to) == nil

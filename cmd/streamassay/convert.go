@@ -50,8 +50,8 @@ converted, 2 usage error.`,
 	f.Var((*nameList)(&c.dialects), "dialect",
 		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
 			"left out)")
-	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript (of .har, .http, .sse) or script (of .json); files of the other "+
-		"kind are not converted (default: by the kind of file)")
+	f.StringVar(&c.format, "to", "", "`FORMAT` convert only files that become a transcript (.har, .http, .sse) or a script (.json); "+
+		"the others are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
 		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")

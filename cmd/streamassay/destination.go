@@ -19,7 +19,8 @@ const stdoutPath = "-"
 // names. The limit is needed because links can form a loop.
 const maxLinks = 40
 
-// fifoTimeout is how long a write to a FIFO waits for a process to open the FIFO for reading.
+// fifoTimeout is the maximum time that a write to a FIFO waits for a process to open the FIFO for
+// reading.
 const fifoTimeout = 10 * time.Second
 
 // A destination is a file to which a report or a ready file is written. A regular file is
@@ -139,8 +140,8 @@ func checkFolder(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write writes data to the destination. ctx bounds only the wait for a reader if the destination is
-// a FIFO.
+// write writes data to the destination. If the destination is a FIFO, write waits for a reader, but
+// not after ctx is done. Other writes ignore ctx.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
@@ -187,9 +188,9 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened a FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to file and closes it. file and err are the results of opening the
-// file: if err is not nil, nothing is written and err is returned. The returned error does not
-// contain the file name.
+// writeAndClose writes data to file and closes it. The parameters file and err are the results of
+// opening the file: if err is not nil, nothing is written and err is returned. The returned error
+// does not contain the file name.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)

@@ -11,8 +11,8 @@ import (
 // that is not writable is detected when it is written.
 func checkAccess(string) error { return nil }
 
-// checkDescriptor returns an error for every descriptor except standard output, because others
-// cannot be written by number on this system.
+// checkDescriptor returns an error for every descriptor except standard output, because no other
+// descriptor can be written to by its number on this system.
 func checkDescriptor(fd int) error {
 	if fd != 1 {
 		return fmt.Errorf("descriptor %d: only standard output can be written by number on this system", fd)

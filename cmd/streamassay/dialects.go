@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dialectUsage is what the values of --dialect stand for, in the help of each command.
-const dialectUsage = "NAME (its default version), NAME@VERSION or the path of an OpenAPI document (.yaml)"
+// dialectUsage describes the values of the flag --dialect in the help of commands.
+const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
+	"OpenAPI document (.yaml)"
 
 // openDialect returns the dialect with the given name, as the user wrote it: an embedded dialect or,
 // if the name contains a slash or backslash or ends with .yaml or .yml, the dialect that the document
@@ -21,7 +23,11 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return dialect.OpenFile(name, rules.All)
 	}
-	return dialect.Open(name)
+	d, err := dialect.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w; the path of an OpenAPI document must contain / or end with .yaml", err)
+	}
+	return d, nil
 }
 
 // dialectsNamed returns the dialects with the given names, without duplicates, or all embedded
@@ -72,13 +78,14 @@ func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*diale
 }
 
 // addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
-// with the flag are appended to list; purpose says what for, in the help.
+// with the flag are appended to list. The parameter purpose states, for the help, what the dialects
+// are used for.
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)
 	completeDialects(cmd)
 }
 
-// completeDialects makes shells offer the names of the embedded dialects, and files, when they complete
-// the value of the flag --dialect of cmd.
+// completeDialects makes shells offer the names of the embedded dialects, and files, when they
+// complete the value of the flag --dialect of cmd.
 func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }

@@ -18,9 +18,9 @@ import (
 // server.
 const referenceName = "reference"
 
-// takesPerTarget is how often diff plays each scenario against each target. Each recording of a
-// scenario is a take. What differs between two takes of the same target is volatile and not
-// compared.
+// takesPerTarget is the number of times that diff plays each scenario against each target. Each
+// recording of a scenario is a take. What differs between two takes of the same target is volatile
+// and not compared.
 const takesPerTarget = 2
 
 // A diffOptions holds the flags of the command diff.
@@ -34,14 +34,15 @@ type diffOptions struct {
 // two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: newTargetOptions()}
+	d.suite.Sequences = 0 // diff compares scenarios
 	scenarioCapabilities := slices.DeleteFunc(suites.Capabilities(), func(name string) bool { return name == "scripted" })
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
 		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
-embedded reference server; or both are files or directories of recordings, as written by
-streamassay run --transcripts. Record with --repeat 2 or more: otherwise volatile values are
-reported as differences.
+embedded reference server; or both are files or directories of recordings (.txtar, .http,
+.sse, .har), such as run --transcripts writes. Record with --repeat 2 or more: otherwise
+volatile values are reported as differences.
 
 Both servers get the same requests, each twice. What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
@@ -94,8 +95,8 @@ type diffSide struct {
 	timedOut      bool                           // whether --max-time ended the run
 }
 
-// conversation returns the conversation with the given dialect and name, which it adds if there is
-// none. The pointer is valid until the next call.
+// conversation returns the conversation with the given dialect and name. If h has no such
+// conversation, it adds one. The pointer is valid until the next call.
 func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -229,7 +230,7 @@ func compareSides(a, b diffSide) comparedSides {
 	return c
 }
 
-// redactReport replaces the secrets that were given on the command line, such as header values, in
+// redactReport redacts the secrets that were given on the command line, such as header values, in
 // all differences of r.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions

@@ -151,8 +151,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 }
 
 // addRecording adds the recording t to h as one take of a conversation. A recording that --only or
-// --skip excludes is ignored. An error means that the dialect of the recording is missing or
-// unknown; given are the dialects of --dialect.
+// --skip excludes is ignored. The parameter given holds the dialects of --dialect. An error means
+// that the dialect of the recording is missing or unknown.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
 	of, err := recordedDialect(t, given)
 	if err != nil {
@@ -167,6 +167,7 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given [
 	}
 	of.CompleteRequests(&t.Trace)
 	t.StripBasePath(of.Base)
+	of.UseEndpoint(&t.Trace)
 	c := h.conversation(of.Name, name)
 	c.Takes = append(c.Takes, relativeEvents(of, t.Trace, t.Target))
 	return nil
@@ -178,7 +179,7 @@ func matchesAnyGlob(globs []string, name string) bool {
 }
 
 // pairUp makes two single conversations comparable: if h and other have exactly one conversation
-// each, of the same dialect, the conversation of other gets the name of the one of h. Otherwise
+// each, of the same dialect, the conversation of other gets the name of that of h. Otherwise
 // nothing is changed.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {

@@ -10,7 +10,7 @@ import (
 // A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the worst of the exit codes, by [exitcode.Worse], or [exitOK] if there are none.
+// worst returns the worst of the exit codes, by [exitcode.Worse], or [exitOK] if c is empty.
 func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
@@ -19,8 +19,8 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the line that sums up a run of several targets. unwritten tells whether a
-// report could not be written; if so, the run counts as an internal error.
+// summaryLine returns the line that sums up a run of several targets. If unwritten is true, a
+// report could not be written, and the run counts as an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -50,7 +50,7 @@ scenarios.`,
 }
 
 // explain prints to w a description of every check, requirement and scenario with the given id. If
-// there is none, it prints nothing and returns false.
+// no check, requirement or scenario has the id, it prints nothing and returns false.
 func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	found := false
 	if c, ok := rules.ByID(id); ok {
@@ -81,8 +81,8 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 // maxNamedScenarios is the maximum number of scenarios that explain names for one check.
 const maxNamedScenarios = 8
 
-// explainCheck prints to w what the check c judges, which scenarios provoke c, and which
-// requirements of the given dialects c serves.
+// explainCheck prints to w what the check c judges, which scenarios exercise it, and which
+// requirements of the given dialects it judges.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
@@ -93,12 +93,12 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	case c.Of == spec.Client:
 		fmt.Fprintf(w, "\n  about clients: the mock judges the requests that it receives\n")
 	case len(provoked) > maxNamedScenarios:
-		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n",
+		fmt.Fprintf(w, "\n  exercised by the scenarios: %s, and %d more\n",
 			strings.Join(provoked[:maxNamedScenarios], ", "), len(provoked)-maxNamedScenarios)
 	case len(provoked) > 0:
-		fmt.Fprintf(w, "\n  provoked by the scenarios: %s\n", strings.Join(provoked, ", "))
+		fmt.Fprintf(w, "\n  exercised by the scenarios: %s\n", strings.Join(provoked, ", "))
 	default:
-		fmt.Fprintf(w, "\n  provoked by no scenario: judged whenever a conversation exercises it\n")
+		fmt.Fprintf(w, "\n  exercised by no scenario in particular: judged whenever a conversation exercises it\n")
 	}
 	fmt.Fprintf(w, "\n  required by:\n")
 	for _, d := range dialects {
@@ -113,8 +113,7 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 }
 
 // requirementText returns the text of a requirement: a quotation of the protocol document in
-// quotation marks, with its English translation if there is one, or the summary in the
-// catalogue.
+// quotation marks, with its English translation if there is one, or the summary in the catalogue.
 func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
@@ -147,8 +146,8 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// sampleEvent holds the values from which explain builds sample requests. These are shown but never
-// sent. The thread is a UUID because some dialects require one.
+// sampleEvent holds the values from which explain builds sample requests. The requests are shown
+// but never sent. The thread is a UUID because some dialects require one.
 var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
@@ -166,7 +165,7 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	if len(faults) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  provoked by the scenario refusals, with requests for %s in which:\n", op)
+	fmt.Fprintf(w, "  exercised by the scenario refusals, with requests for %s in which:\n", op)
 	for _, m := range faults[:min(len(faults), maxShownRequests)] {
 		fmt.Fprintf(w, "    %s\n", m.Name)
 	}
@@ -178,12 +177,12 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 		fmt.Fprintf(w, "    %s\n", refusal)
 	}
 	fmt.Fprintf(w, "    %s\n  and the same request without the fault, which must be accepted:\n    %s\n",
-		reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
+		reports.Curl("$BASE", d.AtEndpoint(faults[0].Request)), reports.Curl("$BASE", d.AtEndpoint(faults[0].Valid)))
 }
 
 // invalidRequests returns the invalid requests that a server must refuse because of the requirement
 // with the given id. All of them are requests for op, the first operation of d for which there are
-// any. If no operation has any, op is "" and faults is nil.
+// such requests. If there are none for any operation, op is "" and faults is nil.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.InvalidRequestSet{}

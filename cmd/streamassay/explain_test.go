@@ -11,7 +11,10 @@ import (
 
 // unprovoked maps each requirement about refusals for which no invalid request can be built to the
 // reason for that.
-var unprovoked = map[string]string{}
+var unprovoked = map[string]string{
+	"agui.input.snake-case": "a name in snake_case takes the place of another, which is then missing",
+	"agui.input.null":       "nulls are only sent where they must be refused",
+}
 
 // TestExplainRefusals checks that invalid requests can be built for every requirement about
 // refusals, and that explain shows an invalid request with the corresponding valid one.

@@ -82,8 +82,8 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	})
 }
 
-// helpNotes returns the end of the help of cmd, each line of which explains a word that the rest of
-// the help uses.
+// helpNotes returns the end of the help of cmd: one line for each word of the help that needs an
+// explanation, such as DURATION. It returns "" if the help contains no such word.
 func helpNotes(cmd *cobra.Command) (notes string) {
 	text := cmd.Long + describeFlags(cmd.LocalFlags())
 	for _, note := range [][2]string{

@@ -74,8 +74,9 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// formatSize returns n as a multiple of the largest binary unit that divides it, such as "64KiB",
-// or as a number of bytes without a unit if none does. It returns "" for 0, which means no default.
+// formatSize returns n as a multiple of the largest binary unit that divides it, such as "64KiB".
+// If no binary unit divides n, the result is a number of bytes without a unit. It is "" for 0,
+// which means no default.
 func formatSize(n int64) string {
 	if n == 0 {
 		return ""
@@ -105,7 +106,8 @@ func boundedInt(to *int, min, max int) pflag.Value {
 	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }
 
-// describedInt is like boundedInt, with a description of the valid numbers for error messages.
+// describedInt is like boundedInt. The parameter valid describes the valid numbers in error
+// messages.
 func describedInt(to *int, min, max int, valid string) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)

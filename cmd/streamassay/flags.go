@@ -71,24 +71,82 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// flagError returns a usage error for err, an error of the flag parser. The usage error names the
-// flag and, if the value is invalid, the values that the flag accepts.
-func flagError(cmd *cobra.Command, err error) error {
+// unknownFlagError returns a usage error for the unknown flag name and further unknown flags in
+// args, the command line. It suggests flags with similar names.
+func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
+	switch {
+	case strings.HasPrefix(name, "script"):
+		return usageError("unknown flag: --%s; scripts are arguments: streamassay mock FILE", name)
+	case name == "replay" || name == "recordings":
+		return usageError("unknown flag: --%s; recordings are arguments: streamassay mock DIR", name)
+	}
+	help := fmt.Sprintf(" (%s --help lists the flags)", cmd.CommandPath())
+	unknown := unknownFlags(cmd, name, args)
+	if similar := similarFlags(cmd, name); len(unknown) == 1 && len(similar) > 0 {
+		return usageError("unknown flag: --%s; did you mean --%s?", name, strings.Join(similar, " or --"))
+	} else if len(unknown) == 1 {
+		return usageError("unknown flag: --%s%s", name, help)
+	}
+	for i, name := range unknown {
+		unknown[i] = "--" + name
+		if similar := similarFlags(cmd, name); len(similar) > 0 {
+			unknown[i] += " (did you mean --" + strings.Join(similar, " or --") + "?)"
+		}
+	}
+	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
+}
+
+// unknownFlags returns first and the names of the flags after it in args that cmd does not have.
+func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
+	names, found := []string{first}, false
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "--"):
+		case name == first:
+			found = true
+		case found && name != "" && cmd.Flags().Lookup(name) == nil && !slices.Contains(names, name):
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
+const maxSimilarFlags = 3
+
+// similarFlags returns the names of flags of cmd that an unknown flag could mean: the one that
+// differs in a few letters or, if there is none, those that share one of the words between hyphens.
+func similarFlags(cmd *cobra.Command, name string) []string {
+	var all, shared []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		all = append(all, f.Name)
+		words := strings.Split(f.Name, "-")
+		if slices.ContainsFunc(strings.Split(name, "-"), func(w string) bool { return slices.Contains(words, w) }) {
+			shared = append(shared, f.Name)
+		}
+	})
+	if nearest, ok := strings.CutPrefix(near.Suggest(name, all), "; did you mean "); ok {
+		return []string{strings.TrimSuffix(nearest, "?")}
+	}
+	if len(shared) > maxSimilarFlags {
+		return nil
+	}
+	return shared
+}
+
+// flagError returns a usage error for err, an error of the flag parser about the command line args.
+// The usage error names the flag and, if the value is invalid, the values that the flag accepts.
+func flagError(cmd *cobra.Command, err error, args []string) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		if strings.HasPrefix(name, "script") {
-			return usageError("unknown flag: --%s; scripts are arguments: streamassay mock FILE", name)
-		}
-		if miss, ok := strings.CutPrefix(near.Suggest(name, names), "; did you mean "); ok {
-			return usageError("unknown flag: --%s; did you mean --%s", name, miss)
-		}
-		return usageError("unknown flag: --%s (%s --help lists the flags)", name, cmd.CommandPath())
+		return unknownFlagError(cmd, unknown.GetSpecifiedName(), args)
 	case errors.As(err, &valueless):
 		return usageError("--%s needs a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):
@@ -101,8 +159,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// invalidValueError returns a usage error for value, which the flag f did not accept because of err.
-// name is the name of the flag, or of the field in a --config file, that has the value.
+// invalidValueError returns a usage error for value, which the flag f did not accept because of
+// err. The parameter name is the name of the flag, or of the field in a --config file, that has the
+// value.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`
@@ -129,7 +188,7 @@ func expectedValue(f *pflag.Flag, err error) string {
 	return err.Error()
 }
 
-// checkEmptyFlags returns a usage error if a flag that takes a text was given an empty value. An
+// checkEmptyFlags returns a usage error if a flag that takes a string was given an empty value. An
 // empty value often comes from a shell variable that is not set, and must not be treated like a
 // flag that was left out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
@@ -201,7 +260,7 @@ func (o *singleValue) String() string {
 }
 
 // firstChangedFlag returns the first of the named flags that was given on the command line, as
-// "--NAME", or "" if none was.
+// "--NAME", or "" if none of them was given.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {

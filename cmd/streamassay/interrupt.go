@@ -59,16 +59,17 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitOnSecondSignal makes a second signal end the program at once. ctx must come from
-// [withSignals]. Commands that serve do not call it, because they must end open streams first.
+// exitOnSecondSignal makes a second signal end the program at once. The context ctx must come from
+// [withSignals]. Commands that run a server do not call it, because they must end open streams
+// first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }
 
-// interruptedBy returns the signal that cancelled ctx. ok is false if ctx was not cancelled by a
-// signal.
+// interruptedBy returns the signal that cancelled ctx. The result ok is false if ctx was not
+// cancelled by a signal.
 func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
@@ -82,8 +83,8 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 	r.Conclude(o)
 }
 
-// signalGrace is how long diff may take, after a signal, to compare the conversations that were
-// already played.
+// signalGrace is the maximum time that diff may take, after a signal, to compare the conversations
+// that were already played.
 const signalGrace = time.Second
 
 // withSignalGrace returns a context that ends [signalGrace] later than ctx, with the same cause.

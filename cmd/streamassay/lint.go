@@ -36,13 +36,14 @@ func lintCommand(sh stdio) *cobra.Command {
 		Long: `Judge recorded exchanges (requests and their responses) with the checks of streamassay run.
 A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
-  .http    output of curl -i. NAME.request.json, if present, holds the request: either just
-           its JSON body, or an object with the members method, path, headers and body.
-           NAME.1.http, NAME.2.http … are one conversation.
+  .http    output of curl -i. NAME.request.json, if present, holds the request: an object with
+           the members method, path, headers and body or, without method and path, just its
+           JSON body. NAME.1.http, NAME.2.http … are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
-recognized by the content. A conversation is one or more exchanges, in order.
+recognized by the content; only a transcript or an HTTP archive has the requests there.
+A conversation is one or more exchanges, in order.
 
 Recordings of the same dialect are judged together, as one target. If none of them contains
 a complete exchange (a request and a whole run as its response), no requirement is reported
@@ -163,6 +164,8 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 			return nil, nil, err
 		}
 	}
+	dialectOf := map[*transcript.Transcript]*dialect.Dialect{}
+	traces := map[*dialect.Dialect][]*spec.Trace{}
 	for _, t := range list {
 		if len(given) > 0 {
 			t.Dialect = given[0].Name
@@ -173,6 +176,13 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 		}
 		d.CompleteRequests(&t.Trace)
 		t.StripBasePath(d.Base)
+		dialectOf[t], traces[d] = d, append(traces[d], &t.Trace)
+	}
+	for d, of := range traces {
+		d.UseEndpoint(of...)
+	}
+	for _, t := range list {
+		d := dialectOf[t]
 		known := dialect.TargetInfo{Scripted: t.Trace.Scripted || len(l.claims) > 0, StreamLimit: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		p, complete := suites.EvaluateTrace(ctx, named, d, t.Trace, known, l.maxEvent)

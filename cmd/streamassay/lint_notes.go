@@ -44,8 +44,8 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 }
 
 // foreignRequestNote returns a note for a recording in which no request calls an operation of
-// dialect d. The note names the first request. ok is false if the recording is empty or may belong
-// to d after all, because some request calls an operation of d or was not recorded.
+// dialect d. The note names the first request. The result ok is false if the recording is empty or
+// may belong to d after all, because some request calls an operation of d or was not recorded.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {

@@ -17,8 +17,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A listFunc lists all things of one kind, such as checks, that the given dialects have. rows is
-// the list as the rows of a table for people; all is the same list as a value to encode as JSON.
+// A listFunc lists all things of one kind, such as checks, that the given dialects have. The result
+// rows is the list as the rows of a table for people to read, and all is the same list as a value
+// to encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
 // listFuncs maps each argument of the command list to its function. A new argument must also be

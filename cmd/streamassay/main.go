@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/internal/exitcode"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // Exit codes of the program (README, "Exit codes").
@@ -54,6 +55,7 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 	}()
 	root := rootCommand(sh)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err, args) })
 	err := checkCommand(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
@@ -76,8 +78,8 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 // either end is removed.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// An exitError ends the program with an exit code. The message, if it is not empty, is
-// printed to standard error first.
+// An exitError ends the program with an exit code. The message, if it is not empty, is printed to
+// standard error first.
 type exitError struct {
 	code    int
 	message string
@@ -105,7 +107,10 @@ func rootCommand(sh stdio) *cobra.Command {
 		Short: "Conformance tests for servers that stream AI-agent output over SSE",
 		Long: `Conformance tests for servers that stream AI-agent output over HTTP and server-sent
 events (SSE). Every failure cites the violated clause and shows the offending bytes.
-For developers of clients there are a reference server and a mock server.`,
+For developers of clients there are a reference server and a mock server.
+
+` + wrapHelp("A dialect is one version of a protocol, such as "+strings.Join(dialect.Names(), ", ")+
+			" (see streamassay list dialects)."),
 		Example: `  streamassay run                                          # test the embedded reference, all dialects
   streamassay run http://127.0.0.1:8080 --dialect agkit    # test a server
   streamassay lint recording.http --dialect agentscope     # check a recording
@@ -120,7 +125,6 @@ For developers of clients there are a reference server and a mock server.`,
 	root.SetOut(sh.out)
 	root.SetErr(sh.err)
 	root.SetVersionTemplate("streamassay {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
 	flagUsages := strings.NewReplacer(
 		".LocalFlags.FlagUsages", "describeFlags .LocalFlags", ".InheritedFlags.FlagUsages", "describeFlags .InheritedFlags",
 	)

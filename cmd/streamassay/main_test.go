@@ -275,7 +275,7 @@ func TestReports(t *testing.T) {
 	if err := xml.Unmarshal(data, &suite); err != nil || suite.Failures != r.Counts["failed"] {
 		t.Errorf("JUnit counts %d failures, JSON %d: %v", suite.Failures, r.Counts["failed"], err)
 	}
-	// What was recorded is judged the same again.
+	// lint judges the recording as run judged the server.
 	if code, out, said := streamassay(t, dir, "lint", "t/agkit@0.0.10/text.txtar"); code != exitFailed || !strings.Contains(out, "done.is-last") {
 		t.Errorf("lint of the recording: exit %d\n%s%s", code, out, said)
 	}

@@ -6,9 +6,9 @@ import (
 	"runtime/metrics"
 )
 
-// Bounds for the GC percentage of a server. With the default of 100 %, a server with a small
-// heap and thousands of requests per second would spend its time collecting; a large fixed
-// percentage would take too much memory with a large heap.
+// Bounds for the GC percentage of a server. With the default of 100 %, a server with a small heap
+// and thousands of requests per second would spend its time collecting; a large fixed percentage
+// would take too much memory with a large heap.
 const (
 	minHeapBytes = 40 << 20 // heap size, in bytes, up to which nothing is collected
 	minGCPercent = 50       // lower bound of the GC percentage
@@ -37,8 +37,8 @@ func tuneGC() {
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// maxHeap is the soft memory limit of a run, in bytes: above it the collector runs more
-// often, so that a hostile target cannot make the heap twice as large as the live data.
+// maxHeap is the soft memory limit of a run, in bytes: above it the collector runs more often, so
+// that a hostile target cannot make the heap twice as large as the live data.
 const maxHeap = 320 << 20
 
 // setMemoryLimit sets the memory limit of the program to [maxHeap], unless the environment variable

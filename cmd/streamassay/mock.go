@@ -53,8 +53,20 @@ func mockCommand(sh stdio) *cobra.Command {
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
 Without FILE it replies as the reference server does (docs/prompts.md). A FILE is a script
-(.yaml; docs/mock.md), a recording (.txtar, .http, .sse, .har), or a directory of those.
-Changed files are reloaded without interrupting open streams.
+(.yaml), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are
+reloaded without interrupting open streams. Any bearer token is accepted; it names the user.
+
+The rules of a script are tried in order; the first that matches a request replies:
+  rules:
+    - when: {text: {contains: weather}}
+      reply: [{tool: {name: lookup, arguments: {city: Rome}, result: 21}}, {text: 21 degrees}]
+    - reply: Ask me about the weather.
+A request that no rule matches gets the recorded response to a request of the same operation
+with the same new input (the last prompt, the tool results or answers to interrupts). If there
+are several such responses, repeated requests get them in turn.
+An expectation file lists the requests that clients must send:
+  calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
+docs/mock.md describes all fields.
 
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
@@ -104,7 +116,8 @@ configuration error, 3 clients are to be judged and no request arrived, 5 intern
 			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving: with 1 if they have errors")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
 			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false: read them only at the start")
-			f.Var(durationValue(&m.poll, 0), "poll", "time after which a long poll without new events returns")
+			f.Var(durationValue(&m.poll, 0), "poll",
+				"time after which a request that waits for new events (a long poll) returns without any")
 			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
 		}},
 		{"Defaults for all requests", m.defaults.addFlags},
@@ -115,7 +128,7 @@ configuration error, 3 clients are to be judged and no request arrived, 5 intern
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
-				"`FILE` YAML file with expectations of requests (docs/mock.md); exit with 1 if clients violate them "+
+				"`FILE` YAML file with expectations of requests (see above); exit with 1 if clients violate them "+
 					"or the protocol")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
 				"`PATH` write a JSON report on the clients' requests to PATH; exit with 1 if clients violate the protocol")

@@ -19,7 +19,7 @@ const replyTimeout = 5 * time.Second
 
 // judgeReply plays one run of agent, without a network, and judges the run with all checks. It
 // returns one message, with the id of the requirement, for each violated MUST, or nil if the run
-// violates none.
+// violates no MUST.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()

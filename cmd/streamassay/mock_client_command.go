@@ -9,8 +9,8 @@ import (
 )
 
 // waitForEnd runs the client command, if there is one, and waits until the command has ended, a
-// listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx ended and
-// there is no command; otherwise, an error with the exit code of the program.
+// listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx is done
+// and there is no command. Otherwise it returns an error with the exit code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {
@@ -39,9 +39,9 @@ func interruptExit(ctx context.Context) error {
 	return exitError{code: i.exitCode()}
 }
 
-// runClient runs the client command with the URLs of the mock in its environment. The exit code of
-// the returned error is 1 if the command failed, 2 if it could not be started, and 130 or 143 if a
-// signal ended ctx.
+// runClient runs the client command with the URLs of the mock in its environment. It returns nil if
+// the command succeeded. Otherwise the exit code of the error is 1 if the command failed, 2 if it
+// could not be started, and 130 or 143 if a signal cancelled ctx.
 func runClient(ctx context.Context, sh stdio, where serviceURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

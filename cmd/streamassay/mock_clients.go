@@ -10,11 +10,12 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// clientJudge returns a function that is to be called, with the journal and the exit code so far,
-// when the mock has ended. That function judges the requests of the clients by the file of
-// --expect, prints the result and writes the report of --expect-report. It returns an error with
-// the final exit code, or nil for 0; an exit code so far other than 0 is kept. The file of --expect
-// is read by clientJudge itself, before anything is served.
+// clientJudge returns a function that must be called when the mock has ended, with the journal and
+// the exit code so far. That function judges the requests of the clients by the file of --expect,
+// prints the result and writes the report of --expect-report. It returns an error with the final
+// exit code, or nil if that is 0; an exit code so far that is not 0 stays the final one.
+// clientJudge itself reads the file of --expect, before anything is served, and returns a usage
+// error if a flag is invalid.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

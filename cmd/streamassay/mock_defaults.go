@@ -29,11 +29,13 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 			"--clock is given (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
 	f.StringVar(&m.pace, "pace", "",
-		"`PACE` pace of deltas, as in scripts (docs/mock.md), e.g. '{first: 300ms, rate: 40}': the first after 300ms, "+
-			"then 40 per second (default: no delay, recordings as recorded)")
+		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first after 300ms, then 40 per second; the fields "+
+			"are first, rate, jitter ({fixed: 20ms}, {uniform: 0.5} or {lognormal: 0.3}), burst (deltas sent together), "+
+			"chunk (what a delta has: words, characters, whole or a number of characters) and speed (of recordings: 2 is "+
+			"twice as fast) (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
-		"`FAULT` fault to inject into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay "+
-			"list faults)")
+		"`FAULT` fault to inject into every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
+			"'abort; event=3' (repeatable; see streamassay list faults)")
 	f.StringVar(&m.vary, "vary", "",
 		"`SEED` vary the encoding of responses as far as the protocol allows (line ends, comments, JSON, headers, TCP "+
 			"segments), with random choices from SEED")
@@ -64,8 +66,11 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	for _, text := range m.faults {
 		uses, err := fault.Parse(text)
 		if err != nil {
-			return cfg, usageError("--fault %.200q: %s; see streamassay list faults",
-				text, strings.TrimPrefix(err.Error(), "fault "))
+			message := strings.TrimPrefix(err.Error(), "fault ")
+			if i := strings.Index(message, " (want one of "); i >= 0 && strings.HasSuffix(message, " more)") {
+				message = message[:i] // too many to be of use
+			}
+			return cfg, usageError("--fault %.200q: %s; see streamassay list faults", text, message)
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}
@@ -84,7 +89,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 }
 
 // parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is
-// empty, which means that the flag was not given.
+// empty, which means that the flag was not given, and a usage error if text is not a valid seed.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil

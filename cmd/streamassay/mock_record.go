@@ -11,7 +11,7 @@ import (
 
 // record forwards requests to a real server, the upstream, and saves each conversation as a
 // recording that a mock can replay. It returns when the client command, if there is one, has ended
-// or ctx ends.
+// or ctx is done. An error has the exit code of the program.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if err := checkBase("--record", m.upstream); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (l loadedSources) isInvalid() bool {
 	return len(l.scripts) > 0 && l.rules == nil || len(l.recordings) > 0 && l.library == nil
 }
 
-// summary returns how many scripts and recordings there are, as text.
+// summary returns the numbers of scripts and recordings as text, such as "2 scripts, 1 recording".
 func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
@@ -138,8 +138,9 @@ func readScript(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// load reads the files before a mock serves, and prints the problems in them to out. It returns an
-// error if the files have errors, or if paths were given and contain no scripts or recordings.
+// load reads the scripts and recordings that p names, prints the problems in them to out, and
+// returns what it has read. It returns an error if a file cannot be read or has errors, or if p
+// names paths but none of them has a script or a recording.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -177,9 +178,9 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch starts to reload the files whenever they change, and returns a function that ends this. If
-// the changed files have errors, the errors are printed to out, and the mock keeps the files loaded
-// before.
+// watch starts to reload the files whenever they change, and returns a function that stops the
+// reloading. If the changed files have errors, the errors are printed to out, and the mock keeps
+// the files loaded before.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -211,7 +212,8 @@ func (p mockSources) watch(
 }
 
 // watchDirs makes w watch the directories that contain the files. The files themselves are not
-// watched, because editors replace a file by a new one.
+// watched, because editors replace a file by a new one. watchDirs returns an error if a directory
+// cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {
@@ -266,7 +268,8 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 	fmt.Fprintf(out, "reloaded: %s\n", l.summary())
 }
 
-// countNoun returns a number with a noun, in the plural unless n is 1: "1 script", "2 scripts".
+// countNoun returns the number n followed by the noun one, in the plural unless n is 1: "1 script",
+// "2 scripts".
 func countNoun(n int, one string) string {
 	if n != 1 {
 		one += "s"

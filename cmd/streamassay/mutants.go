@@ -25,15 +25,21 @@ func mutantsCommand(sh stdio) *cobra.Command {
 	var names []string
 	var plan mutation.RunOptions
 	var to, check string
+	serve, endpoint := false, listenFlags{}
 	cmd := &cobra.Command{
 		Use: "mutants", Hidden: true, Args: rejectArguments,
 		Short: "Test the checks: run the suite against mutants, servers with one defect each",
 		Long: `Test the checks: run the suite against mutants, servers with one defect each, and compare
-which checks fail with those that should.
+which checks fail with those that should (streamassay list mutants --json names both). A
+mutant survives if no check fails that should. In each dialect a correct server, which must
+pass, and the canary, a server that adds a word to every text and must fail, are run too.
 
-Exit codes: 0 all mutants were found, 1 a mutant survived or another check failed too,
-2 usage error, 5 a server without a defect failed, or the canary mutant survived, so that
-nothing is proven.`,
+Exit codes: 0 all mutants were found, 1 a mutant survived, or a check failed that should
+not; with --check: more of these than the table states, or the table is not up to date,
+2 usage error, 5 a correct server failed or a canary survived, so that nothing is proven.`,
+		Example: `  streamassay mutants --only 'text-*' --dialect agkit
+  streamassay mutants --each 1 --sample 10
+  streamassay mutants --write docs`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filtered, sampled := plan.NamePattern != "" || len(names) > 0, plan.MaxDialects != 0 || plan.SampleEvery != 0
 			if (to != "" || check != "") && filtered || to != "" && (check != "" || sampled) {
@@ -43,6 +49,9 @@ nothing is proven.`,
 			var err error
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
+			}
+			if serve {
+				return serveMutants(cmd.Context(), sh, &endpoint, plan.Dialects)
 			}
 			if err := plan.Validate(); err != nil {
 				return usageError("--only: %v", err)
@@ -75,15 +84,17 @@ nothing is proven.`,
 	addDialectFlag(cmd, &names, "dialect to test")
 	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "run only mutants whose name matches this `GLOB`")
 	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
-		"run each mutant in at most `N` dialects, chosen in turn (default: all)")
+		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
-	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write "+mutantsFile+" to")
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the "+mutantsFile+" to compare the results with")
+	cmd.Flags().BoolVar(&serve, "serve", false, "serve all mutants of one dialect below their names, and run no suite")
+	endpoint.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
 	return cmd
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory to, or
-// is missing in the directory check. An empty directory name is not checked.
+// is missing in the directory check. If to or check is "", that directory is not checked.
 func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
@@ -118,9 +129,10 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 }
 
 // concludeMutants prints the summary of r, or returns an internal error if the results are invalid.
-// If to is not empty, it then writes the document to the directory to. Otherwise it returns an
-// error if there are more survivors or unexpected failures than the document in the directory check
-// allows, or if that document is not up to date. If check is empty too, none are allowed.
+// If to is not empty, it then writes [mutantsFile] to the directory to. Otherwise it returns an
+// error if there are more survivors or unexpected failures than the mutantsFile in the directory
+// check allows, or if that file is not up to date. If check is empty too, no survivors and
+// unexpected failures are allowed.
 func concludeMutants(sh stdio, r *mutation.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

@@ -83,9 +83,9 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns a usage error if the report would overwrite other output: one of own, the
-// earlier reports of the same target, one of others, the reports of earlier targets, or standard
-// output that is redirected to the same file.
+// checkConflict returns a usage error if the report would overwrite other output: a report in own,
+// the earlier reports of the same target; a report in others, the reports of earlier targets; or
+// standard output, if that is redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -100,7 +100,7 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 }
 
 // sameDestination returns the first report in list that has the same destination as o. The second
-// result is false if there is none.
+// result is false if list contains no such report.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	i := slices.IndexFunc(list, func(other reportOutput) bool { return other.destination.isSame(o.destination) })
 	if i < 0 {
@@ -123,9 +123,9 @@ func usesStdout(list []reportOutput) bool {
 }
 
 // writeReports writes the report r to each destination in list, in the format selected for it. If
-// some cannot be written, it writes the others and returns one error for all failures. Unless
-// standard output is one of the destinations, it also prints the text report there, in the given
-// style.
+// it cannot write to some of them, it writes to the others and returns one error for all failures.
+// Unless standard output is one of the destinations, it also prints the text report there, in the
+// given style.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {

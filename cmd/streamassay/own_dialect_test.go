@@ -120,7 +120,7 @@ func TestChatCompletions(t *testing.T) {
 	ok("lint recorded "+d+" --claim scripted", "PASSED  chat-completions@1")
 	ok("lint usage.sse "+d, "PASSED  chat-completions@1")
 	ok("list faults "+d, "abort")
-	ok("explain chat.error.messages "+d, "provoked by the scenario refusals", "body /messages is missing")
+	ok("explain chat.error.messages "+d, "exercised by the scenario refusals", "body /messages is missing")
 	expectRun(t, dir, exitFailed, strings.Fields("lint unfinished.sse "+d), "FAILED  run.ends ", "chat.finish.sent")
 
 	mock := startServer(t, dir, "mock", "weather.yaml", "--dialect", "./chat-completions.yaml")

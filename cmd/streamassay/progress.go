@@ -66,7 +66,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle returns the style of a text report on standard output. verbose is copied to the style.
+// textStyle returns the style of a text report on standard output, with the given value of the
+// field Verbose.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)

@@ -37,8 +37,8 @@ func recordingsIn(root string) (files []string, err error) {
 	return files, err
 }
 
-// openRecordings reads the recordings that the arguments of lint name: files, directories of
-// recordings, and "-" for standard input.
+// openRecordings reads the recordings that paths, the arguments of lint, name: files, directories
+// of recordings, and "-" for standard input. An error is a usage error.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// maxRounds is the largest valid value of --repeat.
+// maxRounds is the maximum value of --repeat.
 const maxRounds = 10000
 
 // runRounds runs the suite in as many rounds as --repeat sets. It returns the merged report and the
@@ -68,7 +68,7 @@ func (j targetRun) forRound(k int) targetRun {
 }
 
 // rejudge judges the recordings of a round again and returns a description of each verdict that
-// differs. The result is nil if no verdict differs, as it should be.
+// differs from the first one. The result wrong is nil if no verdict differs, as it should be.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {

@@ -50,7 +50,7 @@ func rightServer(t *testing.T, name string) http.Handler {
 }
 
 // flakyLaws reads a JSON report and returns the number of rounds and, for each flaky requirement,
-// how often each verdict occurred.
+// the number of rounds with each verdict.
 func flakyLaws(t *testing.T, file string) (rounds int, flaky map[string]map[string]int) {
 	t.Helper()
 	data, err := os.ReadFile(file)

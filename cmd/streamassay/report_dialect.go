@@ -16,8 +16,8 @@ type reportBuilder struct {
 	rerun      func(suites.ScenarioResult) string // command that runs the scenario again, or ""
 }
 
-// dialectReport returns the part of the report about one dialect. parts are the results of its
-// scenarios.
+// dialectReport returns the part of the report about the dialect of t. The parameter parts holds
+// the results of all scenarios in that dialect.
 func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
@@ -41,7 +41,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 				continue
 			}
 			c := reports.NewCheckResult(p.Scenario.Name, t.base, p.Trace, r)
-			c.Curl = reproduceCommand(t.base, p, r)
+			c.Curl = t.reproduceCommand(p, r)
 			c.Transcript = t.transcript(p)
 			if len(p.Trace.Exchanges) > 0 {
 				c.Rerun = t.rerun(p)
@@ -60,7 +60,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 }
 
 // reportCause returns the cause c in the form used in reports, with the request and response that
-// show the cause. parts are the results of all scenarios.
+// show the cause. The parameter parts holds the results of all scenarios.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -74,7 +74,7 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 		shown.Operation = c.Operation
 		shown.Request, shown.Response = reports.RequestText(t.base, x.Request), reports.ResponseText(x.Response, true)
 		if x.Request.Method != "" {
-			shown.Curl = reports.Curl(t.base, x.Request)
+			shown.Curl = reports.Curl(t.base, t.target.Dialect.AtEndpoint(x.Request))
 		}
 		break
 	}
@@ -82,9 +82,9 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 }
 
 // reproduceCommand returns a curl command that sends the request to which the first finding of r
-// refers, or the first request of the scenario if r has no findings. base is the base URL in the
-// command. It returns "" if the request was not recorded.
-func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) string {
+// refers, or the first request of the scenario if r has no findings. The result is "" if the request
+// was not recorded.
+func (t reportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {
 		i = r.Findings[0].Event.Exchange
@@ -92,5 +92,5 @@ func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) strin
 	if i >= len(p.Trace.Exchanges) || p.Trace.Exchanges[i].Request.Method == "" {
 		return ""
 	}
-	return reports.Curl(base, p.Trace.Exchanges[i].Request)
+	return reports.Curl(t.base, t.target.Dialect.AtEndpoint(p.Trace.Exchanges[i].Request))
 }

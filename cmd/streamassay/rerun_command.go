@@ -35,9 +35,9 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	}
 }
 
-// secretHeader returns a header flag in which a shell variable replaces the secret value, such as
-// --header "Authorization: $AUTHORIZATION". line is the header line as given, and prefix is put
-// before the name of the variable.
+// secretHeader returns flag, such as --header, with the header of line, in which a shell variable
+// replaces the secret value: --header "Authorization: $AUTHORIZATION". The name of the variable is
+// prefix followed by the name of the header in capitals.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
@@ -50,7 +50,8 @@ func secretHeader(flag, line, prefix string) string {
 	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
 }
 
-// shellWord returns s as one word of a POSIX shell, quoted if necessary.
+// shellWord returns s as one word of a POSIX shell. The word is in single quotes if s is empty or
+// has characters that may have a meaning for the shell.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r)

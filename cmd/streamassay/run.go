@@ -60,6 +60,7 @@ SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit code is
 one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
+  streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model
   streamassay run http://127.0.0.1:8080 --dialect agkit --only client-tool
   streamassay run http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T' --report junit=r.xml
   streamassay run --config targets.yaml`,
@@ -97,8 +98,8 @@ one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	return cmd
 }
 
-// totalLimits is the part of the help of run and diff that explains what limits all responses
-// together.
+// totalLimits is the part of the help of run and diff that explains the limits on all responses of
+// a run together.
 const totalLimits = `All event streams of a run together may have four times --max-bytes (at least 256MiB) and
 twice --max-events (at least 400000); all other responses together, four times --max-bytes
 too. After more than that, no more requests of that kind are sent.`
@@ -109,13 +110,15 @@ func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {
 		names = slices.Delete(slices.Clone(names), i, i+1)
-		text += "\"scripted\" (the agent follows docs/prompts.md), or "
+		text += "\"scripted\" (the agent follows docs/prompts.md; if this is neither claimed nor lacking, a first prompt " +
+			"finds out), or "
 	}
 	return wrapHelp(text + "what one of these scenarios tests (streamassay list scenarios describes them): " +
 		strings.Join(names, ", ") + ".")
 }
 
-// A targetRun is a run of one target, with its options checked.
+// A targetRun is a run of the test suite against one target (a server under test), with its options
+// checked.
 type targetRun struct {
 	targetOptions
 	displayName  string // the target in reports: its URL, or "the embedded reference"
@@ -358,7 +361,10 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	}
 	server, prefix := newReferenceServer(dialects, false, reference.Scripted, reference.Config{
 		PollInterval: 200 * time.Millisecond, Authenticator: users,
-		Limits: reference.Limits{StreamsPerUser: j.suiteTargets[0].StreamLimit},
+		Limits: reference.Limits{
+			StreamsPerUser: j.suiteTargets[0].StreamLimit,
+			FinishedRuns:   len(dialects) * reference.DefaultLimits().FinishedRuns, // which the dialects share
+		},
 	})
 	srv := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()

@@ -69,7 +69,8 @@ Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 inte
 		{"Server", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names, "dialect to serve")
 			s.backends.addFlags(f)
-			f.Var(durationValue(&s.poll, 0), "poll", "time after which a long poll without new events returns")
+			f.Var(durationValue(&s.poll, 0), "poll",
+				"time after which a request that waits for new events (a long poll) returns without any")
 		}},
 		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
@@ -101,8 +102,8 @@ func rejectArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check validates all flags before anything is opened, and removes slashes at the end of the base
-// path and the public URL.
+// check returns a usage error if a flag is invalid. It also removes slashes at the end of the base
+// path and the public URL. It must be called before anything is opened.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {

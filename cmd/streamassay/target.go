@@ -93,8 +93,8 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.
 	return s, nil
 }
 
-// readCA reads the PEM certificates in a file. It returns an error if there are none. Errors do not
-// contain the file name.
+// readCA reads the PEM certificates in file. It returns an error if the file cannot be read or
+// contains no certificate. The error does not contain the file name.
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -30,7 +30,7 @@ type targetFlag struct {
 	suiteField string
 }
 
-// asInRun is the usage of a flag of diff that has the same usage as the flag of run.
+// asInRun marks a flag of diff that has the same usage as the flag of run.
 const asInRun = "(as in run)"
 
 // targetFlags declares all options of a target. A new option needs an entry here; a
@@ -79,9 +79,9 @@ var targetFlags = []targetFlag{
 		},
 		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
-		usage: "`GLOB` if it matches ids of scenarios, only those are run; if it matches ids of checks or requirements, all " +
-			"scenarios are run and only those checks are judged; if both match, all scenarios are run, and those that match " +
-			"are judged by all checks (repeatable)",
+		usage: "`GLOB` run only the scenarios whose ids match or, if ids of checks or requirements match, run all scenarios " +
+			"and judge only those checks; if both match, the scenarios that match are judged by all checks and the others " +
+			"by the checks that match (repeatable; * stands for any characters)",
 		diff: "`GLOB` compare only scenarios whose id matches (repeatable)"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
 		usage: "`GLOB` leave out scenarios whose id matches, and checks that match by their id or by all of their " +
@@ -102,13 +102,14 @@ var targetFlags = []targetFlag{
 		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, and scenarios that were not " +
 			"played to the end are not compared, and exit code 0 becomes 3 (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
-		// A smaller limit would cut the responses of every server, and the report would blame the server for it.
+		// A smaller limit would cut the responses of every server, and the report would blame the
+		// server for it.
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.Limits.MaxBytes, 1<<10, maxLimit) },
-		usage: "maximum size of one response body, at least 1KiB"},
+		usage: "maximum size of one response body, from 1KiB to 1GiB"},
 	{name: "max-events", diff: asInRun,
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Limits.MaxEvents, 1, maxLimit) },
 		usage: "`N` maximum number of events and comments in one stream"},
-	{name: "max-event", diff: asInRun, usage: "maximum size of one event",
+	{name: "max-event", diff: asInRun, usage: "maximum size of one event, at most 1GiB",
 		value: func(t *targetOptions) any { return boundedSize(&t.suite.MaxEventBytes, 1, maxLimit) }},
 	{name: "parallel", diff: asInRun, usage: "`N` maximum number of scenarios that run concurrently",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Parallel, 1, 1024) }},
@@ -120,10 +121,10 @@ var targetFlags = []targetFlag{
 		diff: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids)"},
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
-		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed (default 0)"},
+		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed"},
 	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
-		usage: "also test what takes up to a minute more: all combinations of what precedes a prompt, its texts, the form of " +
-			"the request, the connection, how the stream is read and what follows (without it, the first 16 are tested)"},
+		usage: "test for up to a minute more: with all generated conversations, instead of only the first 16; they combine " +
+			"what precedes a prompt, its text, the form of the request, the connection, how the stream is read and what follows"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
@@ -135,17 +136,21 @@ var targetFlags = []targetFlag{
 		usage: "`DIR` directory for the transcript of each conversation"},
 }
 
-// The largest valid values: maxLimit of --max-bytes, --max-events and --max-event, maxTimeout of
-// --timeout, --idle-timeout and --max-time.
+// The maximum values of flags: maxLimit is that of --max-bytes, --max-events and --max-event, and
+// maxTimeout is that of --timeout, --idle-timeout and --max-time.
 const (
 	maxLimit   = 1 << 30
 	maxTimeout = time.Hour
 )
 
+// defaultSequences is the default of --sequences (docs/adr/0013-combinations-cover-pairs.md).
+const defaultSequences = 4
+
 // newTargetOptions returns the options of a target with their default values.
 func newTargetOptions() targetOptions {
 	return targetOptions{Repeat: 1, suite: suites.Target{
 		PromptStyle: suites.ConformancePrompts, Parallel: suites.DefaultParallel, Timeout: suites.DefaultTimeout,
+		Sequences:     defaultSequences,
 		Limits:        suites.Limits{MaxBytes: suites.DefaultMaxBytes, MaxEvents: suites.DefaultMaxEvents},
 		MaxEventBytes: dialect.MaxEventBytes,
 	}}
@@ -167,7 +172,8 @@ func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 	})
 }
 
-// addFlags adds a flag to cmd for each option of t for which the function usage does not return "".
+// addFlags adds a flag to cmd for each option of t. Its usage text is the result of the function
+// usage; an option for which that is "" gets no flag.
 func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) string) {
 	for _, o := range targetFlags {
 		if text := usage(o); text != "" {
@@ -226,8 +232,8 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// texts returns the values that the flag must be given, one after the other, to set the option as
-// in t.
+// texts returns the values of the flag, which must be repeated for each of them, that set the
+// option to its value in t.
 func (o targetFlag) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:

@@ -1,7 +1,7 @@
-// Package control provides the HTTP API and the HTML pages by which a running mock server
-// is inspected and controlled: its journal, open streams, scripts, settings and clock. They
-// are served on a port of their own, separate from the protocol. The package is independent
-// of dialects and does not judge clients.
+// Package control provides the HTTP API and the HTML pages by which a running mock server is
+// inspected and controlled: its journal, open streams, scripts, settings and clock. They are served
+// on a port of their own, the control port. The package is independent of dialects and does not
+// judge clients.
 package control
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// A Config configures the control port. The zero value is suitable for a port on the
-// loopback interface.
+// A Config configures the control port. The zero value is suitable for a port on the loopback
+// interface.
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
 	Done         <-chan struct{}       // closed on shutdown to end long requests; may be nil
@@ -66,8 +66,8 @@ func (s *server) journal() *journal.Journal { return s.mock.Journal() }
 // A semaphore limits the number of concurrent holders to the capacity of the channel.
 type semaphore chan struct{}
 
-// tryAcquire acquires the semaphore and returns true. If it is held as often as its capacity
-// allows, tryAcquire returns false without waiting.
+// tryAcquire acquires the semaphore and returns true. If the number of holders has reached the
+// capacity, it returns false without waiting.
 func (s semaphore) tryAcquire() bool {
 	select {
 	case s <- struct{}{}:

@@ -8,8 +8,8 @@ import (
 )
 
 // securityHeaders contains the headers that are set in every response. They tell browsers not to
-// embed the page in another, not to cache it, not to let other sites load it and not to guess its
-// content type.
+// embed the response in another page, not to cache it, not to let other sites load it and not to
+// guess its content type.
 var securityHeaders = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
@@ -21,10 +21,10 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that refuses requests made by pages of other sites and passes all others
-// to inner. A page of another site can make its own host name resolve to this address (DNS
-// rebinding), which the Host header reveals, and submit forms, which the Origin and Sec-Fetch-Site
-// headers reveal.
+// guard returns a handler that refuses requests for other hosts, and changes that pages of other
+// origins request, and passes all other requests to inner. A page of another site can make its own
+// host name resolve to this address (DNS rebinding), which the Host header reveals, and submit
+// forms, which the Origin and Sec-Fetch-Site headers reveal.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

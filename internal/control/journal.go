@@ -16,9 +16,10 @@ import (
 // ndjson is the media type of newline-delimited JSON.
 const ndjson = "application/x-ndjson"
 
-// listExchanges handles GET /v1/journal: it responds with those exchanges that match the query. The
-// response is a page of at most 100 exchanges, or as many as the query allows; if the client
-// accepts NDJSON, it is that format, with all exchanges unless the query sets a limit.
+// listExchanges handles GET /v1/journal: it responds with the exchanges that match the query. If
+// the client accepts NDJSON, the response has that format and contains all of them, unless the
+// query sets a limit. Otherwise it is a JSON object with at most 100 exchanges, or as many as the
+// query allows.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	return record, nil
 }
 
-// getExchange handles GET /v1/journal/{id}: it responds with one exchange.
+// getExchange handles GET /v1/journal/{id}: it responds with the exchange whose id is in the path.
 func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {
@@ -105,10 +106,10 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 	return nil
 }
 
-// acquireLong admits a request that waits or listens. It returns a context that is done when the
-// client leaves or the port shuts down, and a function that the caller must call after serving the
-// request. It returns an error with status 503 if maxLongRequests such requests are already being
-// served.
+// acquireLong admits a request that waits for exchanges or listens to the journal. It returns a
+// context that is done when the client leaves or the port shuts down, and a function that the
+// caller must call after serving the request. It returns an error with status 503 if
+// maxLongRequests such requests are already being served.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
@@ -130,8 +131,8 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 // keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
-// streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event
-// stream until the client leaves or the port shuts down.
+// streamEvents handles GET /v1/journal/feed: it sends the events of the journal, or only those of
+// the test in the query, as an event stream until the client leaves or the port shuts down.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

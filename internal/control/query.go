@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// parseQuery returns the query parameters of a request. It returns an error with status 400 if a
-// parameter is not listed in known, is repeated or has a value of more than 1024 bytes. If known is
-// nil, it returns nil and ignores the query.
+// parseQuery returns the query parameters of a request. It returns an error with status 400 if the
+// query is malformed, or if a parameter is not listed in known, is repeated or has a value of more
+// than 1024 bytes. If known is nil, parseQuery ignores the query and returns nil for both results.
 func parseQuery(r *http.Request, known []string) (url.Values, error) {
 	if known == nil {
 		return nil, nil

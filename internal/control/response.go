@@ -24,7 +24,7 @@ type apiError struct {
 // Error returns the text of the error.
 func (w *apiError) Error() string { return w.text }
 
-// problemf returns an error with the formatted text, which is sent with the given status.
+// problemf returns an error with the formatted text, which is sent with the given HTTP status.
 func problemf(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
 }
@@ -87,7 +87,7 @@ func encodeJSON(v any) []byte {
 
 // requestMediaType returns the media type of the request body, or the first element of known if the
 // request has no Content-Type. It returns an error with status 415 if the media type is not listed
-// in known.
+// in known, which must not be empty.
 func requestMediaType(r *http.Request, known ...string) (string, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == "" {

@@ -13,8 +13,8 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// An apiHandler handles a request whose query parameters are given. If it returns an error, it has
-// not responded, and the error is sent as the response.
+// An apiHandler handles the request r, whose query parameters are query. If it returns an error, it
+// has not responded, and its caller sends the error as the response.
 type apiHandler func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
 // A route is a method and a path pattern with their handler. A request with a query parameter that
@@ -25,7 +25,8 @@ type route struct {
 	handler      apiHandler
 }
 
-// The query parameters of routes that have none, and of those that apply to one test.
+// The query parameters of routes that have no parameters (noQuery) and of routes that apply to one
+// test (perTest).
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}
@@ -99,9 +100,9 @@ func (s *server) newMux() http.Handler {
 // A methodRoutes holds the routes of one path by their methods.
 type methodRoutes map[string]route
 
-// ServeHTTP calls the handler for the method of the request and sends the error that the handler
-// may return. It responds with status 405 if no route has the method, and with status 400 if the
-// query is invalid.
+// ServeHTTP calls the handler for the method of the request and, if the handler returns an error,
+// sends that error. It responds with status 405 if no route has the method, and with status 400 if
+// the query is invalid.
 func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {

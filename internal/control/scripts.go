@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// A scriptProblem is an error or a warning about a script, with its position.
+// A scriptProblem is an error or a warning about a script, with its position in the script.
 type scriptProblem struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -82,8 +82,8 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return nil
 }
 
-// dropForgottenTests removes the script texts of tests whose settings the mock has dropped.
-// The caller must hold s.mu.
+// dropForgottenTests removes the script texts of tests whose settings the mock has dropped. The
+// caller must hold s.mu.
 func (s *server) dropForgottenTests() {
 	known := append(s.mock.Tests(), "")
 	maps.DeleteFunc(s.scriptSources, func(test string, _ scriptSource) bool { return !slices.Contains(known, test) })
@@ -103,7 +103,7 @@ const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with the rules of the test in the query or,
 // without a test, with those that all tests share. If the client accepts YAML, it responds with the
-// text of the script that putScripts set, or with status 404 if there is none.
+// text of the script that putScripts set, or with status 404 if putScripts set no script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -131,7 +131,7 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 }
 
 // ruleInfos returns descriptions of the rules in set, in the order in which they are tried. The
-// result is never nil; set may be.
+// result is never nil. The parameter set may be nil.
 func ruleInfos(set *script.RuleSet) []ruleInfo {
 	all := []ruleInfo{}
 	for _, r := range set.Rules() {
@@ -140,9 +140,9 @@ func ruleInfos(set *script.RuleSet) []ruleInfo {
 	return all
 }
 
-// isKnownTest reports whether the mock has settings of a test, which it always has for "". Handlers
-// that only read must call this function first, because reading the settings of an unknown test
-// creates them.
+// isKnownTest reports whether the mock has settings of the test with the id test. It returns true
+// for "", which stands for the settings that all tests share. Handlers that only read must call
+// this function first, because reading the settings of an unknown test creates them.
 func (s *server) isKnownTest(test string) bool {
 	return test == "" || slices.Contains(s.mock.Tests(), test)
 }

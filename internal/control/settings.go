@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// exampleSettings is a valid body of a request that changes settings, which error messages quote.
+// exampleSettings is a valid body of a request that changes settings. Error messages quote it.
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
@@ -30,23 +30,26 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 	return nil
 }
 
-// putSettings handles PUT /v1/settings: it replaces the settings with those in the body, and
-// removes settings that the body does not contain. Scripts and recordings stay.
+// putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or,
+// without a test, those that all tests share. Settings that the body does not contain are removed,
+// except scripts and recordings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
-// patchSettings handles PATCH /v1/settings: it changes the settings that the body contains and
-// removes those that are null there, as in a JSON merge patch (RFC 7396).
+// patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or,
+// without a test, those that all tests share. It sets those that the body contains and removes
+// those that are null there, as in a JSON merge patch (RFC 7396).
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-// changeSettings sets those settings of a test that the body of the request contains. All other
-// settings become those that the function base returns for the current settings of the test. If the
-// body or one of its settings is invalid, changeSettings changes nothing and returns an error.
+// changeSettings sets those settings of the test with the id test, or of all tests if test is "",
+// that the body of the request contains. All other settings become those that the function base
+// returns for the current settings. If the body or one of its settings is invalid, changeSettings
+// changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.Settings) mockserver.Settings,
 ) error {
@@ -174,8 +177,8 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	return specs, nil
 }
 
-// parseFault parses one item of a list of faults, a string or an object. It returns more than one
-// fault if the string lists several, and an error if the item is invalid.
+// parseFault parses one item of a list of faults: a string or an object. A string can list several
+// faults. parseFault returns an error if the item is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -205,8 +208,7 @@ type scriptState struct {
 	Steps map[string]string `json:"steps"`
 }
 
-// Limits of the state of scripts that a request may set: the number of scenarios, and the bytes of
-// each name.
+// Limits of the state of scripts that a request may set.
 const (
 	maxSteps      = 1000 // scenarios
 	maxNameLength = 200  // bytes of the name of a scenario or step
@@ -224,8 +226,9 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	return nil
 }
 
-// putState handles PUT /v1/state: it sets the current steps of the scenarios that the body names
-// and sets all other scenarios back to their first step.
+// putState handles PUT /v1/state: in the scripts of the test in the query or, without a test, in
+// those that all tests share, it sets the current steps of the scenarios that the body names and
+// sets all other scenarios back to their first step.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to scriptState

@@ -137,7 +137,7 @@ func allFaults() []faultDescription {
 	return all
 }
 
-// listFaults handles GET /v1/faults: it responds with a description of all faults.
+// listFaults handles GET /v1/faults: it responds with descriptions of all faults.
 func (s *server) listFaults(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]any{"faults": allFaults()})
 	return nil

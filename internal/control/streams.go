@@ -15,8 +15,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// Limits of requests about streams: the maximum size of an injected frame in bytes, and the maximum
-// number of an event.
+// Limits of requests about streams.
 const (
 	maxFrame = maxBody // bytes of an injected frame
 	maxEvent = 1 << 30 // number of an event
@@ -30,7 +29,8 @@ func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.V
 	return nil
 }
 
-// streamStatuses returns the states of the open streams of a test, or of all tests if test is "".
+// streamStatuses returns the states of the open streams of the test with the id test, or of all
+// tests if test is "".
 func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	all := []mockserver.StreamStatus{}
 	for _, one := range s.mock.Streams(test) {
@@ -50,7 +50,8 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // onStream returns a handler that calls change with the stream whose id is in the path of the
-// request, and responds with the state of the stream, unless change returns an error.
+// request. The handler responds with the state of the stream after the change, or returns the error
+// from change.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
 ) apiHandler {
@@ -67,7 +68,8 @@ func (s *server) onStream(
 	}
 }
 
-// getStream handles GET /v1/streams/{id}: it changes nothing and returns nil.
+// getStream handles GET /v1/streams/{id}. It does nothing, because onStream responds with the state
+// of the stream.
 func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
 
 // readOptionalJSON is like readJSON, but leaves into unchanged and returns nil if the request has
@@ -79,7 +81,7 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 	return readJSON(w, r, into, example)
 }
 
-// checkEvent returns an error with status 400 unless event is the number of an event, from 0 to
+// checkEvent returns an error with status 400 unless event, the number of an event, is from 0 to
 // maxEvent.
 func checkEvent(event int) error {
 	if event < 0 || event > maxEvent {
@@ -88,8 +90,9 @@ func checkEvent(event int) error {
 	return nil
 }
 
-// holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
-// names, or before the next event if the body names none.
+// holdStream handles POST /v1/streams/{id}/hold: it holds a stream before the event that the body
+// names. If the body names no event, a stream that is held already stays held before the same
+// event, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -106,8 +109,9 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// stepStream handles POST /v1/streams/{id}/next: it lets as many further events of a held stream
-// pass as the body states, or one if the body states no number.
+// stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
+// body is {"events": N}, or empty for one event. It returns an error, which has a status, if the
+// body is invalid or the stream is not held.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -184,8 +188,8 @@ var endReasons = []string{
 	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
 }
 
-// endStream handles POST /v1/streams/{id}/end: it ends a stream in the given way, at once or
-// before the event that the body names.
+// endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body names, at
+// once or before the event that the body names.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -227,9 +231,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the event with the given number is the next to be sent, and then ends the
-// stream in the given way. The caller must have held the stream before that event. If the stream
-// ends earlier or the port shuts down, endAt returns without doing anything.
+// endAt waits until the event with the number event is the next to be sent, and then ends the
+// stream one in the way given by how. The caller must have held the stream before that event. If
+// the stream ends earlier or the port shuts down, endAt returns without doing anything.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -246,8 +250,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends the stream in the given way. For fault.Torn it first sends the beginning of a line,
-// so that the stream ends in the middle of a line.
+// endNow ends the stream one in the way given by how. For fault.Torn it first sends the beginning
+// of a line, so that the stream ends in the middle of a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

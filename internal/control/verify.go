@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// verifyCalls handles POST /v1/verify: it compares the exchanges in the journal with the expected
-// calls in the body, and responds with the calls that the mock did not receive as expected.
+// verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
+// expected calls in the body, and responds with the calls that the mock did not receive as
+// expected.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -41,7 +42,8 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // waitForExchanges handles POST /v1/wait: it responds when the number of exchanges that match the
-// filter in the body has reached the number in the body, or when the timeout has passed.
+// filter in the body has reached n, a number in the body, or when the timeout in the body has
+// passed.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

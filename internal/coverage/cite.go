@@ -12,7 +12,7 @@ import (
 
 // citationPattern matches one citation in the source of a requirement. Its submatches are the file
 // name of the document and the cited lines.
-var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
+var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.(?:txt|md)):([0-9,-]+)$`)
 
 // A citedLines is a range of lines of one document that the source of a requirement cites.
 type citedLines struct {
@@ -63,7 +63,8 @@ func (d Document) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns the lines of the document that r cites and that overlap no clause with r.
+// unmappedLines returns the ranges of lines of the document that r cites and that no clause naming
+// r overlaps.
 func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -76,8 +77,8 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 }
 
 // requirementsWithoutLines returns the requirements that no clause of any document names: they were
-// observed of released servers, or derived from other requirements. A requirement that several
-// versions have is listed once, as the first of these versions has it.
+// observed of released servers, or derived from other requirements. A requirement of several
+// dialects is listed once, as it is in the first of them.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

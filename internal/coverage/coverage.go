@@ -1,7 +1,8 @@
 // Package coverage accounts for every line of the protocol documents: a line either has
 // requirements that stand for it, or is informative for a stated reason.
 //
-// A map is maps/NNN.yaml, for the document whose name begins with NNN_:
+// The file maps/NNN.yaml is the map of the document whose name begins with NNN_, and maps/NAME.yaml
+// that of the fact sheet NAME.md:
 //
 //	document: 000_12d5b25074bebf3c.txt
 //	clauses:
@@ -13,9 +14,9 @@
 //	  although: must
 //
 // Clauses are listed in the order of their lines and do not overlap. Only blank lines may lie
-// between clauses. The requirements of a clause may belong to different versions. If informative
-// lines contain a normative word such as "must", the word is repeated under although, to show that
-// it was not overlooked.
+// between clauses. The requirements of a clause may belong to different versions of a protocol. If
+// informative lines contain a normative word such as "must", the word is repeated under although,
+// to show that it was not overlooked.
 package coverage
 
 import (
@@ -30,6 +31,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -104,12 +106,17 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
+// requirementsOf returns all requirements in the catalogue of d: those of servers, then those of clients.
+func requirementsOf(d *dialect.Dialect) []spec.Requirement {
+	return slices.Concat(d.Requirements, d.ClientRequirements)
+}
+
 // load implements [Load] for the maps in files. The catalogues of the dialects define which
 // requirements are known.
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
-		for _, r := range d.Requirements {
+		for _, r := range requirementsOf(d) {
 			known[r.ID] = true
 		}
 	}
@@ -127,7 +134,8 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 		if err := yaml.UnmarshalWithOptions(data, &d, yaml.Strict()); err != nil {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
 		}
-		if !strings.HasPrefix(d.File, strings.TrimSuffix(path.Base(name), path.Ext(name))+"_") {
+		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+		if !strings.HasPrefix(d.File, base+"_") && d.File != base+".md" {
 			return nil, fmt.Errorf("coverage %s: document is %q, want a name that begins with that of the map", name, d.File)
 		}
 		if err := d.validate(known); err != nil {

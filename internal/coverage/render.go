@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// exclusionKinds lists the kinds of exclusions, in the order of their columns in the summary.
+// exclusionKinds lists the kinds of reasons why no check judges a requirement, in the order of
+// their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
 // Render returns a Markdown document about the given maps: a summary, then every clause with its
@@ -70,9 +71,10 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements returns texts that state how each requirement of the clause is judged. A
-// requirement that is judged differently in some versions has one text for each way. A text names
-// its versions unless it applies to all versions of the family.
+// judgedRequirements returns Markdown texts that state how each requirement of the clause is
+// judged, according to the catalogues of the given dialects. A requirement that is judged
+// differently in some versions has one text for each way. A text names its versions unless it
+// applies to all versions of the family.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -83,8 +85,9 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 		versionsBy := map[string][]string{}
 		family := ""
 		for _, d := range dialects {
-			if i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == id }); i >= 0 {
-				judgement := judgedBy(d.Requirements[i])
+			all := requirementsOf(d)
+			if i := slices.IndexFunc(all, func(r spec.Requirement) bool { return r.ID == id }); i >= 0 {
+				judgement := judgedBy(all[i])
 				if family = d.Family; versionsBy[judgement] == nil {
 					judgements = append(judgements, judgement)
 				}
@@ -102,8 +105,8 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-// judgedBy returns the ids of the checks that judge a requirement, joined by commas. If no check
-// does, it returns "not judged" and the kind of exclusion.
+// judgedBy returns the ids of the checks that judge r, joined by commas. If r is excluded from
+// being judged, it returns "not judged" and the kind of the exclusion.
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
@@ -112,11 +115,12 @@ func judgedBy(r spec.Requirement) string {
 }
 
 // countClauses returns a text that states how many clauses the documents have, and how many of them
-// are judged, excluded (in total and by kind of exclusion) and informative.
+// are judged, excluded (in total and by kind of exclusion) and informative. The catalogues of
+// dialects define which requirements are judged.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
-		for _, r := range d.Requirements {
+		for _, r := range requirementsOf(d) {
 			if r.Excluded != nil {
 				excluded[r.ID] = r.Excluded.Kind
 			} else {

@@ -4,15 +4,15 @@ package diff
 // memory grow with that number. Lists with more possible pairs are paired by index.
 const maxCells = 1 << 22
 
-// An indexPair holds the indexes of two elements that match, one of each list. An index of -1 means
-// that the other element has no match.
+// An indexPair holds the indexes of two elements that match, one from each list. An index of -1
+// means that the other element has no match.
 type indexPair struct{ a, b int }
 
 // align pairs elements of two lists, of length n and m, without changing their order, so that the
-// total weight of the pairs is greatest; more than [maxCells] possible pairs are handled by
-// [alignByIndex]. The function weight returns the weight of the pair of element i of the first list
-// and element j of the second; a pair of weight 0 is never made. The result contains all elements
-// of both lists in order. An element without a match is paired with -1.
+// total weight of the pairs is greatest. The function weight returns the weight of the pair of
+// element i of the first list and element j of the second; a pair of weight 0 is never made. The
+// result contains all elements of both lists in order. An element without a match is paired with
+// -1. If there are more than [maxCells] possible pairs, align uses [alignByIndex] instead.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)

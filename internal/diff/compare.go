@@ -307,8 +307,8 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 }
 
 // factsMatch reports whether a and b, values of the same fact, match by the comparison that the
-// fact requires. Ids that match are recorded as in [comparer.matchIDs]. kind is the kind of the
-// events that have the facts; open is as for [comparer.compareEvent].
+// fact requires. Ids that match are recorded as in [comparer.matchIDs]. The parameter kind is the
+// kind of the events that have the facts; open is as for [comparer.compareEvent].
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
@@ -322,9 +322,10 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs records that the id a of side A corresponds to the id b of side B and reports true. It
-// reports false, and records nothing, if either id already corresponds to a different one. field is
-// the name of the field that holds the ids; only ids in fields of the same name are related.
+// matchIDs records that the id a of side A corresponds to the id b of side B and returns true. It
+// returns false, and records nothing, if either id already corresponds to a different one. The
+// parameter field is the name of the field that holds the ids; only ids in fields of the same name
+// are related.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

@@ -1,5 +1,5 @@
-// Package diff compares two conversations with the same requests. It compares decoded events
-// and is thus independent of the dialect. It does not judge which of the two is correct.
+// Package diff compares two conversations with the same requests. It compares decoded events and is
+// thus independent of the dialect. It does not judge which of the two is correct.
 package diff
 
 import (
@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation holds the recordings of one conversation with a target. Fields that differ between
-// the recordings are volatile and not compared.
+// A Conversation holds the recordings of one conversation (the exchanges of a scenario, in order)
+// with a server under test. Fields that differ between the recordings are volatile and not
+// compared.
 type Conversation struct {
 	Name       string
 	Takes      [][]spec.Event // the events of each recording, in order
@@ -23,7 +24,7 @@ type Conversation struct {
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
-	Reason      string       `json:"why,omitempty"` // why it was not compared
+	Reason      string       `json:"why,omitempty"` // why the conversations were not compared
 	Exchanges   int          `json:"exchanges"`     // number of exchanges compared
 	Events      int          `json:"events"`        // number of events compared
 	Differences []Difference `json:"differences"`

@@ -43,9 +43,9 @@ const maxDepth = 8
 // Properties without a value are left out.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the facts of e, and of its parts, to all and returns the extended slice.
-// prefix is put before the name of each fact. depth is the nesting depth of e: 0 for an event, 1 for
-// a part of an event, and so on.
+// appendFacts appends the facts of e, and of its parts, to all and returns the extended slice. The
+// name of each fact begins with prefix. The parameter depth is the nesting depth of e: 0 for an
+// event, 1 for a part of an event, and so on.
 func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
@@ -153,7 +153,7 @@ func endText(e spec.Event) string {
 }
 
 // violationText returns the locations at which e violates the document and the kinds of the flaws
-// of e, as one sorted, comma-separated list without duplicates. It returns "" if there are none.
+// of e, as one sorted, comma-separated list without duplicates. It returns "" if e has neither.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {

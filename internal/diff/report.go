@@ -51,7 +51,7 @@ func (r *Report) Conclude() {
 	}
 }
 
-// WriteJSON writes the report to w as indented JSON.
+// WriteJSON writes the report to w as indented JSON. It returns any error from writing to w.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -59,8 +59,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report to w as text for people, with the two sides in columns. It returns
-// any error from writing to w.
+// WriteText writes the report to w as text for people to read, with the two sides in columns. It
+// returns any error from writing to w.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", printableText(r.A), printableText(r.B))
@@ -112,9 +112,9 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes to b those differences of the conversation that were not shown before. times holds,
-// by [Difference.fieldsKey], how often each difference occurs in the dialect, or 0 after the
-// difference was shown; write updates it.
+// write writes to b those differences of the conversation that were not shown before. The map times
+// holds, by [Difference.fieldsKey], the number of times that a difference occurs in the dialect, or
+// 0 after the difference was shown; write updates it.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -159,7 +159,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 }
 
 // writeSummary writes to b how many conversations and events of the dialect were compared, how many
-// differences they have, and what was not compared.
+// differences they have, and which conversations were not compared.
 func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -221,8 +221,8 @@ func fieldValue(v string) string {
 // columnWidth is the width of one column of the text report, in characters.
 const columnWidth = 56
 
-// writeRow writes the texts left and right to b side by side, each wrapped in its own column. mark
-// is written before the first line, and a blank before each of the others.
+// writeRow writes the texts left and right to b side by side, each wrapped in its own column. The
+// first line begins with mark, and each other line with a space instead.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {

@@ -6,6 +6,8 @@ import "slices"
 var All = slices.Concat(
 	inCategory(CategoryResponse, responseFaults),
 	inCategory(CategoryProtocol, protocolFaults),
+	inCategory(CategoryProtocol, inTurnFaults),
+	inCategory(CategoryProtocol, stateFaults),
 	inCategory(CategoryResume, resumeFaults),
 	inCategory(CategoryWire, wireFaults),
 )

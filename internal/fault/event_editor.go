@@ -7,13 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A eventEditor changes the events of one run. It keeps the sequence numbers of the run consecutive
-// while it drops and inserts events. Otherwise the checks of sequence numbers would detect every
-// such fault, whatever its own defect is. For each change it calls Args.Applied.
+// An eventEditor changes the events of one run. It keeps the sequence numbers of the run
+// consecutive while it drops and inserts events; otherwise the checks of sequence numbers would
+// detect every fault that does so, whatever its own defect is. For each change it calls
+// Args.Applied.
 type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
-	shift int64             // what is added to the sequence numbers of later events
+	shift int64             // number to add to the sequence numbers of later events
 	atEnd func()            // called after the last event; may be nil
 }
 
@@ -40,7 +41,7 @@ func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effec
 }
 
 // pass emits e with its sequence number adjusted for the events that were dropped or inserted
-// before.
+// before it.
 func (r *eventEditor) pass(e *spec.Event) {
 	if r.shift == 0 || e.Seq == "" {
 		r.emit(e)
@@ -79,8 +80,8 @@ func (r *eventEditor) drop(e *spec.Event) {
 	}
 }
 
-// first returns a function that reports whether an event is the first one for which fits returns
-// true, starting at the trigger. The function must be called with each event of the run, in order.
+// first returns a function that reports whether an event is the first one at or after the trigger
+// for which fits returns true. The function must be called with each event of the run, in order.
 func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -100,8 +101,8 @@ func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
 
-// missing returns a value for [Fault.NewEffect]. The effect drops the first event, starting at the
-// trigger, for which fits returns true.
+// missing returns a value for [Fault.NewEffect]. The effect drops the first event at or after the
+// trigger for which fits returns true.
 func missing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
 }
@@ -124,14 +125,14 @@ func (r *eventEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Eve
 	}
 }
 
-// twice returns a value for [Fault.NewEffect]. The effect sends one event twice: the first event,
-// starting at the trigger, for which fits returns true. The copy gets the next sequence number.
+// twice returns a value for [Fault.NewEffect]. The effect sends one event twice: the first event at
+// or after the trigger for which fits returns true. The copy gets the next sequence number.
 func twice(fits func(*spec.Event) bool) func(Args) Effect {
 	return followed(fits, func(e *spec.Event) *spec.Event { return e })
 }
 
-// followed returns a value for [Fault.NewEffect]. After the first event e, starting at the trigger,
-// for which fits returns true, the effect sends the additional event other(e).
+// followed returns a value for [Fault.NewEffect]. The effect sends the additional event other(e)
+// after the first event e at or after the trigger for which fits returns true.
 func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
@@ -145,7 +146,7 @@ func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event
 }
 
 // repeated returns a value for [Fault.NewEffect]. The effect repeats source, the latest event for
-// which isSource returned true. It does so after the first event e, starting at the trigger, for
+// which isSource returned true. It does so after the first event e at or after the trigger for
 // which fits(e, source) returns true.
 func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
@@ -163,9 +164,9 @@ func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) 
 	})
 }
 
-// changed returns a value for [Fault.NewEffect]. The effect changes the first event, starting at
-// the trigger, for which fits returns true: it applies change to a copy of the event and sends the
-// copy instead.
+// changed returns a value for [Fault.NewEffect]. The effect changes the first event at or after the
+// trigger for which fits returns true: it applies change to a copy of the event and sends the copy
+// instead.
 func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
@@ -181,10 +182,10 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect delays the first event, starting at the
-// trigger, for which fits returns true. It sends that event after the next event, or at the end of
-// the run if no event follows. If fits is nil, isTarget applies. The events keep their sequence
-// numbers.
+// moved returns a value for [Fault.NewEffect]. The effect delays the first event at or after the
+// trigger for which fits returns true. It sends that event after the next event, or at the end of
+// the run if no event follows. If fits is nil, the method isTarget of the eventEditor is used
+// instead. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event
@@ -242,8 +243,8 @@ func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e
 // isSummary reports whether e ends a run and lists its messages.
 func isSummary(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }
 
-// addToNumber returns the sum of n and the integer that the text number represents, as a decimal
-// text. If number is not an integer, it is returned unchanged.
+// addToNumber returns the sum of number, a decimal integer, and n as a decimal integer. If number
+// is not an integer, addToNumber returns it unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

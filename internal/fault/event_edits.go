@@ -46,7 +46,7 @@ func startLate(r *eventEditor) func(*spec.Event) {
 }
 
 // repeatAtEnd returns an edit for editEvents. After the last event of the stream, the edit repeats
-// the last delta or, if the run has none, the last event before the end.
+// the last delta or, if the run has no delta, the last event before the terminal event.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -103,7 +103,7 @@ const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
 // failRun returns a value for [Fault.NewEffect]. The effect sends an error event in place of the
-// event at the trigger and of all later ones. The error text is the given text followed by the
+// event at the trigger and of all later ones. Its error text is text followed by the fault's
 // parameter "text". If no trigger is set, the run fails at its second event of content, or at its
 // terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
@@ -157,8 +157,8 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 }
 
 // breakArguments returns an edit for editEvents. The edit appends a brace to the arguments of the
-// first tool call that ends at or after the trigger, and to those of all tool calls that events
-// list, so that they are not valid JSON.
+// first tool call that ends at or after the trigger, and to those of all tool calls that are parts
+// of events, so that these arguments are not valid JSON.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	return func(e *spec.Event) {
@@ -212,7 +212,7 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 
 // shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta to all sequence numbers
 // from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
-// numbers would become negative, none is changed.
+// numbers would become -1, no number is changed.
 func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
@@ -226,8 +226,8 @@ func shiftNumbers(delta int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit for editEvents that sends an event twice, both times with the same
-// sequence number. isTarget determines the event.
+// sendTwice returns an edit for editEvents. The first event at or after the trigger for which
+// r.isTarget returns true is sent twice, both times with the same sequence number.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -238,8 +238,9 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editEvents that omits an event, which isTarget determines. The other
-// events keep their sequence numbers, so that there is a gap.
+// lose returns an edit for editEvents. The edit omits the first event at or after the trigger for
+// which r.isTarget returns true. The other events keep their sequence numbers, so that there is a
+// gap.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -255,9 +256,9 @@ func lose(r *eventEditor) func(*spec.Event) {
 // references that must not refer to anything.
 const unknownID = "nobody-told-of-this"
 
-// similarID returns an id of the same form as the given one that differs from it in one letter or
-// digit, so that only a comparison finds the difference. If no character of id can be changed, the
-// result has an additional one.
+// similarID returns an id of the same form as id that differs from it in one letter or digit, so
+// that only a comparison of the whole ids finds the difference. If no character of id can be
+// changed, the result has an additional one.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -1,6 +1,6 @@
-// Package fault provides the defects that a mock server can inject into its responses.
-// Each fault is a named value; [All] lists them. A fault acts on one response through the
-// functions of its [Effect]. The package is independent of scripts and dialects.
+// Package fault provides the defects that a mock server can inject into its responses. Each fault
+// is a named value; [All] lists them. A fault acts on one response through the functions of its
+// [Effect]. The package is independent of scripts and dialects.
 package fault
 
 import (
@@ -30,12 +30,12 @@ type Fault struct {
 	Category      Category
 	RequiredKinds []spec.Kind // event kinds and slots that a dialect must have for the fault to apply
 
-	// Checks lists the ids of the checks that detect the fault. In each dialect whose
-	// plan contains any of them, at least one fails. It is empty for faults that violate
-	// no requirement and only test clients.
+	// Checks lists the ids of the checks that detect the fault. In each dialect that has any of
+	// these checks, at least one of them fails. The list is empty for faults that violate no
+	// requirement and only test clients.
 	Checks []string
 
-	Params    []Param             // parameters other than triggers and those of all faults
+	Params    []Param             // parameters other than triggers and those that all faults have
 	Triggers  []string            // supported triggers of "event", "byte" and "time"; empty: none
 	NewEffect func(a Args) Effect // returns the effect on one response
 }
@@ -46,14 +46,14 @@ type Param struct {
 	Doc      string                  `json:"doc"`
 	Type     string                  `json:"type"` // "int", "duration" or "text"
 	Default  string                  `json:"default,omitempty"`
-	Min      string                  `json:"min,omitempty"` // inclusive bounds of an int or duration; "" is unbounded
-	Max      string                  `json:"max,omitempty"`
+	Min      string                  `json:"min,omitempty"` // least valid int or duration; "": no bound
+	Max      string                  `json:"max,omitempty"` // greatest valid int or duration; "": no bound
 	Enum     []string                `json:"one,omitempty"`
 	Validate func(text string) error `json:"-"` // additional validation of a text; may be nil
 }
 
 // A Trigger is the position in a stream at which a fault takes effect. At most one of the fields is
-// set. If none is set, each fault has its own default position.
+// set. If no field is set, each fault has its own default position.
 type Trigger struct {
 	Event int           // before the event with this number, counted from 0; -1: not set
 	Byte  int64         // after this number of bytes of the body; -1: not set
@@ -83,9 +83,9 @@ type Effect struct {
 	Refusal Refusal
 	// OnHead changes the status and header of the response just before they are sent.
 	OnHead func(h *ResponseHead)
-	// OnEvent receives each event of a run before it is encoded and emits the events
-	// that replace it: none, the same or others. Events are valid only during the call.
-	// The last event of a run has the kind run.end, run.error or done.
+	// OnEvent receives each event of a run before it is encoded and emits the events that replace
+	// it: no event, the same event or others. Events are valid only during the call. The last event
+	// of a run has the kind run.end, run.error or done.
 	OnEvent func(e *spec.Event, emit func(*spec.Event))
 	// OnEnd is called after the last event of a run and may emit more events.
 	OnEnd func(emit func(*spec.Event))

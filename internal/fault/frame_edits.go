@@ -15,8 +15,8 @@ import (
 // editFrame returns a value for [Fault.NewEffect]. The effect calls change with each frame whose
 // data is a JSON object until change returns true for ok; it then sends the result out of that call
 // in place of the frame. It starts at the trigger or, if no trigger is set, with the second frame.
-// The argument data is the frame's only data field, because the reference writes the data on one
-// line.
+// The argument data is the only data field of the frame, because the reference server writes the
+// data of an event on one line.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -34,8 +34,8 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger t, or 1 if t has none: a defect in the very
-// first event, which has the number 0, would be the least typical.
+// startIndex returns the event number of the trigger t, or 1 if t has no event number: a defect in
+// the very first event, which has the number 0, would be the least typical.
 func startIndex(t Trigger) int {
 	if t.Event < 0 {
 		return 1
@@ -58,8 +58,9 @@ func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }
 
-// breakString is an argument of editData. It inserts a byte that is not valid UTF-8 into a string
-// of an event's data. It does nothing and returns false if the data contains no string.
+// breakString is the argument of editData for the fault bad-utf8. It returns a copy of data, the
+// data of an event, with a byte that is not valid UTF-8 in its last string. It returns nil and
+// false if data contains no string.
 func breakString(_ Args, data []byte) ([]byte, bool) {
 	i := bytes.LastIndexByte(data, '"')
 	if i < 0 {
@@ -68,8 +69,9 @@ func breakString(_ Args, data []byte) ([]byte, bool) {
 	return slices.Concat(data[:i], []byte{0xff}, data[i:]), true
 }
 
-// addField is an argument of editFrame. It adds a field other than data to a frame: "event", or
-// "retry" if the frame has an event field already.
+// addField is the argument of editFrame for the fault other-fields. It returns a copy of frame with
+// an additional field, "event" or, if the frame has an event field already, "retry". It always
+// returns true.
 func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {
 	field := "event: message\n"
 	if _, ok := sse.FindField(frame, "event"); ok {
@@ -104,9 +106,9 @@ var memberParam = Param{Name: "member", Doc: "name of the member; by default an 
 
 // editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
 // the chosen member: the one that the fault's parameter "member" names or, if that is not set, the
-// one that choose returns, given the members of the data and [ResponseArgs.TypeMembers]; choose
-// returns "" for none. The function change edits the members m of the data in place; its argument
-// name is the name of the chosen member.
+// one whose name choose returns. The function choose receives the members of the data and
+// [ResponseArgs.TypeMembers], and returns "" if it chooses no member. The function change edits the
+// members m of the data in place; its argument name is the name of the chosen member.
 func editMember(choose func(m members, types []string) string, change func(m members, name string)) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
@@ -119,9 +121,9 @@ func editMember(choose func(m members, types []string) string, change func(m mem
 	})
 }
 
-// chooseID returns the first name in m, in alphabetical order, that ends in "id", or else the first
-// name of any kind, or "" if there is none. It never returns one of the names in types, so that the
-// event keeps its type.
+// chooseID returns the first name in m, in alphabetical order, that ends in "id". If no name does,
+// it returns the first of all names, or "" if m is empty. It ignores the names in types, so
+// that the event keeps its type.
 func chooseID(m members, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -54,6 +54,21 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestCRLF checks that the fault crlf changes the line ends of one frame.
+func TestCRLF(t *testing.T) {
+	for use, at := range map[string]int{"crlf": 0, "crlf; event=2": 2} {
+		want, got := frames(), []string(nil)
+		want[at] = strings.ReplaceAll(want[at], "\n", "\r\n")
+		effect := newEffect(t, use)
+		for _, frame := range frames() {
+			effect.OnFrame([]byte(frame), func(b []byte) { got = append(got, string(b)) })
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", use, got, want)
+		}
+	}
+}
+
 func TestUnknownEvent(t *testing.T) {
 	for use, at := range map[string]int{"unknown-event": 1, "unknown-event; event=0": 0} {
 		want := slices.Insert(frames(), at, `data: {"type":"x-unknown"}`+"\n\n")

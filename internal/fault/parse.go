@@ -55,8 +55,9 @@ func Parse(header string) (specs []Spec, err error) {
 	return specs, nil
 }
 
-// parseName parses the name of a fault at the beginning of s. rest is the text after the name: "",
-// or text that begins with a comma or semicolon. parseName returns an error if the name is empty.
+// parseName parses the name of a fault at the beginning of s. The result rest is the text after the
+// name: "", or text that begins with a comma or semicolon. parseName returns an error if the name
+// is empty.
 func parseName(s string) (name, rest string, err error) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
@@ -68,10 +69,10 @@ func parseName(s string) (name, rest string, err error) {
 	return name, s[i:], nil
 }
 
-// parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted. rest
-// is the text after the setting: "", or text that begins with a comma or semicolon. parseSetting
-// returns an error if the equals sign, the key or a closing quote is missing, or if anything else
-// follows the closing quote.
+// parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted. The
+// result rest is the text after the setting: "", or text that begins with a comma or semicolon.
+// parseSetting returns an error if the equals sign, the key or a closing quote is missing, or if
+// anything else follows the closing quote.
 func parseSetting(s string) (key, text, rest string, err error) {
 	key, s, ok := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)

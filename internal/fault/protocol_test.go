@@ -193,6 +193,19 @@ var protocolCases = []struct {
 	{use: "sentinel-missing", want: []string{"-14 done"}},
 	{use: "sentinel-twice", want: []string{"+15 done"}},
 	{use: "failure-missing", want: nil}, // this run does not fail
+	{use: "step-end-missing", want: []string{"+1 step.start"}},
+	{use: "step-end-alone", want: []string{"+1 step.end"}},
+	{use: "step-start-twice", want: []string{"+1 step.start", "+1 step.start", "+1 step.end"}},
+	{use: "delta-malformed", want: []string{`+1 state.delta {"value":1}`}, seqs: "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14"},
+	{use: "snapshot-forgets", want: []string{"+7 history [told.assistant m1 one]"}, seqs: "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14"},
+	{use: "as-chunks", want: []string{
+		"-2 message.start m1", "-4 message.delta m1 two", "+5 message.delta two", "-6 message.end m1 " + whole,
+		"-7 tool.start c1", "-9 tool.end c1"}, seqs: "0 1 3 4 5 8 10 11 12 13"},
+	{use: "chunk-unnamed", want: []string{
+		"-2 message.start m1", "-3 message.delta m1 one ", "-4 message.delta m1 two", "+5 message.delta one ", "+5 message.delta two",
+		"-6 message.end m1 " + whole, "-11 message.end m2 " + called}, seqs: "0 1 3 4 5 7 8 9 10 12 13"},
+	{use: "chunk-role-changes", want: []string{"-2 message.start m1", "-6 message.end m1 " + whole, "-11 message.end m2 " + called},
+		seqs: "0 1 3 4 5 7 8 9 10 12 13"},
 }
 
 func newEffect(t *testing.T, text string) fault.Effect {
@@ -287,7 +300,7 @@ func TestFailures(t *testing.T) {
 
 // TestAllAreTested checks that the tables of this package contain every fault.
 func TestAllAreTested(t *testing.T) {
-	tested := map[string]bool{"run-fails": true, "stack-trace": true}
+	tested := map[string]bool{"run-fails": true, "stack-trace": true, "crlf": true}
 	note := func(use string) {
 		name, _, _ := strings.Cut(use, ";")
 		tested[strings.TrimSpace(name)] = true

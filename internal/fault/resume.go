@@ -70,9 +70,9 @@ func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	}
 }
 
-// replaceIDLine returns a copy of frame that has line, which includes its line end, in place of its
-// id line. If line is nil, the copy has no id. If frame has no id, replaceIDLine returns frame
-// itself.
+// replaceIDLine returns a copy of frame in which line, which includes its line end, replaces the id
+// line. If line is nil, the copy has no id line. If frame has no id line, replaceIDLine returns
+// frame itself.
 func replaceIDLine(frame, line []byte) []byte {
 	id, ok := sse.FindField(frame, "id")
 	if !ok {

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// drip is an argument of wrapBody. The writer sends what follows the trigger in segments of the
-// size given by the parameter "bytes", with a pause before each, until as many bytes were sent in
-// this way as the parameter "for" allows.
+// drip returns a writer for the body of a stream; see wrapBody. The writer sends what follows the
+// trigger to w in segments of the size given by the fault's parameter "bytes", with a pause before
+// each. When the number of bytes sent in this way reaches the fault's parameter "for", unless that
+// is 0, the writer sends the rest without pauses.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -40,8 +41,9 @@ func drip(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// splitFrames is an argument of wrapBody. From the trigger on, the writer sends each frame in the
-// segments that segmentEnds determines, with a pause between them.
+// splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on, the
+// writer sends each frame to w in the segments that segmentEnds determines, with a pause between
+// them.
 func splitFrames(a Args, w StreamWriter) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
@@ -70,7 +72,7 @@ func splitFrames(a Args, w StreamWriter) FrameWriter {
 const maxOffsets = 256
 
 // parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an error if
-// one is 0 or not an integer, or if there are more than maxOffsets.
+// an offset is 0 or not an integer, or if there are more than maxOffsets.
 func parseOffsets(text string) (all []int, err error) {
 	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		n, err := strconv.Atoi(field)
@@ -135,16 +137,16 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 	}}
 }
 
-// dropLastBlankLine is an argument of wrapBody. The writer leaves out the line end that completes
-// the last event, so that clients ignore that event.
+// dropLastBlankLine returns a writer for the body of a stream; see wrapBody. The writer leaves out
+// the line end that completes the last event, so that clients ignore that event.
 func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	var held []byte // the last line end of the preceding frame
 	return frameFuncs{frame: func(n int, frame []byte) error {
 		out := append(held, frame...)
 		held = nil
 		if n >= 0 {
-			// Hold back only the last line end, so that the client has the rest of the frame in time but
-			// cannot dispatch the event yet.
+			// Hold back only the last line end, so that the client has the rest of the frame in
+			// time but cannot dispatch the event yet.
 			ends := frame[len(bytes.TrimRight(frame, "\r\n")):]
 			held = bytes.Clone(ends[len(ends)/2:])
 			out = out[:len(out)-len(held)]

@@ -61,7 +61,7 @@ var triggerParams = map[string]Param{
 	"time":  {Name: "time", Doc: "after this time since the stream began", Type: "duration", Min: "0s", Max: "1h"},
 }
 
-// ByName returns the fault with the given name. If there is none, it returns an error that
+// ByName returns the fault with the given name. If there is no such fault, it returns an error that
 // suggests similar names.
 func ByName(name string) (*Fault, error) {
 	for _, f := range All {
@@ -86,9 +86,9 @@ func (f *Fault) AllParams() []Param {
 	return append(all, commonParams...)
 }
 
-// FromYAML returns the Spec of the fault with the given name. args holds the trigger and the
-// parameters, as decoded from YAML or JSON. FromYAML returns an error for an unknown fault or
-// parameter, an invalid value and a second trigger.
+// FromYAML returns the Spec of the fault with the given name. The parameter args holds its trigger
+// and its parameters, as decoded from YAML or JSON. FromYAML returns an error if the fault or a
+// parameter is unknown, a value is invalid or there is more than one trigger.
 func FromYAML(name string, args map[string]any) (Spec, error) {
 	settings := map[string]string{}
 	for key, v := range args {
@@ -127,9 +127,9 @@ func formatValue(v any) (string, error) {
 	return "", fmt.Errorf("got a value of type %T, want a number, a text or a list of these", v)
 }
 
-// newSpec returns the Spec of the fault with the given name. settings holds its trigger and
-// parameters as text. It returns an error for an unknown fault or parameter, an invalid value and
-// a second trigger.
+// newSpec returns the Spec of the fault with the given name. The parameter settings holds its
+// trigger and its parameters as strings. newSpec returns an error if the fault or a parameter is
+// unknown, a value is invalid or there is more than one trigger.
 func newSpec(name string, settings map[string]string) (Spec, error) {
 	f, err := ByName(name)
 	if err != nil {
@@ -153,8 +153,9 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// unknownKeyHint returns the text to append to the error message for the unknown parameter key: a
-// suggestion, or the statement that the fault has no trigger. It returns "" if neither applies.
+// unknownKeyHint returns the text to append to the error message for the unknown parameter key: the
+// statement that the fault has no trigger if key is a kind of trigger, and otherwise a suggestion
+// of known parameters.
 func (f *Fault) unknownKeyHint(key string) string {
 	var names []string
 	for _, p := range f.AllParams() {

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// wrapBody returns a value for [Fault.NewEffect] whose effect has only [Effect.WrapBody]: it calls
-// wrap with the arguments of the fault.
+// wrapBody returns a value for [Fault.NewEffect]. The effect has only the function
+// [Effect.WrapBody], which calls wrap with the arguments of the fault.
 func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter { return wrap(a, w) }}
@@ -34,7 +34,7 @@ func (b frameFuncs) Close() error {
 	return b.close()
 }
 
-// writeFrames returns a function that writes frames to w unchanged.
+// writeFrames returns a function that writes frames to w unchanged and returns any error from w.
 func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 	return func(_ int, frame []byte) error {
 		_, err := w.Write(frame)
@@ -43,8 +43,8 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 }
 
 // editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns a function
-// that is called with each frame and, with n = -1, each comment. Its result is sent in place of the
-// frame or comment. If the result is empty, nothing is sent.
+// that is called with each frame and, with n = -1, each comment. The result of that function is
+// sent in place of the frame or comment. If the result is empty, nothing is sent.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		edit := begin(a)
@@ -63,7 +63,7 @@ func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) 
 }
 
 // replaceComments returns a value for [Fault.NewEffect]. The effect replaces each comment of the
-// stream with the given one. If comment is empty, it omits the comments.
+// stream with comment or, if comment is empty, omits it.
 func replaceComments(comment string) func(Args) Effect {
 	return editStream(func(Args) func(int, []byte) []byte {
 		return func(n int, frame []byte) []byte {
@@ -75,8 +75,9 @@ func replaceComments(comment string) func(Args) Effect {
 	})
 }
 
-// addMember is an argument of editStream. It adds a member to the data of the event at the trigger
-// or, if no trigger is set, of every event.
+// addMember is the argument of editStream for the fault told-differently. The function that it
+// returns adds a member to the data of the event at the trigger or, if no trigger is set, of every
+// event.
 func addMember(a Args) func(n int, frame []byte) []byte {
 	return func(n int, frame []byte) []byte {
 		data, _ := sse.FindField(frame, "data")
@@ -89,7 +90,7 @@ func addMember(a Args) func(n int, frame []byte) []byte {
 	}
 }
 
-// insertGarbage is a value for [Fault.NewEffect]. The effect inserts a frame at the trigger whose
+// insertGarbage is a value for [Fault.NewEffect]. The effect inserts, at the trigger, a frame whose
 // data consists of random bytes.
 func insertGarbage(a Args) Effect {
 	noise := make([]byte, a.Ints["bytes"])

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the given way at
-// the trigger.
+// endStreamAt returns a value for [Fault.NewEffect]. At the trigger, the effect ends the stream in
+// the way given by how.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		if a.Trigger.Time >= 0 {
@@ -45,8 +45,8 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideData returns the beginning of frame up to the middle of what follows the start of its
-// data line.
+// cutInsideData returns the beginning of frame up to the middle between the start of its data line
+// and the end of the frame.
 func cutInsideData(frame []byte) []byte {
 	data, _ := sse.FindField(frame, "data")
 	return frame[:data.Start+(len(frame)-data.Start)/2]

@@ -39,9 +39,9 @@ func newTriggeredWriter(
 	return c
 }
 
-// WriteFrame writes frame. If the frame reaches the position of the fault, it writes only the bytes
-// before that position and calls inject with the rest of the frame. It returns the first error from
-// writing or from inject.
+// WriteFrame writes frame number n of the stream, counted from 0. If the frame reaches the position
+// of the fault, it writes only the bytes before that position and calls inject with the rest of the
+// frame. It returns the first error from writing or from inject.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:

@@ -9,8 +9,8 @@ import (
 // allTriggers is the value of [Fault.Triggers] for faults that can occur anywhere in a stream.
 var allTriggers = []string{"event", "byte", "time"}
 
-// wireFaults lists the faults that change the bytes of a stream or how the stream ends. Those
-// without checks are legal and test only whether a client joins and splits what it reads.
+// wireFaults lists the faults that change the bytes of a stream or how the stream ends. Faults
+// without checks are allowed by the protocols and only test clients.
 var wireFaults = []*Fault{
 	{Name: "clean-end", Doc: "the stream ends early, but its body is terminated correctly",
 		Triggers: allTriggers, Checks: []string{"run.ends"},
@@ -101,8 +101,8 @@ var wireFaults = []*Fault{
 	{Name: "other-keep-alive", Doc: "the keep-alive comments have another text than the protocol defines",
 		RequiredKinds: []spec.Kind{"slot.limit"}, Checks: []string{"wire.keep-alive-text"},
 		NewEffect: replaceComments(": still here\n\n")},
-	// By default it affects only the first stream of a run, so that a resumed stream replays the event
-	// with other data than the client received before.
+	// By default it affects only the first stream of a run, so that a resumed stream replays the
+	// event with other data than the client received before.
 	{Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Triggers: atEvent, Checks: []string{"resume.tells-the-same"},
 		NewEffect: editStream(addMember)},

@@ -39,7 +39,7 @@ var (
 
 // A Config configures a [Store]. The zero value of each field is a usable default.
 type Config struct {
-	SigningKey   []byte           // signs links; nil means a random key, so that links end with the process
+	SigningKey   []byte           // signs links; nil means a random key, so that links do not outlast the process
 	LinkLifetime time.Duration    // how long a link is valid; 0 means an hour
 	MaxFileBytes int64            // size limit of a file in bytes; 0 means 10 MiB
 	Now          func() time.Time // nil means time.Now
@@ -67,8 +67,9 @@ type Upload struct {
 	Data                      []byte
 }
 
-// New returns a store that keeps its files in the given storage. It returns an error if the signing
-// key is too short. Calls to the storage are canceled after 15 seconds.
+// New returns a store that keeps its files in the given storage. It returns an error if
+// cfg.SigningKey is not empty but has fewer than 16 bytes. The store cancels each call to the
+// storage after 15 seconds.
 func New(storage blob.Storage, cfg Config) (*Store, error) {
 	if n := len(cfg.SigningKey); n > 0 && n < minKeyBytes {
 		return nil, fmt.Errorf("files: the signing key has %d bytes, want at least %d", n, minKeyBytes)
@@ -95,8 +96,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Put stores an image. The error is ErrEmpty, ErrTooLarge, ErrNotImage or
-// ErrUnavailable, or wraps one of them.
+// Put stores an uploaded image and returns the new file. Its error wraps ErrEmpty, ErrTooLarge,
+// ErrNotImage or ErrUnavailable.
 func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	if len(up.Data) == 0 {
 		return File{}, ErrEmpty
@@ -140,8 +141,7 @@ func (s *Store) Find(ctx context.Context, path string) (f File, owner string, er
 	return File{Path: path, Type: attrs.Type, Size: attrs.Size}, owner, nil
 }
 
-// Ping checks that files can be stored, by storing one and deleting it. The error wraps
-// ErrUnavailable.
+// Ping returns an error, which wraps ErrUnavailable, if files cannot be stored.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

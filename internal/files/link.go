@@ -14,7 +14,7 @@ import (
 // expires, in Unix seconds, and the signature.
 var linkPattern = regexp.MustCompile(`/` + linkDir + `/([^/?]+)\?expires=(\d{1,20})&signature=([\w-]+)$`)
 
-// Link returns a signed URL of the file f below a base URL. The URL expires after
+// Link returns a signed URL of the file f below the URL base. The URL expires after
 // Config.LinkLifetime. Link returns "" if Put cannot have returned f.
 func (s *Store) Link(base string, f File) string {
 	if !isValidPath(f.Path) {
@@ -25,9 +25,9 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file of a link that Link returned, for any base and even if the link has
-// expired. It returns false for any other link. The file may no longer exist. Its Size is 0, and
-// its Type is set only if the path shows it; see Find.
+// ParseLink returns the file of a link that Link returned, whatever the base of the link and even
+// if the link has expired. It returns false for any other link. The file may no longer exist. Its
+// Size is 0, and its Type is set only if the path shows it; see Find.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok

@@ -16,7 +16,7 @@ const (
 	maxNameLength = 40
 )
 
-// extensions maps image types to the file name extensions of their paths.
+// extensions maps the media types of images to file name extensions, without the dot.
 var extensions = map[string]string{
 	"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/bmp": "bmp",
 	"image/avif": "avif", "image/heic": "heic", "image/heif": "heif", "image/tiff": "tiff",
@@ -27,8 +27,8 @@ var extensions = map[string]string{
 const svgType = "image/svg+xml"
 
 // checkImage returns the media type in declaredType, the type that an upload declares, without its
-// parameters. The error wraps ErrNotImage if that is not a type of images, or if data is
-// recognizably of another type; the image is not decoded.
+// parameters. The error wraps ErrNotImage if that is not an image type, or if data is recognizably
+// of another type; checkImage does not decode the image.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")

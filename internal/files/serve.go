@@ -59,7 +59,8 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // setHeaders sets the media type of a file, and headers that keep browsers from treating the file
-// as anything else. Images of types that may be harmful are downloaded rather than shown.
+// as anything else. Browsers are told to download SVG images, images of unknown types and other
+// files rather than show them.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"

@@ -11,7 +11,8 @@ import (
 
 // An Authenticator maps tokens to users. Implementations must be safe for concurrent use.
 type Authenticator interface {
-	// Authenticate returns the user of a token; ok is false if the token is invalid.
+	// Authenticate returns the name of the user to whom token belongs; ok is false if it is
+	// invalid.
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
@@ -20,8 +21,8 @@ type Authenticator interface {
 const maxToken = 16 << 10
 
 // Bearer returns the bearer token in the header Authorization. ok is false unless h has exactly one
-// such header with one token. With several headers, a proxy in front of the server may have checked
-// another one.
+// such header with one token. Several headers are rejected because a proxy in front of the server
+// may have checked another one than the server would.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {

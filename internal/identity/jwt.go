@@ -16,7 +16,7 @@ type JWTConfig struct {
 	Issuer             string           // required value of the claim iss; "" accepts any
 	Audience           string           // required among the values of the claim aud; "" accepts any
 	RefreshAfter       time.Duration    // age at which the keys are read again; 0 means 15 minutes
-	MinRefreshInterval time.Duration    // least time between two reads for unknown keys; 0 means 30 s
+	MinRefreshInterval time.Duration    // least time between two reads due to unknown keys; 0 means 30 s
 	Now                func() time.Time // nil means time.Now
 	Log                *slog.Logger     // nil discards log records
 }
@@ -35,9 +35,10 @@ type JWTAuthenticator struct {
 const clockSkew = time.Minute
 
 // OpenJWT returns an authenticator that uses the set of keys at location, a URL or the name of a
-// file. The authenticator reads the set again after cfg.RefreshAfter, and when a token is signed
-// with an unknown key; if that fails, it keeps the old keys. OpenJWT returns an error if location
-// is invalid or the first read fails.
+// file. When the authenticator is used after cfg.RefreshAfter, or for a token whose signature it
+// cannot verify, it reads the set again; if that fails, it keeps the old keys. OpenJWT returns an
+// error if location is invalid or the first read fails. The context ctx applies only to the first
+// read.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	cfg.RefreshAfter = cmp.Or(cfg.RefreshAfter, 15*time.Minute)
 	cfg.MinRefreshInterval = cmp.Or(cfg.MinRefreshInterval, 30*time.Second)
@@ -70,8 +71,9 @@ func (k *JWTAuthenticator) age() time.Duration {
 	return time.Duration(k.cfg.Now().UnixNano() - k.lastRefresh.Load())
 }
 
-// Authenticate implements [Authenticator]. It verifies the signature and the claims of
-// a token.
+// Authenticate implements [Authenticator]. It verifies the signature and the claims of token. If
+// none of the keys made the signature, it first reads the keys again, unless that was tried within
+// MinRefreshInterval.
 func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user string, ok bool) {
 	if len(token) > maxToken {
 		return "", false

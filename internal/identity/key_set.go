@@ -23,23 +23,24 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// Limits of reading a set of keys: the time, the size, and how many keys are used.
+// Limits on reading a set of keys: the time, the size in bytes, and the number of keys used.
 const (
 	fetchTimeout   = 5 * time.Second
-	maxKeySetBytes = 1 << 20 // size in bytes
-	maxKeys        = 64      // further keys are ignored
+	maxKeySetBytes = 1 << 20
+	maxKeys        = 64 // further keys are ignored
 )
 
-// allowedAlgorithms are the asymmetric signature algorithms. Others must not be
-// accepted: with a shared secret (HS256) the public key would be the secret, so that
-// anyone could sign, and "none" means no signature.
+// allowedAlgorithms lists the signature algorithms that are accepted, all of them asymmetric. A
+// symmetric one must not be among them: the key of HS256, for example, is a shared secret, so that
+// anyone could sign with a public key from the set. Nor must "none", which means no signature.
 var allowedAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// A keySet verifies signatures. It caches verified tokens, since verifying one takes
-// about a hundred times as long as a lookup.
+// A keySet is a set of public keys that verifies the signatures of tokens. It caches the claims of
+// verified tokens, since verifying one takes about a hundred times as long as a lookup in the
+// cache. Its methods are safe for concurrent use.
 type keySet struct {
 	keys     []jose.JSONWebKey
 	mu       sync.RWMutex
@@ -53,8 +54,9 @@ const (
 	maxCachedToken = 4 << 10
 )
 
-// verify checks the signature of a token and returns its claims. ok is false if none of the keys
-// made the signature. It does not check the claims, whose validity depends on the time.
+// verify checks the signature of a token and returns the claims of the token. ok is false if the
+// token is malformed or none of the keys made the signature. verify does not check the claims,
+// whose validity depends on the time.
 func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	s.mu.RLock()
@@ -76,8 +78,8 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
-// remember caches the claims of a verified token, unless the token is too large. If the cache is
-// full, it is emptied first.
+// remember caches c, the claims of a verified token with the SHA-256 hash sum, unless the token is
+// larger than maxCachedToken. If the cache is full, it is emptied first.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return
@@ -123,8 +125,8 @@ func supportsAlgorithm(key any, algorithm string) bool {
 }
 
 // parseKeySet parses a set of keys in JSON (RFC 7517). It ignores members that are not public
-// signature keys. It returns an error if the set contains a private key, which its owner must not
-// publish, or no usable key.
+// signature keys, and all after the first maxKeys. It returns an error if text is invalid, or if
+// the set contains a private key, which its owner must not publish, or no usable key.
 func parseKeySet(text []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -158,7 +160,7 @@ func parseKeySet(text []byte) (*keySet, error) {
 	return set, nil
 }
 
-// isValidName reports whether the subject of a token can be the name of a user.
+// isValidName reports whether s, the subject of a token, can be the name of a user.
 func isValidName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
@@ -188,7 +190,7 @@ func (s keySource) String() string {
 	return s.url.Scheme + "://" + s.url.Host + s.url.Path
 }
 
-// read reads the set of keys from its location and parses it. The error names the location.
+// read reads the set of keys from s and parses it. Its error names the location.
 func (s keySource) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {

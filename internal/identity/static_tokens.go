@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// StaticTokens authenticates users by a fixed list of tokens. The zero value has none
-// and accepts no token. Add and Read must not be called concurrently with other
-// methods.
+// StaticTokens authenticates users by a fixed list of tokens. The zero value accepts no token. Add
+// and Read must not be called concurrently with other methods.
 type StaticTokens struct {
 	entries []tokenEntry
 }
@@ -28,7 +27,8 @@ type tokenEntry struct {
 const minToken = 8
 
 // Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens; a token belongs
-// to one user. It returns an error, which does not contain the token, if the pair is invalid.
+// to one user. Add returns an error, which does not contain the token, if pair is invalid or the
+// token belongs to another user.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {
@@ -57,8 +57,9 @@ func (t *StaticTokens) Add(pair string) error {
 const maxTokenFile = 1 << 20
 
 // Read adds the tokens in a file, which it reads from r. Each line of the file is NAME:TOKEN; empty
-// lines and lines that begin with # are skipped. Read returns an error if a line is invalid, or if
-// the file has no tokens or is too large.
+// lines and lines that begin with # are skipped. Read returns an error if r fails, if a line is
+// invalid, or if the file has no tokens or is larger than 1 MiB. The tokens in lines before an
+// invalid one remain added.
 func (t *StaticTokens) Read(r io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxTokenFile+1))
 	if err != nil {

@@ -105,7 +105,7 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	})
 }
 
-// Matched records the name of the rule that matched the request, or "" if no rule did. The
+// Matched records the name of the rule that matched the request, or "" if no rule matched it. The
 // mismatches give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *Entry) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) Event {
@@ -115,7 +115,7 @@ func (e *Entry) Matched(rule string, mismatches []Mismatch) {
 }
 
 // HeadSent records the status and the header of the response, and the current time as the time when
-// they were sent. Later times of the exchange are recorded relative to it.
+// they were sent. Later times of the exchange are recorded relative to that time.
 func (e *Entry) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {

@@ -20,8 +20,8 @@ type Expectations struct {
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation describes exchanges and how often they are expected: at least once if no count is
-// set. If Ended is "whole" and Status is empty, only responses with a status of 2XX count.
+// An Expectation describes exchanges and the number of them that is expected: at least one if no
+// count is set. If Ended is "whole" and Status is empty, only responses with a status of 2XX count.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
@@ -34,8 +34,8 @@ type Expectation struct {
 const maxExpectationBytes = 1 << 20
 
 // LoadExpectations reads expectations in YAML or JSON, of at most 1 MiB, from r. Unknown fields and
-// invalid values are errors. An error begins with "NAME:LINE: ", or with "NAME: " if the line is
-// unknown, where NAME is the parameter name.
+// invalid values are errors. An error begins with name and the line, such as "expect.yaml:3: ", or
+// with name alone if the line is unknown.
 func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
@@ -70,8 +70,8 @@ func yamlErrorText(e yaml.Error) string {
 		"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 }
 
-// lineOf returns the line of the file data on which the call with the given index begins, counted
-// from 1. It returns 1 if the line cannot be determined.
+// lineOf returns the line, counted from 1, on which the call with the given index begins in data,
+// the text of a file with expectations. It returns 1 if the line cannot be determined.
 func lineOf(data []byte, call int) int {
 	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
 	if err != nil {

@@ -76,7 +76,7 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
 	return l.events
 }
 
-// publish delivers an event to all subscribers.
+// publish delivers the event n to all subscribers. It does not wait for slow ones.
 func (j *Journal) publish(n Event) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return
@@ -88,7 +88,7 @@ func (j *Journal) publish(n Event) {
 	}
 }
 
-// deliver queues an event, or counts it as lost if the queue is full.
+// deliver queues the event n, or counts it as lost if the queue is full.
 func (l *subscriber) deliver(n Event) {
 	if l.lostEvents > 0 {
 		select {

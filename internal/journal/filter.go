@@ -29,8 +29,8 @@ type Filter struct {
 	Ended    string        `json:"ended" yaml:"ended"`       // an [EndReason], or "open" for exchanges in progress
 	Finding  string        `json:"finding" yaml:"-"`         // kind or requirement of a finding; "any": any finding
 	Contains string        `json:"contains" yaml:"contains"` // text in the recorded part of the request body
-	Since    time.Time     `json:"since" yaml:"-"`           // received at this time or later, by the mock's clock
-	After    uint64        `json:"after" yaml:"-"`           // id greater than this
+	Since    time.Time     `json:"since" yaml:"-"`           // only exchanges received at this time or later, by the mock's clock
+	After    uint64        `json:"after" yaml:"-"`           // only exchanges with a greater id; 0: all
 	Offset   int           `json:"-" yaml:"-"`
 	Limit    int           `json:"-" yaml:"-"` // 0: no limit
 
@@ -41,7 +41,8 @@ type Filter struct {
 // and YAML, a status code may also be a number.
 type StatusPattern string
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. It accepts a string or a number; [Filter.Check]
+// validates the result.
 func (s *StatusPattern) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '"' {
 		*s = StatusPattern(data)
@@ -50,7 +51,7 @@ func (s *StatusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Check returns an error if a field has an invalid value.
+// Check returns an error if a field of f has an invalid value.
 func (f Filter) Check() error {
 	switch {
 	case f.Status != "" && !isValidStatus(f.Status):
@@ -191,7 +192,7 @@ func (j *Journal) record(r entryRef) (record Record, ok bool) {
 }
 
 // Get returns the exchange with the given id. The result ok is false if the journal does not
-// contain it.
+// contain such an exchange.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
 	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int { return cmp.Compare(r.id, id) })

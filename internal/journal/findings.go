@@ -30,8 +30,8 @@ type evaluation struct {
 	judged                 map[string]int // number of judgements, by check
 }
 
-// clientPlan returns the plan for judging the clients of the named dialect. For requests that
-// belong to no dialect, name is "".
+// clientPlan returns the plan, that is the checks and requirements, for judging the clients of the
+// named dialect. For requests that belong to no dialect, name is "".
 func (j *Journal) clientPlan(name string) spec.Plan {
 	if plan, ok := j.plans.Load(name); ok {
 		return plan.(spec.Plan)
@@ -73,8 +73,8 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	return v
 }
 
-// judge applies the checks of the plan to events, which end with those of the exchange, and adds
-// the results to v.
+// judge applies the checks of plan to events and adds the results to v. The last of the events are
+// those of the exchange that v is about.
 func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
@@ -122,14 +122,14 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 }
 
 // isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
-// matches it. A request that starts a run needs a rule if rules were tried. A request also counts
-// as unmatched if its status is 501, with which a strict mock refuses it.
+// matches it. A request that starts a run needs a rule if rules were tried. Any other request needs
+// one if it was refused with status 501, as by a strict mock.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// nearestMiss returns ": RULE: REASON" for the first of the misses, or "" if there are none.
+// nearestMiss returns ": RULE: REASON" for the first of the misses, or "" if misses is empty.
 func nearestMiss(misses []Mismatch) string {
 	if len(misses) == 0 {
 		return ""
@@ -185,8 +185,8 @@ func (j *Journal) cursors(body []byte) iter.Seq[string] {
 const maxKept = 200
 
 // keepFindings stores the findings about the exchange s, which is about to be dropped. It stores
-// nothing if there are none, or if the findings of maxKept exchanges are stored already. The caller
-// must hold the locks of the journal and of s.
+// nothing if there are no findings, or if the findings of maxKept exchanges are stored already. The
+// caller must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *recordedExchange) {
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
 	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {

@@ -67,7 +67,7 @@ func TestFindings(t *testing.T) {
 		}, "client.matched MUST runs.client.matched POST /runs: no rule matches (1 tried): greet: the text is bye"},
 		{"another request that no rule is for", func(j *Journal) {
 			e := j.Open(ExchangeStart{Op: "tell"})
-			e.Matched("", []Mismatch{{"greet", "it is no run"}})
+			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
 			e.Close(Complete)
 		}, ""},
 		{"a cursor that was sent", func(j *Journal) {

@@ -1,7 +1,7 @@
-// Package journal records the requests that a mock server receives and the responses that
-// it sends, limited by number and by memory. It judges clients by their requests and by
-// what the server sent to them before. The package is independent of scripts and does not
-// decode the frames of any dialect.
+// Package journal records the requests that a mock server receives and the responses that it sends,
+// limited by number and by memory. It judges clients by their requests and by what the server sent
+// to them before. The package is independent of scripts and does not decode the frames of any
+// dialect.
 package journal
 
 import (
@@ -25,7 +25,7 @@ type Config struct {
 	// to those that usually carry credentials.
 	Secrets []string
 
-	Dialects []*dialect.Dialect // those that the server serves; embedded ones need not be listed
+	Dialects []*dialect.Dialect // dialects of the server; embedded dialects need not be listed
 
 	Now    func() time.Time    // current time for durations; time.Now
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
@@ -34,8 +34,8 @@ type Config struct {
 // DefaultConfig returns the default limits of a journal.
 func DefaultConfig() Config { return Config{Entries: 1000, Bytes: 64 << 20, Body: 64 << 10} }
 
-// A Journal holds the most recent exchanges of a mock server. The oldest are dropped first
-// when a limit is exceeded. It is safe for concurrent use.
+// A Journal holds the most recent exchanges of a mock server. When a limit is exceeded, the oldest
+// exchanges are dropped first. It is safe for concurrent use.
 type Journal struct {
 	cfg       Config
 	secrets   secretNames
@@ -71,7 +71,7 @@ func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 // Bytes returns the approximate memory in bytes that the exchanges use.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
-// Reset removes the exchanges of one test, including those in progress.
+// Reset removes the exchanges of the test with the id test, including those in progress.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
 	j.publish(Event{Kind: EventReset, Test: test})

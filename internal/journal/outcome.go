@@ -61,8 +61,9 @@ func (x Expectations) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the requests of one dialect: its name, the plan for judging
-// its clients, and the evaluations of its requests.
+// clientReport returns the report on the requests of the dialect with the given name. The parameter
+// plan is the plan for judging the clients of the dialect, and evaluations are those of its
+// requests.
 func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
@@ -84,9 +85,9 @@ func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports
 	return d
 }
 
-// addFinding adds the finding f of the evaluation v to c, which is the result of the check of o. If
-// c has no finding about the violated requirement yet, addFinding appends the result of that
-// requirement to violated. It returns the possibly extended slice.
+// addFinding adds the finding f of the evaluation v to c, which is the result of the check of the
+// obligation o. If c has no finding about the violated requirement yet, addFinding appends the
+// result of that requirement to violated. It returns the possibly extended slice.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
 ) []reports.RequirementResult {
@@ -107,7 +108,8 @@ func addFinding(
 	return append(violated, result)
 }
 
-// newCheck returns the result of a check that nothing exercised.
+// newCheck returns the result, without findings, of a check that nothing exercised. The check has
+// the given id, title and level.
 func newCheck(id, title string, level spec.Level) reports.Check {
 	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
 }

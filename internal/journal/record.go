@@ -12,8 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Record is a snapshot of one exchange. Secrets are redacted. Durations are in
-// milliseconds.
+// A Record is a snapshot of one exchange. Secrets are redacted. Durations are in milliseconds.
 type Record struct {
 	ID        uint64          `json:"id"`
 	Test      string          `json:"test"`
@@ -84,7 +83,8 @@ type EndRecord struct {
 // {"base64": …}; nil is encoded as null.
 type BodyBytes []byte
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler. It returns the form that the comment of BodyBytes
+// describes.
 func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	switch {
 	case r == nil:
@@ -95,7 +95,8 @@ func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	return encodeJSON(map[string][]byte{"base64": r})
 }
 
-// encodeJSON returns the JSON encoding of v, in which <, > and & are not escaped.
+// encodeJSON returns the JSON encoding of v, in which <, > and & are not escaped. It returns an
+// error if JSON cannot represent v.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -184,9 +185,9 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	return append(begun, len(s.pieces))
 }
 
-// newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the given time.
-// The parameter raw is the part of these bytes that was kept. If raw is empty, the field Raw is
-// nil.
+// newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the time at,
+// counted from the head of the response. The parameter raw is the part of these bytes that was
+// kept. If raw is empty, the field Raw is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {
@@ -220,7 +221,7 @@ func splitFrames(body []byte) (all []frameRange) {
 	return all
 }
 
-// toFields returns the fields of h in the type that records use.
+// toFields returns the fields of h as HeaderFields, the type that records use.
 func toFields(h spec.Header) []HeaderField {
 	all := make([]HeaderField, len(h))
 	for i, f := range h {

@@ -80,8 +80,8 @@ type reference struct {
 	id   string
 }
 
-// A piece is one write of the response body. Its bytes follow those of the previous piece
-// in sentBytes.
+// A piece is one write of the response body. Its bytes follow those of the previous piece in
+// sentBytes.
 type piece struct {
 	at   time.Duration
 	size int
@@ -215,8 +215,8 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records the name of the rule that matched, or "" if no rule did, and the reasons why
-// others did not match. It keeps at most maxMisses reasons.
+// setMatch records the name of the rule that matched, or "" if no rule matched, and the reasons why
+// other rules did not match. It keeps at most maxMisses reasons.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])

@@ -10,8 +10,8 @@ import (
 )
 
 // secretNames holds the names of headers and query parameters whose values are redacted, in
-// addition to those that package redact knows. It caches redactors, because clients send
-// the same secrets with every request. It is safe for concurrent use.
+// addition to those that package redact knows. It caches redactors, because clients send the same
+// secrets with every request. It is safe for concurrent use.
 type secretNames struct {
 	redact.Names
 
@@ -45,8 +45,7 @@ func appendMaskable(dst, values []string) []string {
 	return dst
 }
 
-// redactorFor returns a redactor that replaces the given secrets. It returns nil if there are
-// none.
+// redactorFor returns a redactor that replaces the given secrets, or nil if secrets is empty.
 func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	if len(secrets) == 0 {
 		return nil
@@ -83,8 +82,8 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	return out
 }
 
-// redactURL returns a URL in which a placeholder replaces the user information and the values of
-// secret query parameters.
+// redactURL returns text, a URL, with a placeholder in place of the user information and of the
+// values of secret query parameters.
 func (n *secretNames) redactURL(text string) string {
 	return redact.RedactTarget(redact.WithoutUser(text), n.Contains)
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A Failure is an expected call that was not received, or was received too often or in the
-// wrong order.
+// A Failure is an expected call that was received too rarely, too often or in the wrong order.
 type Failure struct {
 	Call    int    `json:"call"` // index in Expectations.Calls
 	Name    string `json:"name"`
@@ -58,8 +57,8 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries divides entries by a filter. The exchanges that match it are returned in seen, and
-// all others in near, those with the fewest mismatches first.
+// matchEntries divides entries by the filter f. The exchanges that match f are returned in seen,
+// and all others in near, those with the fewest mismatches first.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {

@@ -7,7 +7,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// An Outcome is how a run ended, as the label of a metric.
+// An Outcome is the way in which a run ended. It is the value of the metric label "outcome".
 type Outcome string
 
 // The ways in which a run can end.
@@ -17,24 +17,24 @@ const (
 	Canceled Outcome = "canceled"
 )
 
-// DialectCounters are the metrics of one dialect. Their series are looked up once, in
-// [Counters.ForDialect], so that counting is a single atomic addition.
+// DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series
+// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition.
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
 	RunsEnded   map[Outcome]*metrics.Counter
 	Events      *metrics.Counter // events of streams
-	EventBytes  *metrics.Counter // their total size
+	EventBytes  *metrics.Counter // total size of these events
 
 	counters       *Counters
 	name           string
 	operations     map[string]*statusClasses
 	otherOperation *statusClasses                       // for unknown operations
-	refusals       [200]atomic.Pointer[metrics.Counter] // by status, from 400; nil until the first one
+	refusals       [200]atomic.Pointer[metrics.Counter] // by status minus 400; nil until the first such response
 }
 
-// statusClasses counts the responses of an operation by class of the status. The first
-// element counts invalid statuses.
+// statusClasses counts the responses of an operation by the first digit of their status, which is
+// the index. Element 0 counts invalid statuses.
 type statusClasses [6]*metrics.Counter
 
 // OtherOperation is the name under which requests that match no operation are counted.
@@ -76,7 +76,7 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 }
 
 // ResponseSent counts a response to a request for the named operation. If the status is from 400 to
-// 599, it also counts a refusal.
+// 599, it also counts the response as a refusal.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	c := d.operations[operation]
 	if c == nil {
@@ -92,8 +92,8 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 	}
 }
 
-// refusalCounter returns the counter of refusals with a status from 400 to 599. It creates the
-// series at the first call for a status, because most statuses never occur.
+// refusalCounter returns the counter of the responses with the given status, which must be from 400
+// to 599. It creates the series of a status at the first call, because most statuses never occur.
 func (d *DialectCounters) refusalCounter(status int) *metrics.Counter {
 	place := &d.refusals[status-400]
 	if c := place.Load(); c != nil {

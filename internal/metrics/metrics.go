@@ -1,6 +1,6 @@
-// Package metrics counts requests, streams, runs and events of servers, for Prometheus.
-// All methods are safe for concurrent use. They may be called for a nil [Counters], so callers need
-// not check whether metrics are enabled.
+// Package metrics counts requests, streams, runs and events of servers, for Prometheus. All methods
+// are safe for concurrent use. The exported methods of [Counters] may be called on a nil pointer,
+// so callers need not check whether metrics are enabled.
 package metrics
 
 import (
@@ -34,13 +34,15 @@ func New(version string) *Counters {
 	return m
 }
 
-// counter returns the counter with the given name and labels, and creates it at the first call.
+// counter returns the counter with the given name and labels (see series), and creates it at the
+// first call.
 func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }
 
-// series returns the full name of a metric with the given labels. The parameter labels contains
-// names and values in turn.
+// series returns the full name of a metric with the given labels, such as
+// streamassay_events_total{dialect="runs@2026-04"}. The parameter labels contains names and values
+// alternately.
 func series(name string, labels ...string) string {
 	var b strings.Builder
 	for pair := range slices.Chunk(labels, 2) {
@@ -52,9 +54,9 @@ func series(name string, labels ...string) string {
 	return "streamassay_" + name + "{" + b.String()[1:] + "}"
 }
 
-// Handler returns a handler that serves the metrics, and those of the process, in Prometheus' text
-// format. If m is nil, the handler responds with status 404. It responds with status 503 to
-// requests beyond maxScrapes at the same time.
+// Handler returns a handler that serves the metrics of m and those of the process in the text
+// format of Prometheus. While it serves maxScrapes requests, it responds to others with status 503.
+// If m is nil, the handler responds with status 404.
 func (m *Counters) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
@@ -80,7 +82,7 @@ func (m *Counters) StoreFailed() {
 	}
 }
 
-// Panicked counts a request that ended with a panic.
+// Panicked counts a request whose handler panicked.
 func (m *Counters) Panicked() {
 	if m != nil {
 		m.panics.Inc()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A cors implements the CORS protocol of the Fetch standard: it tells browsers which
-// origins' pages may read responses.
+// A cors implements the CORS protocol of the Fetch standard: it tells browsers which origins' pages
+// may read responses.
 type cors struct {
 	anyOrigin     bool
 	origins       []string
@@ -22,8 +22,8 @@ func newCORS(origins, expose []string) *cors {
 	return &cors{slices.Contains(origins, "*"), origins, []string{exposed}}
 }
 
-// Header values that are the same for all requests. They are shared, since header
-// values are never changed in place.
+// Header values that are the same for all requests. All responses share them, so they must not be
+// changed in place.
 var (
 	anyOriginValue = []string{"*"}
 	trueValue      = []string{"true"}
@@ -34,8 +34,8 @@ var (
 	maxAge         = []string{"600"} // seconds; browsers cap it at two hours at most
 )
 
-// handlePreflight answers a preflight request and returns true. For any other request
-// it sets the CORS headers of the response and returns false.
+// handlePreflight answers a preflight request and returns true. For any other request it sets the
+// CORS headers of the response and returns false.
 func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.Method != http.MethodOptions || r.Header["Origin"] == nil || r.Header["Access-Control-Request-Method"] == nil {
@@ -55,8 +55,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders sets the CORS headers of a response. It sets the header Vary even if the origin is not
-// allowed, because caches may serve the response to other origins.
+// setHeaders sets in h the CORS headers of the response to r. It sets the header Vary even if the
+// origin is not allowed, because caches may serve the response to other origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {
@@ -64,9 +64,9 @@ func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// allowOrigin sets the headers that allow pages of the request's origin to read the response, and
-// returns true. It returns false if the origin is not allowed. If all origins are allowed,
-// credentials are not, so that a page cannot use the cookies of its visitors.
+// allowOrigin sets in h the headers that allow pages of the origin of r to read the response, and
+// returns true. It returns false if the origin is not allowed. If c allows all origins, it does not
+// allow credentials, so that a page cannot use the cookies of its visitors.
 func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	origin := r.Header["Origin"]
 	switch {

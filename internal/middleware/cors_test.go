@@ -83,6 +83,6 @@ func TestPreflight(t *testing.T) {
 	serve(h, "OPTIONS", "/runs", "Access-Control-Request-Method", "POST")
 	serve(New(inside, Config{}), "OPTIONS", "/runs", "Origin", ann, "Access-Control-Request-Method", "POST")
 	if reached != 3 {
-		t.Errorf("%d of 3 requests that are no preflights of ours came through", reached)
+		t.Errorf("%d of 3 requests that are not preflight requests of allowed origins reached the handler", reached)
 	}
 }

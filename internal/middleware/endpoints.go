@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// readyTimeout is how long a call of Config.Ready may take.
+// readyTimeout is the maximum duration of a call of Config.Ready; after that, its context is done.
 const readyTimeout = 2 * time.Second
 
-// processEndpoint returns the function that serves the request if it is for /healthz, /readyz or
-// /metrics. It returns nil for a request that the wrapped handler serves: one for another path, or
-// one for which Config.PassThrough returns true.
+// processEndpoint returns the function that responds to r if r is a request for /healthz, /readyz
+// or /metrics. It returns nil if the wrapped handler must serve r, because r is for another path or
+// Config.PassThrough returns true for it.
 func (f *outermostHandler) processEndpoint(r *http.Request) http.HandlerFunc {
 	serve := f.endpoints[r.URL.Path]
 	if serve == nil || f.cfg.PassThrough != nil && f.cfg.PassThrough(r) {
@@ -34,8 +34,8 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 // serveHealth responds with status 200, which shows that the process is alive.
 func serveHealth(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }
 
-// serveReady responds with status 200 if the process can serve requests, and otherwise with 503
-// and the reason.
+// serveReady responds with status 200 if Config.Ready is nil or reports no error, and otherwise
+// with status 503 and the text of the error.
 func (f *outermostHandler) serveReady(w http.ResponseWriter, r *http.Request) {
 	if f.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
@@ -48,7 +48,7 @@ func (f *outermostHandler) serveReady(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// writeText sends a response with one line of text.
+// writeText sends a response with the given status and a body that consists of line and a newline.
 func writeText(w http.ResponseWriter, status int, line string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

@@ -1,6 +1,6 @@
-// Package middleware provides the outermost handler of a server process: it assigns
-// request ids, logs requests, recovers from panics, serves health checks and metrics,
-// and implements CORS. It depends on no dialect and reads no bodies.
+// Package middleware provides the outermost handler of a server process: it assigns request ids,
+// logs requests, recovers from panics, serves health checks and metrics, and implements CORS. It
+// depends on no dialect and does not read the bodies of requests.
 package middleware
 
 import (
@@ -21,19 +21,19 @@ import (
 
 // A Config configures the handler. The zero value of each field is a usable default.
 type Config struct {
-	// Ready returns why requests cannot be served at present. It is called for /readyz; if
-	// nil, the process is always ready.
+	// Ready returns an error if the process cannot serve requests at present. It is called for
+	// requests to /readyz. If Ready is nil, the process is always ready.
 	Ready   func(context.Context) error
 	Metrics *metrics.Counters // shown at /metrics; nil disables them
 	Log     *slog.Logger      // nil discards log records
 	// AllowedOrigins are the origins whose pages may read responses, such as
 	// "https://app.example", or "*" for all. Without any, CORS is disabled.
 	AllowedOrigins []string
-	// ExposedHeaders are the response headers that such pages may read, besides
+	// ExposedHeaders are the response headers that pages of these origins may read, besides
 	// X-Request-Id, Retry-After and the safelisted ones.
 	ExposedHeaders []string
-	// PassThrough reports whether a request for a path such as /healthz is meant for the
-	// wrapped handler; nil means that none is.
+	// PassThrough reports whether a request for /healthz, /readyz or /metrics is meant for the
+	// wrapped handler. If PassThrough is nil, none of these requests is.
 	PassThrough func(*http.Request) bool
 	NewID       func() string // returns a new request id; nil means 128 random bits
 }
@@ -41,7 +41,7 @@ type Config struct {
 // requestIDHeader is the header with the id of a request, in requests and responses.
 const requestIDHeader = "X-Request-Id"
 
-// An outermostHandler wraps the handler of all servers of a process.
+// An outermostHandler is the handler that New returns. It wraps the handler of a server process.
 type outermostHandler struct {
 	next      http.Handler
 	cfg       Config
@@ -49,8 +49,9 @@ type outermostHandler struct {
 	endpoints map[string]http.HandlerFunc // endpoints of the process, by path
 }
 
-// New returns a handler that wraps next. It serves /healthz, /readyz and /metrics
-// itself. In all other requests next finds the id in the header X-Request-Id.
+// New returns a handler that wraps next. It responds to requests for /healthz, /readyz and /metrics
+// and to CORS preflights itself. It passes all other requests to next, with the request id in the
+// header X-Request-Id.
 func New(next http.Handler, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.NewID == nil {
@@ -63,8 +64,8 @@ func New(next http.Handler, cfg Config) http.Handler {
 	return f
 }
 
-// randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
-// since knowing an id gives no access to anything.
+// randomID returns 128 random bits in hexadecimal. The bits are not cryptographically secure; they
+// need not be, because knowing an id gives no access to anything.
 func randomID() string {
 	var id [16]byte
 	binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
@@ -104,14 +105,13 @@ func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // alphanumerics are the ASCII letters and digits.
 const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// isSafeID reports whether an id that a client sent may appear in headers and logs: it has from 1 to
-// 128 bytes and contains only ASCII letters, digits and some punctuation.
+// isSafeID reports whether an id that a client sent may appear in headers and logs: it has from 1
+// to 128 bytes and contains only ASCII letters, digits and the characters +-./:_=@.
 func isSafeID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, alphanumerics+"+-./:_=@") == ""
 }
 
-// logRequest logs a request that was served, without its query, which may contain
-// secrets.
+// logRequest logs a request that was served, without its query, which may contain secrets.
 func (f *outermostHandler) logRequest(
 	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
 ) {
@@ -125,9 +125,10 @@ func (f *outermostHandler) logRequest(
 }
 
 // recoverPanic turns a panic of the wrapped handler into a log record and a response with status
-// 500 and no details. If the response has begun, it aborts the connection instead, so that clients
-// do not mistake a truncated response for a complete one. The id of the request is in the log record
-// and in the response. recoverPanic must be called directly by a defer statement.
+// 500 and no details. The log record and the response contain the id of the request. If the
+// response has begun, recoverPanic aborts the connection instead of responding, so that clients do
+// not mistake a truncated response for a complete one. A panic with http.ErrAbortHandler is passed
+// on. recoverPanic must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

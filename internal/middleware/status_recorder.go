@@ -3,7 +3,7 @@ package middleware
 import "net/http"
 
 // A statusRecorder is a ResponseWriter that records the status and the size of the response.
-// [http.ResponseController] finds the other methods of the wrapped ResponseWriter by Unwrap.
+// [http.ResponseController] finds the other methods of the wrapped ResponseWriter through Unwrap.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int // 0 until the response begins
@@ -36,8 +36,8 @@ func (a *statusRecorder) markStarted() {
 	}
 }
 
-// FlushError sends buffered data to the client. [http.ResponseController] calls it. The error is
-// any error from the wrapped ResponseWriter.
+// FlushError sends buffered data to the client, for [http.ResponseController]. It returns the error
+// from the wrapped ResponseWriter, if any.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
 	return http.NewResponseController(a.ResponseWriter).Flush()

@@ -36,7 +36,7 @@ type requestCall struct {
 	Function calledFunction `json:"function"`
 }
 
-// A calledFunction is the name of a called tool and its arguments, JSON text.
+// A calledFunction holds the name of a called tool and the arguments as JSON text.
 type calledFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -63,7 +63,7 @@ type responseChunk struct {
 	} `json:"choices"`
 }
 
-// A responseDelta is what one chunk adds to the response.
+// A responseDelta is what one responseChunk adds to the response.
 type responseDelta struct {
 	Content          string      `json:"content"`
 	Refusal          string      `json:"refusal"`

@@ -31,7 +31,7 @@ type completion struct {
 // A textPiece is a delta whose subject is "message" or "reasoning".
 type textPiece struct{ subject, text string }
 
-// A streamedCall is a tool call that is being received. Its start is emitted when its name is
+// A streamedCall is a tool call that is being received. Its start event is emitted when its name is
 // known.
 type streamedCall struct {
 	state.Call
@@ -101,7 +101,7 @@ func (a *completion) addChunk(data []byte) error {
 }
 
 // addDelta adds the pieces of reasoning, text and tool calls that one frame contains to the
-// response. The error is any error from addCall.
+// response. It returns an error if the response calls too many tools.
 func (a *completion) addDelta(d responseDelta) error {
 	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
 		a.reasoningField = "reasoning_content"
@@ -194,8 +194,8 @@ func (a *completion) addCall(d callDelta) error {
 	return nil
 }
 
-// startsAnother reports whether the delta d begins a new call rather than continuing c. The index
-// in d does not tell, because some servers give all calls the same index.
+// startsAnother reports whether the delta d begins a new call rather than continuing c. It does not
+// rely on the index in d, because some servers give all calls the same index.
 func (c *streamedCall) startsAnother(d callDelta) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID

@@ -256,7 +256,7 @@ func TestDialectsCallClientTools(t *testing.T) {
 		if first.tool != "paint" || first.arguments != `{"n":7}` || first.result != "" || first.text != "" || !ended(events) {
 			k.Errorf("got %+v", first)
 		}
-		events = k.hear("tool-result", spec.Event{Call: first.call, Text: "painted"})
+		events = k.hear("tool-result", spec.Event{Call: first.call, Name: "paint", Description: "call paint", Text: "painted"})
 		if got := outcomeOf(events); got.text != "gave: painted" || got.tool != "" || !ended(events) {
 			k.Errorf("got %+v", got)
 		}

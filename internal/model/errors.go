@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// A runError is the reason for which a run fails: the code and the text of its error event.
+// A runError states why a run fails: the code and the text of its error event.
 type runError struct{ code, text string }
 
 func (f *runError) Error() string { return f.text }

@@ -1,6 +1,6 @@
-// Package model provides an agent that uses a language model, on any server with
-// OpenAI's chat completions API, streaming and tool calls. It emits the neutral events
-// of [reference.Agent] and depends on no dialect.
+// Package model provides an agent that uses a language model, on any server with OpenAI's chat
+// completions API, streaming and tool calls. It emits the events of [reference.Agent], which are
+// the same for all dialects.
 package model
 
 import (
@@ -40,7 +40,7 @@ type chatModel struct {
 }
 
 // New returns an agent that uses the model that cfg describes, or an error if cfg is invalid. It
-// does not connect to the server: errors of the server are reported by each run.
+// does not connect to the server: each run reports failures of the server in an error event.
 func New(cfg Config) (reference.Agent, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {

@@ -20,7 +20,7 @@ import (
 // using much memory.
 const (
 	maxErrorBody    = 64 << 10        // bytes of an error response
-	maxRetryAfter   = 2 * time.Second // greatest Retry-After that is waited for
+	maxRetryAfter   = 2 * time.Second // greatest Retry-After after which a request is repeated
 	trailingTimeout = time.Second     // for the rest of the stream after a finish reason
 )
 

@@ -18,7 +18,7 @@ var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
 		KilledBy: map[string]string{"run.outlives-others": "http.close"},
-		// So the stream has no end, and what was told of its run is not all of it.
+		// The stream has no end, and lacks events of its run.
 		AlsoFails:  []string{"run.ends", "script.idle", "cancel.spares-others"},
 		Middleware: onRunEnd(func(n *cancellableStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
 	}, {

@@ -17,13 +17,18 @@ import (
 // the given requirement. Instead of such a request it serves the last valid request of the same
 // user for the same operation. If there was none, the request is refused.
 func acceptInvalid(occurred func(), requirement string) middleware {
+	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
+}
+
+// acceptInvalidForm is like acceptInvalid, but accepts only requests for which isForm returns true.
+func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		lastValid := lastValidRequests{}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			r := v.httpRequest
 			if len(v.parsed().Violations) == 0 {
 				lastValid.remember(v)
-			} else if len(v.expectedRefusals(requirement, 0)) > 0 {
+			} else if len(v.expectedRefusals(requirement, 0)) > 0 && isForm(v) {
 				if twin, ok := lastValid.find(v); ok {
 					occurred()
 					r = v.withRequest(twin)
@@ -87,8 +92,8 @@ func acceptDenied(occurred func(), requirement string) middleware {
 }
 
 // editRefusals returns a middleware that calls edit to change each response a that refuses a
-// request because of the given requirement. refusals are the entries of the document with which the
-// requirement prescribes that; there is at least one.
+// request because of the given requirement. The argument refusals of edit holds the refusals that
+// the requirement prescribes for that request, at least one.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
 ) middleware {
@@ -100,8 +105,8 @@ func editRefusals(
 	})
 }
 
-// refuseWithOtherStatus returns a middleware that replaces the status of the refusals that the given
-// requirement prescribes with one that it does not allow.
+// refuseWithOtherStatus returns a middleware that replaces the status of the refusals that the
+// given requirement prescribes with a status that the requirement does not allow.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
@@ -212,8 +217,8 @@ func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
 // location that can have the defect takes long in a larger one.
 const maxDefectiveBytes = 8 << 10
 
-// injectDefect returns a middleware that gives all frames and successful replies that can have it
-// the defect x, large ones excepted.
+// injectDefect returns a middleware that gives the defect x to all frames and successful replies
+// that can have it, except to those of more than maxDefectiveBytes.
 func injectDefect(occurred func(), x dialect.ResponseDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

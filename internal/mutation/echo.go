@@ -16,9 +16,15 @@ var echoMutants = []*Mutant{
 		KilledBy:  map[string]string{"echo.thread": "run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
+		Name: "run-starts-under-another-id", Doc: "the first event about the run names another run",
+		Fault:     "wrong-run",
+		KilledBy:  map[string]string{"echo.run": "run.start"},
+		AlsoFails: []string{"run.id-is-stable", "run.keeps-to-itself", "sequence.never-falls", "resume.*"}, // the other events name the run
+	}, {
 		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
 		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
+		AlsoFails: []string{"echo.thread-made"}, // every request without a thread id gets the same one
 	}, {
 		Name: "no-name-for-the-conversation", Doc: "the events of a run name no conversation",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = "" }),

@@ -130,8 +130,8 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber returns the sum of n and the integer that the text number represents, as a decimal
-// text. If number is not an integer, it is returned unchanged.
+// addToNumber returns the sum of n and the integer in the string number, in decimal. If number is
+// not an integer, it is returned unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

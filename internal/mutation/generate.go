@@ -34,7 +34,8 @@ type generator struct {
 // of their names. For each requirement on a refusal (x-error and x-denied) there is a server that
 // accepts the request, and there are some that refuse it with another status, code or text, or with
 // an event stream.
-// For each requirement on requests (x-requirement) there is one that refuses them. For each
+// For each requirement on requests (x-requirement) there is one that refuses them, and there are some
+// that refuse only those with a null, without an optional member, or with an unknown one. For each
 // requirement on replies and frames there are servers that reply with another status and media
 // type, and whose replies and frames lack a member or have a member of another type or value.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
@@ -42,7 +43,9 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	for _, d := range dialects {
 		g.dialect = d
 		g.addRefusals()
+		g.addInvalidForms()
 		g.addRejections()
+		g.addFormRejections()
 		g.addReplies()
 		g.addDefects()
 	}
@@ -50,9 +53,9 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	return slices.SortedFunc(maps.Values(g.mutants), byName)
 }
 
-// add adds the mutant m with the given defect, or adds the dialect and the locations of its findings
-// to the mutant if another dialect has it too. It does nothing if none of the checks that must find
-// the mutant serves the requirement.
+// add adds the mutant m with the given defect, or adds the dialect and the locations of its
+// findings to the mutant if another dialect has it too. It does nothing if none of the checks that
+// must find the mutant judges the requirement.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -82,21 +85,23 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 
 // A refusalKind is a kind of requests that a server must refuse.
 type refusalKind struct {
-	requests string // what they are called
+	requests string // a noun for them, for the Doc of mutants
 	check    string // judges whether they are refused as documented
 	accept   func(occurred func(), requirement string) middleware
-	// What also fails if they are accepted, or are refused with another status.
+	// The checks that also fail if such requests are accepted, or are refused with another status.
 	acceptAlso, statusAlso []string
 }
 
-// invalidRequests are the requests that violate the document (x-error). An accepted one gets the
-// response to another request. A refusal with a successful status does not have the documented body.
+// invalidRequests describes the requests that violate the document (x-error). A mutant that accepts
+// such a request responds as to another, valid one, so checks of content fail too. A mutant that
+// refuses it with a successful status sends a body that does not match the schema of that status.
 var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
-// deniedRequests are the valid requests that are denied to their sender (x-denied), by reason. How
-// many streams are accepted is a setting of the server, and not a generated defect.
+// deniedRequests describes, by reason, the valid requests that are denied to their sender
+// (x-denied). No mutant that accepts too many streams is generated, because that is a setting of
+// the server.
 var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
@@ -104,8 +109,8 @@ var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// addRefusals adds the servers that accept requests that they must refuse, or refuse them in another
-// way than the document says.
+// addRefusals adds the servers that accept requests that they must refuse, or that refuse them in a
+// way that the document does not allow.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
 		g.addRefusal(invalidRequests, r)
@@ -129,7 +134,7 @@ func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 			defect:    func(occurred func()) middleware { return defective(occurred, r.Requirement) },
 		})
 	}
-	if kind.accept != nil {
+	if kind.accept != nil && !r.Accept {
 		add("accepted", "accepted", kind.accept, kind.acceptAlso...)
 	}
 	if len(r.Status) > 0 || len(r.Code) == 0 && r.Text == "" && !r.Plain {
@@ -142,7 +147,7 @@ func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 		add("text", "refused with another text", hideRefusalText)
 	}
 	if r.Plain {
-		add("stream", "refused with an event stream", refuseWithStream)
+		add("stream", "refused with an event stream", refuseWithStream, "refuse.same-form")
 	}
 }
 
@@ -152,15 +157,15 @@ func (g *generator) addRejections() {
 		g.add(r.ID, "refused", Mutant{
 			Doc:      "valid requests that exercise " + r.ID + " are refused",
 			KilledBy: map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-			// An invalid request is compared with its valid counterpart, which this server refuses, and
-			// what the response would have said is missing.
+			// An invalid request is compared with its valid counterpart, which this server refuses,
+			// and what the response would have said is missing.
 			AlsoFails: append([]string{refusesAsDocumented}, contentChecks...),
 			defect:    func(occurred func()) middleware { return refuseValid(occurred, r.ID) },
 		})
 	}
 }
 
-// addReplies adds the servers that reply with another status or media type than the document says.
+// addReplies adds the servers that reply with a status or media type other than the documented one.
 func (g *generator) addReplies() {
 	for _, o := range g.dialect.Operations() {
 		for _, template := range o.Templates() {
@@ -186,10 +191,11 @@ func (g *generator) addReplies() {
 	}
 }
 
-// contentChecks are the checks of what the decoded events of a run or of replies say.
+// contentChecks are the checks that judge the content of decoded events and replies.
 var contentChecks = []string{
 	"accepted.*", "attachment.*", "cancel.*", "content.*", "cursor.*", "delta.*", "done.*", "echo.*", "error.*",
-	"history.*", "interrupt.*", "message.*", "resume.*", "run.*", "script.*", "sequence.*", "tool.*", "transcript.*",
+	"history.*", "interrupt.*", "message.*", "messages.*", "resume.*", "run.*", "script.*", "sequence.*", "state.*", "step.*",
+	"tool.*", "transcript.*",
 }
 
 // defectDocs says, by kind, what is wrong with a reply or frame.
@@ -205,8 +211,8 @@ func (g *generator) addDefects() {
 		g.add(x.Requirement, string(x.Kind), Mutant{
 			Doc:      "replies or events " + strings.ReplaceAll(defectDocs[x.Kind], "%s", x.Requirement),
 			KilledBy: map[string]string{matchesSchema: strings.Join(x.Locations, " ")},
-			// An event that violates the schema is not decoded. Its content is missing, and a later request
-			// that needs it, such as a link, may be refused.
+			// An event that violates the schema is not decoded. Its content is missing, and a later
+			// request that needs it, such as a link, may be refused.
 			AlsoFails: append([]string{acceptsAsDocumented}, contentChecks...),
 			defect:    func(occurred func()) middleware { return injectDefect(occurred, x) },
 		})

@@ -65,7 +65,7 @@ var historyContentMutants = []*Mutant{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem", // the prompt never appears in the history
 		},
-		// Images are told with what the user said.
+		// A history has images only in the user's messages.
 		AlsoFails:  []string{"history.tells-images"},
 		Middleware: dropMessages(spec.HistoryUser),
 	}, {
@@ -118,6 +118,10 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
+// alsoWithOtherMessages lists further checks that fail if a history has the messages of other
+// threads.
+var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
+
 // historyThreadMutants are servers that confuse the threads of histories: they return the wrong
 // thread or none, mix the messages of several threads, or return a wrong history to a user without
 // threads.
@@ -143,7 +147,8 @@ var historyThreadMutants = []*Mutant{
 		}),
 	}, {
 		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
-		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
+		KilledBy:  map[string]string{"history.thread-as-asked": "http.response"},
+		AlsoFails: []string{"history.before-*"}, // the histories of days are not requested
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
 			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
 			e, ok := v.decodeReply(a)
@@ -154,10 +159,12 @@ var historyThreadMutants = []*Mutant{
 	}, {
 		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
+		AlsoFails:  alsoWithOtherMessages,
 		Middleware: mixThreads(func([]spec.Event) bool { return true }),
 	}, {
 		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
+		AlsoFails:  alsoWithOtherMessages,
 		Middleware: mixThreads(func(told []spec.Event) bool { return len(told) == 2 }),
 	}, {
 		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
@@ -291,6 +298,7 @@ var historyDayMutants = []*Mutant{
 	}, {
 		Name: "day-inclusive", Doc: "a request for the day before another returns that other day",
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
+		AlsoFails:  []string{"accept.as-documented"}, // no day follows the last of the year 9999
 		Middleware: shiftQueriedDay(1),
 	}, {
 		Name: "day-passed-over", Doc: "the nearest day is passed over",

@@ -12,24 +12,26 @@ import (
 
 // alsoWithoutEnd lists further checks that fail if no terminal event is sent, such as those of
 // failures and cancels, which that event reports.
-var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
+var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
 var lifecycleMutants = []*Mutant{
 	{
 		Name: "opening-untold", Doc: "the event that starts the run is missing",
-		Fault:     "first-missing",
-		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end run.end run.error run.progress"},
+		Fault: "first-missing",
+		KilledBy: map[string]string{
+			"run.opens-first": "message.delta message.end run.end run.error run.progress", "run.opens-or-fails": "message.start run.end",
+		},
 		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // if no other event of the run precedes its end
 	}, {
 		Name: "opening-late", Doc: "an event comes before the start of the run",
 		Fault:     "start-late",
-		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start"},
+		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start", "run.opens-or-fails": "message.start reasoning.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // the progress event is missing before the content
 	}, {
 		Name: "run-untold", Doc: "only the terminal event of the run is sent",
 		NewEffect: dropEvents(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !isTerminal(e) }),
-		KilledBy:  map[string]string{"run.opens-first": "*", "run.comes-first": "message.delta message.end message.start"},
+		KilledBy:  map[string]string{"run.opens-first": "*", "run.opens-or-fails": "*", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // the progress event is missing; with one event less, a sequence number is used twice
 	}, {
 		Name: "not-under-way", Doc: "the run is never reported as in progress",
@@ -43,28 +45,32 @@ var lifecycleMutants = []*Mutant{
 		Name: "end-untold", Doc: "the terminal event of the run is missing",
 		Fault:     "end-missing",
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		AlsoFails: alsoWithoutEnd,
+		AlsoFails: append([]string{"script.interrupt"}, alsoWithoutEnd...), // the terminal event may carry the interrupts
 	}, {
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*"}), // the rest of the response is missing, too
+		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*", "run.outlives-others"}), // the rest of the response is missing, too
 	}, {
 		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
 		Fault:     "double-end",
-		KilledBy:  map[string]string{"run.ends-once": "run.end run.error"},
-		AlsoFails: []string{"cancel.run-ends"}, // the terminal event of a cancelled run is affected, too
+		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "run.ends-in-turn": "run.end run.error"},
+		AlsoFails: []string{"cancel.run-ends", "script.interrupt"}, // the terminal event of a cancelled run is affected, too; it may have interrupts
 	}, {
 		Name: "fails-after-its-end", Doc: "the run ends well, and then it fails",
 		Fault:     "error-after-end",
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "run.status-moves-forward": "run.error"},
-		AlsoFails: []string{"script.*"}, // the run fails although the prompt asked for an answer
+		AlsoFails: []string{"script.*", "cancel.run-ends"}, // the run fails although the prompt asked for an answer; a cancelled run has two ends
 	}, {
 		Name: "ends-after-its-failure", Doc: "the run fails, and then it ends well",
 		Fault:    "end-after-error",
-		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end"},
-		// Who was asked to say something has failed; and what a failure may leave open a good end may not.
-		AlsoFails: []string{"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
+		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end", "run.ends-in-turn": "run.end"},
+		// The prompt asked for an answer, and messages that a failure may leave open must be closed
+		// at a good end.
+		AlsoFails: []string{
+			"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends", "result.continues",
+			"tool.client-call-run-succeeds",
+		},
 	}, {
 		Name: "failure-then-end", Doc: "a failed run is reported as completed afterwards",
 		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
@@ -72,25 +78,27 @@ var lifecycleMutants = []*Mutant{
 				o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created
 			})}
 		}),
-		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end"},
-		// What a failure may leave open a good end may not.
+		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end", "run.ends-in-turn": "run.end"},
+		// Messages that a failure may leave open must be closed at a good end.
 		AlsoFails: []string{"message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
 		Name: "word-after-the-end", Doc: "a delta is sent again after the terminal event",
-		Fault:    "event-after-end",
-		KilledBy: map[string]string{"run.end-is-last": "message.delta message.end run.progress run.start"},
-		// What is told again is told for something that has ended.
-		AlsoFails: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
+		Fault: "event-after-end",
+		KilledBy: map[string]string{
+			"run.end-is-last": "message.delta message.end run.progress run.start", "run.ends-in-turn": "message.delta tool.end",
+		},
+		// The repeated delta belongs to a message that has ended, or the end to a call that has; a start has no end.
+		AlsoFails: []string{"script.*", "tool.starts-first", "run.ends", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
 		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
-		KilledBy:  map[string]string{"run.end-is-last": "message.start message.progress message.delta"},
+		KilledBy:  map[string]string{"run.end-is-last": "message.start message.progress message.delta", "run.ends-in-turn": "message.start"},
 		AlsoFails: []string{"script.*", "resume.ends"}, // the prompt did not ask for that text, and a stream resumed there has no terminal event
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
 		Fault:     "linger; for=30s; streams=0",
 		KilledBy:  map[string]string{"run.closes-after-end": "run.end run.error"},
-		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
+		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
 		NewEffect: keepFailedOpen,
@@ -104,19 +112,21 @@ var lifecycleMutants = []*Mutant{
 		Name: "idle-limit-misread", Doc: "a limit of 1 is read as 21, one of 2 as 22",
 		Middleware: changeIdleLimit(func(limit string) string { return "2" + limit }),
 		KilledBy:   map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
+		AlsoFails:  []string{"accept.as-documented"}, // the largest limit becomes one that is too large
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",
 		Fault:     "wrong-run; event=1",
-		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error run.progress run.start", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error run.progress run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
+		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error run.progress run.start", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error run.progress"},
+		AlsoFails: []string{"sequence.never-falls", "resume.keeps-to-run"}, // a resumed stream has the wrong id, too, in an event whose number the original had
 	}, {
 		Name: "end-of-another-run", Doc: "the end of the run names another run",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error"},
+		AlsoFails: []string{"resume.keeps-to-run"}, // the end of a resumed stream has the wrong id, too
 	}, {
 		Name: "opened-twice", Doc: "the run is started again after its first content",
 		Fault:     "double-start",
-		KilledBy:  map[string]string{"run.status-moves-forward": "run.start"},
+		KilledBy:  map[string]string{"run.status-moves-forward": "run.start", "run.starts-in-turn": "run.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // a run reported as in progress is reported as created afterwards
 	}, {
 		Name: "created-later", Doc: "the time at which the run began is another at its end",
@@ -126,11 +136,13 @@ var lifecycleMutants = []*Mutant{
 		Name: "created-anew", Doc: "each event of the run has an earlier creation time than the one before",
 		NewEffect: shiftCreated,
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
+		AlsoFails: []string{"sequence.never-falls", "run.times-span-the-run"}, // the replayed opening event differs from the original one with the same number; the times do not fit a silence
 	}, {
 		Name: "ended-before-it-began", Doc: "the time at which the run ended lies before the one at which it began",
 		Fault:    "completed-early",
 		KilledBy: map[string]string{"run.completed-after-created": "run.end"},
+		// The times do not fit a silence either.
+		AlsoFails: []string{"run.times-span-the-run"},
 	}, {
 		Name: "ended-in-1970", Doc: "the time at which the run ended is the first second of 1970",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
@@ -224,8 +236,8 @@ func keepFailedOpen(fault.Args) fault.Effect {
 }
 
 // changeIdleLimit returns a middleware that changes the idle limit in requests for a stream to
-// other(limit), where limit is the number of seconds that the client requested. The result ""
-// removes the limit. A request without a limit is not changed.
+// other(limit), where limit is the number of polls without an event after which the client wants
+// the stream to end. The result "" removes the limit. A request without a limit is not changed.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runLog records when runs were started and ended, and how often they were cancelled.
+// A runLog records when runs were started and ended, and how many times they were cancelled.
 type runLog struct {
 	mu   sync.Mutex
 	runs map[string]*loggedRun // by run id
@@ -20,14 +20,14 @@ type loggedRun struct {
 	thread   string
 	started  time.Time
 	ended    bool            // a stream had its terminal event
-	readers  int             // the requests for its stream that named no cursor
-	cancels  int             // the requests to cancel it
-	late     int             // those of them that came after its end
+	readers  int             // number of requests for its stream without a cursor
+	cancels  int             // number of requests to cancel it
+	late     int             // number of cancels that came after its end
 	cursors  map[string]bool // the ids of its frames that were sent
-	lastSent time.Time       // of a frame
+	lastSent time.Time       // when the latest frame was sent
 }
 
-// logRuns returns a middleware that logs the runs and serves each valid request about one with
+// logRuns returns a middleware that logs the runs and handles each valid request about a run with
 // serve, which may change the request and edit its stream. r is the run that the request names; log
 // is locked while serve and the edit of a stream run.
 func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
@@ -70,8 +70,8 @@ func (log *runLog) note(v parsedRequest) *loggedRun {
 	return r
 }
 
-// watch returns edit, which is for the stream of run r in response to v, so that it locks the log
-// and records what was sent.
+// watch returns a copy of edit, the edit of the stream of run r that responds to v. The copy also
+// locks the log during each call and records what was sent.
 func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -138,6 +138,7 @@ var liveMutants = []*Mutant{
 	}, {
 		Name: "canceled-after-its-end", Doc: "a cancel request after the end of a run ends the run once more",
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "cancel.run-ends": "http.close"},
+		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
 		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.late > 0 })
@@ -145,6 +146,7 @@ var liveMutants = []*Mutant{
 	}, {
 		Name: "canceled-once-each", Doc: "a run that is cancelled twice ends twice",
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "cancel.run-ends": "http.close"},
+		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
 		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })

@@ -10,7 +10,7 @@ var messageMutants = []*Mutant{
 	{
 		Name: "message-unannounced", Doc: "the event that starts a message is missing",
 		Fault:     "message-not-started",
-		KilledBy:  map[string]string{"message.announced": "content.end message.delta tool.call", "message.starts-first": "message.end"},
+		KilledBy:  map[string]string{"message.announced": "content.end message.delta tool.call", "message.starts-first": "message.end", "message.in-turn": "message.delta reasoning.delta"},
 		AlsoFails: []string{"message.known", "script.reasoning", "script.reasoning-apart"}, // the start event carries the type of the message; a failing message has no other event
 	}, {
 		Name: "message-under-way-first", Doc: "the first event of a message reports it as in progress",
@@ -19,22 +19,24 @@ var messageMutants = []*Mutant{
 	}, {
 		Name: "message-announced-late", Doc: "a message is opened after the first piece of it",
 		NewEffect: firstOnly(fault.OfKind(spec.MessageStart), swapEvents),
-		KilledBy:  map[string]string{"message.announced": "message.delta tool.call"},
+		KilledBy:  map[string]string{"message.announced": "message.delta tool.call", "message.in-turn": "message.delta"},
 		AlsoFails: []string{"script.reasoning", "script.reasoning-apart"}, // the start event carries the type of the message
 	}, {
 		Name: "piece-of-nothing", Doc: "a piece of a text names a message that was never opened",
 		Fault:     "unknown-message",
-		KilledBy:  map[string]string{"message.announced": "message.delta", "message.known": "message.delta"},
+		KilledBy:  map[string]string{"message.announced": "message.delta", "message.known": "message.delta", "message.in-turn": "message.delta"},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "content.is-whole", "message.content-equals", "history.tells-the-answer"}, // the delta is missing in its message and added to another one
 	}, {
 		Name: "pieces-misaddressed", Doc: "all text deltas name a message id with one letter too many",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageDelta, spec.ContentEnd), func(e *spec.Event) { e.Message += "x" }),
-		KilledBy:  map[string]string{"message.announced": "content.end message.delta", "message.known": "content.end message.delta"},
+		KilledBy: map[string]string{
+			"message.announced": "content.end message.delta", "message.known": "content.end message.delta", "message.in-turn": "message.delta",
+		},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "message.content-equals", "history.tells-the-answer"}, // the deltas are missing in their message and added to another one
 	}, {
 		Name: "late-piece", Doc: "the last delta of a message is sent again after the message has ended",
 		Fault:     "late-delta",
-		KilledBy:  map[string]string{"message.closed": "message.delta reasoning.delta"},
+		KilledBy:  map[string]string{"message.closed": "message.delta reasoning.delta", "message.in-turn": "message.delta reasoning.delta"},
 		AlsoFails: []string{"script.*", "content.ends-once", "history.tells-the-answer"}, // the prompt did not ask for that text, and the content was completed before
 	}, {
 		Name: "whole-when-over", Doc: "a text is completed after its message has ended",
@@ -61,6 +63,7 @@ var messageMutants = []*Mutant{
 		NewEffect: dropMessageEnds,
 		Needs:     []spec.Kind{spec.MessageStart}, // or else no message is left open
 		KilledBy:  map[string]string{"message.all-end": "run.end"},
+		AlsoFails: []string{"script.interrupt"}, // the list may have the interrupts
 	}, {
 		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
@@ -88,7 +91,7 @@ var messageMutants = []*Mutant{
 			})
 		}),
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start reasoning.end"},
-		AlsoFails: []string{"script.*", "content.ends-once", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages have the same id, so they count as one message that is repeated
+		AlsoFails: []string{"script.*", "content.ends-once", "content.is-whole", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages have the same id, so they count as one message that is repeated
 	}, {
 		Name: "repeated-otherwise", Doc: "the end of a message repeats another text than was streamed",
 		Fault:     "wrong-message",

@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"net/url"
@@ -56,7 +57,7 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 // parseRequest returns r with its interpretation in dialect d. The argument body is the body of r,
 // which has already been read.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
-	target := strings.TrimPrefix(r.URL.EscapedPath(), d.Base)
+	target := cmp.Or(strings.TrimPrefix(r.URL.EscapedPath(), d.Base), "/")
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
 	}
@@ -77,8 +78,8 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether the request is for a certain operation. phrase is the name of the
-// template of that operation, such as "history".
+// isOperation reports whether the request is for the operation that has the template with the name
+// phrase, such as "history".
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
@@ -91,8 +92,8 @@ func (v parsedRequest) startsRun() bool {
 }
 
 // expectedRefusals returns the refusals of the request that the given requirement prescribes: those
-// of an invalid request, if it has exactly one violation, or those of a valid request that the
-// server has denied with the given status. The status of other requests does not matter.
+// for the violation of an invalid request, if it has exactly one, or those for the reason for which
+// a valid request is denied with the given status. For an invalid request, status is ignored.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:
@@ -104,7 +105,7 @@ func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.R
 }
 
 // denialReason returns the reason for which the server denies a valid request with the given
-// status, or "" if that status is none with which it denies requests.
+// status, or "" if it does not deny requests with that status.
 func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	switch status {
 	case http.StatusUnauthorized:

@@ -1,7 +1,7 @@
-// Package mutation proves that the checks can fail. A mutant is a correct server with one defect that
-// violates one clause of a protocol document. The suite runs against it, and its results are
-// compared with what the clause requires: the requirement must fail by a check that serves it, at
-// the expected place, and nothing else may fail.
+// Package mutation proves that the checks can fail. A mutant is a correct server with one defect
+// that violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: a check that judges the requirement must fail, at the
+// expected place, and nothing else may.
 package mutation
 
 import (
@@ -25,16 +25,18 @@ type Mutant struct {
 	Name string // unique: in kebab case or, if it was generated, REQUIREMENT.DEFECT
 	Doc  string // what is wrong with the server, in one sentence
 
-	// KilledBy says which checks must fail, and where: check → patterns of locations, separated
-	// by spaces, in the syntax of [path.Match]. The location of a finding is the kind of the event
-	// that is its evidence, such as "run.end", or if the event violates its schema the JSON
-	// pointer of the member, such as "/delta". A finding at such a location kills the mutant. The
-	// mutant is played in every dialect in which one of the checks serves a requirement.
+	// KilledBy says which checks must fail, and where: check → patterns of locations, separated by
+	// spaces, in the syntax of [path.Match]. The location of a finding is the kind of the event
+	// that is its evidence, such as "run.end", or if the event violates its schema the JSON pointer
+	// of the member, such as "/delta". A finding at such a location kills the mutant. The mutant is
+	// played in every dialect in which one of the checks judges a requirement.
 	KilledBy map[string]string
-	// AlsoFails are checks, or globs of them, that rightly fail as well; a comment says why.
+	// AlsoFails lists ids of further checks, or globs of ids, that may fail because of the same
+	// defect; a comment says why.
 	AlsoFails []string
-	// Needs are kinds without which a dialect has no words for the defect. Without are kinds with
-	// which the defect is that of another mutant, which a comment names.
+	// Needs are the kinds that a dialect must have so that the defect can be expressed in it.
+	// Without are kinds that it must not have, since the defect would then be that of another
+	// mutant, which a comment names.
 	Needs, Without []spec.Kind
 
 	// Exactly one of these is set.
@@ -48,6 +50,7 @@ type Mutant struct {
 	// checks may fail only about the same requests and frames. Its defect is a middleware that
 	// calls occurred whenever a response has the defect.
 	requirement string
+	scenarios   []string // globs of the only scenarios that can find the mutant; nil: all are played
 	dialects    []string // the dialects whose documents say what the defect is
 	defect      func(occurred func()) middleware
 }
@@ -56,9 +59,9 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements returns the requirements of dialect d that the mutant violates, because one of the
-// checks that must fail serves them. It leaves out requirements of level MAY, since these cannot be
-// violated. If the dialect has no words for the defect, it returns nil.
+// Requirements returns the requirements of dialect d that the mutant violates: those that are
+// judged by a check that must fail. It leaves out requirements of level MAY, since these cannot be
+// violated. It returns nil if the defect cannot be expressed in the dialect.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 	lacks := func(k spec.Kind) bool { return !has(k) }
@@ -67,12 +70,23 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 		return nil
 	}
 	for _, r := range d.Requirements {
-		isServed := slices.ContainsFunc(r.Checks, func(check string) bool { return m.KilledBy[check] != "" })
+		isServed := slices.ContainsFunc(r.Checks, func(check string) bool { return m.violates(r, check) })
 		if isServed && r.Level != spec.May && (m.requirement == "" || r.ID == m.requirement) {
 			requirements = append(requirements, r)
 		}
 	}
 	return requirements
+}
+
+// violates reports whether the named check must fail about requirement r, which it judges: whether the
+// finding may be at an event that r is about.
+func (m *Mutant) violates(r spec.Requirement, check string) bool {
+	places := strings.Fields(m.KilledBy[check])
+	isThere := func(k spec.Kind) bool {
+		isName := strings.ToUpper(string(k)) == string(k) // not a kind
+		return isName || slices.ContainsFunc(places, func(p string) bool { return matchesAny([]string{p}, string(k)) })
+	}
+	return len(places) > 0 && (len(r.About) == 0 || slices.ContainsFunc(r.About, isThere))
 }
 
 // RequirementIDs returns the ids of the requirements that the mutant violates in any of the given
@@ -88,14 +102,18 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 }
 
 // AppliesTo reports whether the mutant is run in dialect d: whether it violates at least one
-// requirement of the dialect that checks serve.
+// requirement of the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
 // concerns reports whether event e is evidence of the defect of a generated mutant: whether e is
 // about the requirement, or is a request or frame that exercises or violates it, or is a request
-// whose refusal it prescribes.
+// whose refusal the requirement prescribes.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
+	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }
+	if forms := e.Facts().Forms; forms != nil && slices.ContainsFunc(forms(), hasForm) {
+		return true
+	}
 	return e.Requirement == m.requirement || slices.Contains(e.Exercised, m.requirement) ||
 		slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
 			return v.Requirement == m.requirement || prescribes(v.Refusals)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +17,7 @@ import (
 // which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
-// An idSlot names the id that a mutant mistakes.
+// An idSlot returns the id in an event that a mutant takes for another, such as its thread id.
 type idSlot func(e *spec.Event) string
 
 func threadID(e *spec.Event) string { return e.Thread }
@@ -81,10 +82,11 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills are the checks that find that a thread knows the messages of another.
+// isolationKills are the checks that find that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects are the checks that fail as well if two threads are one.
+// isolationEffects lists patterns of the ids of checks that may fail in addition to the expected
+// one if the server takes two threads for one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
 // similarThreadMutants are servers that take threads with similar ids for one.
@@ -116,7 +118,8 @@ var similarThreadMutants = []*Mutant{
 // similarRunKills are the checks that find that a stream has the events of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects are the checks that fail as well if two runs are one.
+// similarRunEffects lists patterns of the ids of checks that may fail in addition to the expected
+// one if the server takes two runs for one.
 var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
 
 // similarRunMutants are servers that take runs with similar ids for one.
@@ -157,8 +160,9 @@ var similarRunMutants = []*Mutant{
 var simultaneousMutants = []*Mutant{
 	{
 		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
-		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close"},
-		AlsoFails:  []string{"script.recall", "script.text"}, // the thread has another message in place of the input
+		KilledBy: map[string]string{"script.client-tool-result": "message.delta http.close"},
+		// The thread has another message in place of the input, and later requests may repeat the result.
+		AlsoFails:  []string{"script.recall", "script.resume", "script.text"},
 		Middleware: pendOnlyOnce(spec.InputToolResult),
 	}, {
 		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",
@@ -170,6 +174,7 @@ var simultaneousMutants = []*Mutant{
 		KilledBy: map[string]string{"script.text": "message.delta"},
 		AlsoFails: []string{ // the completed text is that of the deltas that were not sent
 			"delta.joins-to-whole", "content.is-whole", "script.recall", "message.content-equals", "run.output-matches",
+			"history.tells-the-answer",
 		},
 		Middleware: crossWhenCrowded,
 	},
@@ -184,13 +189,14 @@ func pendOnlyOnce(input spec.Kind) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			thread := v.parsed().Thread
 			_, replies := v.parsed().Last(input)
+			_, prompts := v.parsed().Prompt() // then the reply is part of the history
 			_, offers := v.parsed().Last(spec.InputTool)
-			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers
+			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers && prompts
 			mu.Lock()
 			if asks && v.parsed().Valid() {
 				last = thread
 			}
-			lost := replies && last != thread && v.parsed().Valid()
+			lost := replies && !prompts && last != thread && v.parsed().Valid()
 			mu.Unlock()
 			r := v.httpRequest
 			if lost {
@@ -220,7 +226,8 @@ var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 		}()
 		edit := streamEdit{frame: func(frame []byte) [][]byte {
 			e := v.decodeFrame(frame)
-			if e.Kind != spec.MessageDelta || len(e.Text) < 100 {
+			isPlain := strconv.Quote(e.Text) == `"`+e.Text+`"`
+			if e.Kind != spec.MessageDelta || len(e.Text) < 100 || len(e.Text) > 1000 || !isPlain {
 				return [][]byte{frame}
 			}
 			mu.Lock()

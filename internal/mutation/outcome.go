@@ -29,7 +29,7 @@ type Outcome struct {
 	Mutant       string
 	Dialect      string
 	KilledBy     []string          // the expected checks that failed with the expected finding
-	OverKills    []string          // checks that failed unexpectedly
+	OverKills    []string          // checks and requirements that failed unexpectedly
 	FailedChecks map[string]string // each failed check with its first finding
 	IsEquivalent bool              // the defect of a generated mutant never occurred
 }
@@ -65,9 +65,9 @@ const (
 	streamLimit     = 40
 )
 
-// RunOne runs the suite, with all capabilities claimed, against mutant m in dialect d. If m is nil,
-// it runs the suite against the correct server. It returns an error if the suite could not be run
-// to its end, for example because ctx was cancelled.
+// RunOne runs the suite against mutant m in dialect d, as if the target claimed every capability.
+// If m is nil, it runs the suite against the correct server. It returns an error if the suite could
+// not be run to its end, for example because ctx was cancelled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	o, _, err := runSuite(ctx, d, m, nil)
 	return o, err
@@ -93,6 +93,9 @@ func runSuite(
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("base URL: %w", err)
 	}
+	if len(only) == 0 && m != nil {
+		only = m.scenarios
+	}
 	target := suites.Target{
 		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
 		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
@@ -100,7 +103,7 @@ func runSuite(
 		OtherHeader: spec.Header{{Name: "Authorization", Value: otherUser}},
 		Only:        only, Skip: m.skippedScenarios(),
 	}
-	if len(only) > 0 && m.KilledBy[refusesAsDocumented] != "" {
+	if len(only) > 0 && m != nil && m.KilledBy[refusesAsDocumented] != "" {
 		target.RefusalsAbout = []string{m.requirement}
 	}
 	parts, err := suites.Run(ctx, target, nil)
@@ -247,9 +250,9 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// failsRequirement reports whether a requirement fails with the check of r, which has failed or
-// warned, or whether the check could not be judged. If none does, a finding is about a requirement
-// whose catalogue entry does not name the check.
+// failsRequirement reports whether r, the result of a check that failed or warned, makes at least
+// one requirement of the check fail or warn, or has the verdict error. If it returns false, the
+// catalogue is inconsistent: the findings are about requirements that do not name the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned

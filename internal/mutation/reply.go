@@ -65,8 +65,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants are servers whose responses to requests to start a run wrongly report
-// whether the thread is new.
+// replyAcceptedMutants are servers that accept a run with a reply that states incorrectly whether
+// the thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",

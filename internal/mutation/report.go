@@ -95,7 +95,7 @@ func (r *Report) Markdown() []byte {
 # Mutants
 
 Made by `+"`make mutants`"+`. A mutant is a correct server with one defect. The suite runs against each, in every dialect in which one
-of the checks that must find it serves a requirement: such a check has to fail, at the place expected, and
+of the checks that must find it judges a requirement: such a check has to fail, at the place expected, and
 nothing else may. (The scenario that sends invalid requests takes as long as all others: it is played where
 a refusal, or what should be none, has to be found.) The mutants called REQUIREMENT.DEFECT are generated
 from the documents; against them, only scenarios are played in which the correct server is judged for that
@@ -106,6 +106,7 @@ counts. %d mutants, %d plays.
 	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)
 	r.writeOutcomes(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
 	r.writeEquivalents(&b)
+	r.writeClasses(&b)
 	r.writeCounts(&b)
 	r.writeKills(&b)
 	r.writeMutants(&b)
@@ -124,8 +125,8 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	}
 }
 
-// writeEquivalents writes the list of generated mutants that were no mutants: the correct server
-// sent nothing that could have the defect, although its document describes it.
+// writeEquivalents writes the list of generated mutants whose defect never occurred: the server
+// sent nothing that could have it, although the document describes such frames or replies.
 func (r *Report) writeEquivalents(b *bytes.Buffer) {
 	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
 	reason := func(Outcome) string { return "nothing was sent that could have the defect" }

@@ -91,7 +91,7 @@ func (h *responseEditor) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// writeFrame sends what replaces a frame or comment.
+// writeFrame sends what replaces a frame or comment. It returns any error from writing.
 func (h *responseEditor) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
@@ -123,7 +123,8 @@ func (h *responseEditor) finish() {
 	}
 }
 
-// FlushError flushes a stream. It does nothing for a plain response, which is sent later.
+// FlushError flushes a stream and returns any error from that. It does nothing for a plain
+// response, which is sent later.
 func (h *responseEditor) FlushError() error {
 	if !h.isStream {
 		return nil
@@ -175,8 +176,8 @@ func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
-// editReplies returns a middleware that calls edit to change each successful reply of the given kind
-// to a request v. The reply is decoded and encoded again, in the words of the dialect.
+// editReplies returns a middleware that calls edit to change each successful reply of the given
+// kind to a request v. The reply is decoded before the edit and encoded again after it.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
@@ -201,7 +202,8 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// setNotFound turns the response into a refusal with status 404, for an unknown thread.
+// setNotFound turns the response to v into the refusal with status 404 that the dialect has for an
+// unknown thread.
 func (a *plainResponse) setNotFound(v parsedRequest) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)

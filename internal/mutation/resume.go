@@ -144,13 +144,13 @@ var resumeLossMutants = []*Mutant{
 	{
 		Name: "resumed-too-late", Doc: "a stream that is taken up again lacks the event after the cursor",
 		KilledBy: map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
-		// Taken up before the last event, it tells nothing, nor the end.
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"},
+		// A stream resumed before the last event has no event at all.
+		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"},
 		Fault:     "resume-lost; streams=0",
 	}, {
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
 		KilledBy:  map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // if the second event is the last one
+		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
 			return editByIndex(func(n int, frame []byte) [][]byte {
 				if n == 1 {
@@ -161,8 +161,9 @@ var resumeLossMutants = []*Mutant{
 		}),
 	}, {
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
-		KilledBy:  map[string]string{"resume.loses-nothing": "http.close"},
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // the terminal event precedes the resumed part
+		KilledBy: map[string]string{"resume.loses-nothing": "http.close"},
+		// The terminal event may precede the resumed part, and all resumed streams have the defect.
+		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"},
 		Fault:     "resume-newer; streams=0",
 	}, {
 		Name: "resumed-cut", Doc: "a stream that is taken up again lacks its last event",
@@ -171,7 +172,7 @@ var resumeLossMutants = []*Mutant{
 			"resume.loses-nothing": "http.close",
 		},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(func([]byte) [][]byte { return nil }) }),
-		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
+		AlsoFails:  []string{"resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run, or twice, has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
 		KilledBy: map[string]string{
@@ -222,7 +223,7 @@ var resumeThreadCursorMutants = []*Mutant{
 				return [][]byte{frame}
 			})
 		}),
-		AlsoFails: []string{"resume.loses-nothing"}, // resuming from a cursor of the previous run has the same defect
+		AlsoFails: []string{"resume.loses-nothing", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run has the same defect
 	},
 }
 
@@ -243,8 +244,8 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that sends the frames last(f) in place of f, the last frame in the
-// stream of a cancelled run.
+// editCanceled returns a middleware that sends the frames last(f) in place of f, the last frame in
+// the stream of a canceled run.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -280,14 +281,15 @@ var cancelMutants = []*Mutant{
 	{
 		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
-		// Every stream tells the end; and without one nobody knows that so little was to be told.
-		AlsoFails:  []string{"run.ends", "wire.flushes"},
+		// The end is missing in every stream of the run, resumed ones too, as if the server had
+		// stopped sending.
+		AlsoFails:  []string{"run.ends", "run.outlives-others", "wire.flushes", "resume.loses-nothing"},
 		Middleware: editCanceled(func([]byte) [][]byte { return nil }),
 	}, {
 		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
-		// So it is of no other run, nor is any event.
-		AlsoFails:  []string{"run.ends-once", "run.end-is-last", "cursor.unique"},
+		// The second terminal event follows the first, and has the same event id.
+		AlsoFails:  []string{"run.ends-once", "run.end-is-last", "cursor.unique", "resume.loses-nothing"},
 		Middleware: editCanceled(func(frame []byte) [][]byte { return [][]byte{frame, frame} }),
 	},
 }

@@ -30,8 +30,8 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	})
 }
 
-// insertOtherRun returns a middleware that sends the start of another run of the thread, which has
-// no id, before the frame of a resumed stream whose index is at.
+// insertOtherRun returns a middleware for resumed streams. Before the frame with index at, it sends
+// a start event of another run of the thread, as a frame without an id line.
 func insertOtherRun(at int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {

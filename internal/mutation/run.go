@@ -119,7 +119,8 @@ func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	return context.Cause(ctx)
 }
 
-// runJob runs the job with index i and stores its outcome.
+// runJob runs the job with index i and stores its outcome. It returns an error if the suite could
+// not be run to its end.
 func (r *runner) runJob(ctx context.Context, i int) error {
 	d, m := r.jobs[i].dialect, r.jobs[i].mutant
 	var only []string
@@ -237,7 +238,8 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 		}
 	}
 	if len(jobs) == sure {
-		return nil, fmt.Errorf("no mutant is called %q in these dialects: streamassay list mutants names them", p.NamePattern)
+		return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
+			p.NamePattern, len(p.Dialects))
 	}
 	return jobs, nil
 }

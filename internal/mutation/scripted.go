@@ -86,6 +86,8 @@ var scriptMutants = []*Mutant{
 		Name: "paints-in-red", Doc: "asked to call the client's tool with certain arguments, the server calls it with others",
 		Script:   replyScript("client-tool ", `[client-tool: {name: paint, arguments: {color: red}}]`),
 		KilledBy: map[string]string{"script.client-tool": "tool.call tool.delta"},
+		// The script calls the tool even if the client offers another one.
+		AlsoFails: []string{"tool.client-call-is-offered"},
 	}, {
 		Name: "says-what-to-paint", Doc: "asked to call the client's tool, the server sends the arguments as text",
 		Script:   replyScript("client-tool ", `[text: Paint it blue.]`),
@@ -126,6 +128,9 @@ var scriptMutants = []*Mutant{
 		Name: "remembers-others", Doc: "asked in a new conversation for the previous message, the server returns one of another conversation",
 		Script:   replyScript("recall", `[text: 'conformance:text one']`),
 		KilledBy: map[string]string{"script.isolated": "message.delta"},
+		// Where the previous message was another one, the answer is wrong in the same conversation,
+		// too.
+		AlsoFails: []string{"script.recall"},
 	}, {
 		Name: "makes-memories-up", Doc: "asked in a new conversation for the previous message, the server invents one",
 		Script:   "rules:\n  - name: otherwise\n    when: {text: 'conformance:recall', turn: 1}\n    reply: [text: You said hello.]\n",
@@ -190,7 +195,7 @@ var scriptMutants = []*Mutant{
 		Name: "failure-untold", Doc: "a failed run does not report its failure",
 		Fault:     "failure-missing",
 		KilledBy:  map[string]string{"error.visible": "http.close", "run.ends": "http.close"},
-		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // the prompt asked for a failure; the end of cancelled runs is missing, too
+		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes", "run.outlives-others"}, // the prompt asked for a failure; the end of cancelled runs is missing, too
 	}, {
 		Name: "succeeds-instead", Doc: "asked to fail, the run completes",
 		Script:    replyScript("error", `[text: all is well]`),

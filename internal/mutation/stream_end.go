@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoOpen lists further checks that fail if a body does not end.
+// alsoOpen lists the ids of the checks that fail, besides wire.ends, if the body of a response does
+// not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
 // streamEndMutants are servers that leave bodies open, complete values with a part of them, or are
@@ -58,7 +59,7 @@ var streamEndMutants = []*Mutant{
 	},
 }
 
-// isCompletedText reports whether e completes a text.
+// isCompletedText reports whether e completes a content part of type text.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
 // keepOpen returns an effect that, after a stream with a frame for which fits returns true, keeps
@@ -78,7 +79,7 @@ type openWriter struct {
 	open bool
 }
 
-// WriteFrame sends the frame unchanged.
+// WriteFrame sends the frame unchanged. It returns any error from sending.
 func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	t.open = t.open || t.fits(frame)
 	if _, err := t.out.Write(frame); err != nil {
@@ -87,7 +88,8 @@ func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends comments for 30 seconds if the stream had a frame for that.
+// Close sends comments for 30 seconds if the stream had a frame for which fits returned true. It
+// stops at the first error and returns it.
 func (t *openWriter) Close() error {
 	for i := 0; t.open && i < 150; i++ {
 		if err := t.out.Sleep(200 * time.Millisecond); err != nil {

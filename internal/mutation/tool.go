@@ -14,7 +14,7 @@ var toolMutants = []*Mutant{
 		Name: "call-unopened", Doc: "the event that starts a tool call is missing",
 		Fault:     "call-not-started",
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
-		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the start event carries the name of the tool
+		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered", "tool.result-names-call"}, // the start event carries the name of the tool
 	}, {
 		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
 		Fault:     "unknown-call",
@@ -24,12 +24,12 @@ var toolMutants = []*Mutant{
 		Name: "call-unended", Doc: "the event that ends a tool call is missing",
 		Fault:     "call-not-ended",
 		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
-		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
+		AlsoFails: []string{"tool.result-after-call", "tool.result-after-end", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "calls-unended", Doc: "no tool call is ever reported as ended",
 		NewEffect: dropEvents(fault.OfKind(spec.ToolEnd)),
 		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
-		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
+		AlsoFails: []string{"tool.result-after-call", "tool.result-after-end", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
 		Name: "arguments-broken", Doc: "the arguments of a call have a brace too many",
 		Fault:     "arguments-broken",
@@ -49,7 +49,7 @@ var toolMutants = []*Mutant{
 	}, {
 		Name: "call-opened-twice", Doc: "a call is opened twice",
 		Fault:     "reused-call-id",
-		KilledBy:  map[string]string{"tool.ids-unique": "tool.start"},
+		KilledBy:  map[string]string{"tool.ids-unique": "tool.start", "tool.starts-in-turn": "tool.start"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the repeated start counts as another call
 	}, {
 		Name: "one-id-for-all-calls", Doc: "all calls have one id",
@@ -65,14 +65,14 @@ var toolMutants = []*Mutant{
 	}, {
 		Name: "result-of-no-call", Doc: "results name calls that were never made",
 		Fault:     "unknown-result",
-		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
+		KilledBy:  map[string]string{"tool.result-after-call": "tool.result", "tool.result-names-call": "tool.result"},
 		AlsoFails: []string{"script.tool", "script.tools"}, // the call has no result, and the result counts as another call
 	}, {
 		Name: "result-before-its-call-ends", Doc: "the result of a tool call is sent before the call has ended",
 		Fault:     "result-early",
 		Needs:     []spec.Kind{spec.ToolEnd},
-		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
-		AlsoFails: []string{"done.is-last", "tool.all-end", "tool.client-call-ends-stream"}, // without a result, events that wait for it are sent after the end of the run
+		KilledBy:  map[string]string{"tool.result-after-call": "tool.result", "tool.result-after-end": "tool.result"},
+		AlsoFails: []string{"done.is-last", "run.ends-in-turn", "tool.all-end", "tool.starts-first", "tool.client-call-ends-stream"}, // without a result, events that wait for it are sent after the end of the run
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
 		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "done that")} }),

@@ -24,7 +24,7 @@ func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
 	return editReplies(kind, func(_ parsedRequest, e *spec.Event) { edit(e) })
 }
 
-// uploadStoredMutants are servers that report another media type than that of the upload.
+// uploadStoredMutants are servers that report a media type other than that of the upload.
 var uploadStoredMutants = []*Mutant{
 	{
 		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
@@ -137,12 +137,17 @@ func corruptBody(a *plainResponse) {
 	}
 }
 
+// alsoWithBadLinks lists further checks that fail if links to files do not work: histories have such
+// links, too.
+var alsoWithBadLinks = []string{"history.links-open"}
+
 // uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
 // other than those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
-		KilledBy: map[string]string{"attachment.link-gives-the-file": "http.response"},
+		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
+		AlsoFails: alsoWithBadLinks,
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if !signed {
 				respondGone(a)
@@ -150,7 +155,8 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
-		KilledBy: map[string]string{"attachment.link-gives-the-file": "attachment"},
+		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
+		AlsoFails: alsoWithBadLinks,
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if !signed {
 				corruptBody(a)
@@ -158,7 +164,8 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "new-link-is-dead", Doc: "a new link has ended when it is handed out",
-		KilledBy: map[string]string{"attachment.new-link-gives-the-file": "http.response"},
+		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "http.response"},
+		AlsoFails: alsoWithBadLinks,
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if signed {
 				respondGone(a)
@@ -166,7 +173,8 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
-		KilledBy: map[string]string{"attachment.new-link-gives-the-file": "attachment"},
+		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "attachment"},
+		AlsoFails: alsoWithBadLinks,
 		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
 			if signed {
 				a.body = a.body[:len(a.body)/2]
@@ -178,6 +186,7 @@ var uploadLinkMutants = []*Mutant{
 			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
 		},
+		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinkResponses(func(_ bool, a *plainResponse) { respondUnauthorized(a) }),
 	},
 }
@@ -220,8 +229,8 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withoutItems returns a JSON value without those items of lists within it that are objects with a
-// member that is the given text.
+// withoutItems removes, from all lists in the JSON value v, the objects that have a member with the
+// value text, and returns the result. It modifies the objects in v.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }
 	switch v := v.(type) {

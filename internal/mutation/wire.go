@@ -14,7 +14,7 @@ var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*",
 
 // alsoWithoutLastFrame lists further checks that fail if the last frame is not terminated, because
 // clients discard such a frame.
-var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
+var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes", "wire.keeps-alive", "script.interrupt"}
 
 // wireMutants are servers that violate the rules about HTTP and event streams, such as media types,
 // framing and comments.
@@ -87,8 +87,9 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
 		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
-		Fault:    "stall; event=2; streams=0",
-		KilledBy: map[string]string{"wire.ends": "http.close"},
+		Fault:     "stall; event=2; streams=0",
+		KilledBy:  map[string]string{"wire.ends": "http.close"},
+		AlsoFails: []string{matchesSchema}, // no stream that answers a plain prompt has a text
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
 		NewEffect: neverEnd,

@@ -7,16 +7,21 @@ import (
 	"strings"
 )
 
-// maxListed is the maximum number of known words that [Suggest] lists if none is similar.
+// maxListed is the maximum number of known words that [Suggest] lists if no known word is similar
+// to the unknown one.
 const maxListed = 20
 
 // Suggest returns the end of an error message about word, which is not among the known words. If a
-// known word differs from word in at most two bytes, begins with it, or contains it and word has
-// more than three bytes, the result names the nearest one: "; did you mean text?". Otherwise it
-// lists at most [maxListed] of the known words in alphabetical order: " (want one of a, b)".
+// known word is one edit away from word or begins with it, or if word has more than three bytes and
+// a known word is two edits away or contains it, the result names the nearest such word: "; did you
+// mean text?". Otherwise the result lists the known words in alphabetical order, at most
+// [maxListed] of them: " (want one of a, b)".
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
-	best, least := "", 3
+	best, least := "", 2
+	if len(word) > 3 {
+		least = 3
+	}
 	for _, k := range known {
 		d := editDistance(word, k)
 		if word != "" && strings.HasPrefix(k, word) || len(word) > 3 && strings.Contains(k, word) {
@@ -36,7 +41,7 @@ func Suggest(word string, known []string) string {
 }
 
 // editDistance returns the Levenshtein distance of a and b, counted in bytes. To limit the work, it
-// returns 64 if either word is longer than 64 bytes.
+// returns 64 if a or b is longer than 64 bytes.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -7,8 +7,7 @@ import (
 )
 
 // A Clock computes the times at which the events of one stream are due, as offsets from the
-// beginning of the stream. The times never decrease. A Clock is not safe for concurrent
-// use.
+// beginning of the stream. The times never decrease. A Clock is not safe for concurrent use.
 type Clock struct {
 	pace   Pace
 	gap    float64 // time between two tokens in nanoseconds
@@ -41,8 +40,9 @@ func (c *Clock) NextToken() time.Duration {
 	return c.last
 }
 
-// NextEvent returns the time at which the next event is due, if that event is not a token, as an
-// offset from the beginning of the stream. Such an event is due together with the preceding one.
+// NextEvent returns the time at which the next event is due, as an offset from the beginning of the
+// stream. It is for events that are not tokens: such an event is due at the time of the preceding
+// event, plus any delay since then.
 func (c *Clock) NextEvent() time.Duration {
 	return c.last
 }
@@ -56,9 +56,9 @@ func (c *Clock) Delay(d time.Duration) {
 	}
 }
 
-// jitter returns the deviation of token n, counted from 0, from its scheduled time in nanoseconds.
-// A negative deviation means that the token is due earlier. It does not depend on the deviations of
-// other tokens, so that deviations do not accumulate.
+// jitter returns, in nanoseconds, the deviation of token n, counted from 0, from its scheduled
+// time. A negative deviation means that the token is due earlier. Since the deviation of a token
+// does not depend on those of other tokens, deviations do not accumulate.
 func (c *Clock) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {

@@ -1,7 +1,7 @@
 // Package pace computes the timing of streamed replies: the delay of the first token, the rate of
-// the others, jitter and bursts. Times are offsets from the beginning of the
-// stream rather than from the preceding event, so that a late event does not delay the following
-// ones. The package itself neither waits nor reads the clock.
+// the others, jitter and bursts. Times are offsets from the beginning of the stream rather than
+// from the preceding event, so that a late event does not delay the following ones. The package
+// itself neither waits nor reads the clock.
 package pace
 
 import (
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A Pace describes the timing of a streamed reply. With the zero value all events are due
-// at once. A zero field is unset, unless the Pace was parsed from a value that contains the
-// field; see [Pace.Merge].
+// A Pace describes the timing of a streamed reply. With the zero value all events are due at once.
+// A zero field is unset, unless the Pace was parsed from a value that contains the field; see
+// [Pace.Merge].
 type Pace struct {
 	First  time.Duration // time from the beginning to the first token
 	Rate   float64       // tokens per second; 0: all at once
@@ -24,8 +24,8 @@ type Pace struct {
 	set fieldSet
 }
 
-// A Jitter describes how far tokens deviate from the times that the rate defines. Deviations do not
-// accumulate, so the average rate stays the same. At most one field may be set; the zero value
+// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. Deviations do
+// not accumulate, so the average rate stays the same. At most one field may be set; the zero value
 // means that tokens do not deviate.
 type Jitter struct {
 	Fixed     time.Duration // delay of every other token
@@ -33,9 +33,8 @@ type Jitter struct {
 	Lognormal float64       // sigma of a lognormal distribution of the times between tokens
 }
 
-// A Chunk is the unit in which a text is split into tokens: a positive value is a number of
-// characters (code points), and the constants Words and WholeText are units of their own. The zero
-// value is equivalent to Words.
+// A Chunk is the unit in which a text is split into tokens: Words, WholeText or, if the value is
+// positive, a number of characters (code points) per token. The zero value is equivalent to Words.
 type Chunk int
 
 // Named values of Chunk. Any other positive value is a number of characters.
@@ -161,5 +160,5 @@ const (
 	setSpeed
 )
 
-// IsInstant reports whether p delays no event, so that all events are due at once.
+// IsInstant reports whether all events of a reply with pace p are due at once.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

@@ -59,7 +59,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"{chunk: -1}":                              "chunk: got -1, want words",
 		"{speed: 0}":                               "speed: invalid speed 0 (1: as recorded",
 		"{speed: -2}":                              "speed: -2 is out of range",
-		"[]":                                       "invalid pace: got a list, want an object with burst, chunk",
+		"[]":                                       "invalid pace: got a list, want an object such as {first: 300ms, rate: 40}, with any of burst, chunk",
 		"fast":                                     `invalid pace: got "fast"`,
 	} {
 		p := pace.Pace{Burst: 77}

@@ -4,10 +4,10 @@ import (
 	"unicode"
 )
 
-// Split splits a text into chunks of the given unit and returns them in order. The chunks joined
-// together are equal to the text, and no chunk begins within a code point. A word includes the
-// spaces before it; in writing systems without spaces, each letter is a word. Split returns nil for
-// an empty text.
+// Split splits text into pieces of the unit chunk and returns them in order. Joined together, the
+// pieces are equal to text, and no piece begins within a code point. A word includes the spaces
+// before it; in writing systems without spaces, each letter is a word. Split returns nil if text is
+// empty.
 func Split(text string, chunk Chunk) []string {
 	switch {
 	case text == "":
@@ -20,8 +20,8 @@ func Split(text string, chunk Chunk) []string {
 	return splitByWord(text)
 }
 
-// splitByCount splits a non-empty text into chunks of n characters (code points). The last chunk
-// may be shorter.
+// splitByCount splits text, which must not be empty, into pieces of n characters (code points). The
+// last piece may be shorter.
 func splitByCount(text string, n int) []string {
 	pieces := make([]string, 0, len(text)/n+1)
 	from, count := 0, 0
@@ -40,9 +40,9 @@ var spacelessScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 }
 
-// splitByWord splits a non-empty text into words, each with the spaces before it. Spaces at the end
-// of the text belong to the last word. A letter of a writing system without spaces is a word,
-// together with the combining marks after it.
+// splitByWord splits text, which must not be empty, into words, each with the spaces before it.
+// Spaces at the end of the text belong to the last word. A letter of a writing system without
+// spaces is a word, together with the combining marks after it.
 func splitByWord(text string) []string {
 	var pieces []string
 	from, word, alone := 0, false, false // word: the piece contains a word; alone: that is a single letter

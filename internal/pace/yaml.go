@@ -11,7 +11,8 @@ import (
 )
 
 // UnmarshalYAML implements the InterfaceUnmarshaler interface of goccy/go-yaml. It sets p to the
-// pace that [Parse] returns for the decoded value. On an error, p is unchanged.
+// pace that [Parse] returns for the decoded value. It returns the error from unmarshal or [Parse]
+// and then leaves p unchanged.
 func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	var v any
 	if err := unmarshal(&v); err != nil {
@@ -25,8 +26,8 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// MarshalJSON implements json.Marshaler. The result is an object that [Parse] reads, with the
-// fields that are set.
+// MarshalJSON implements json.Marshaler. The result is an object with the fields of p that are set,
+// in the form that [Parse] accepts.
 func (p Pace) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	for _, f := range []struct {
@@ -51,7 +52,8 @@ func (p Pace) MarshalJSON() ([]byte, error) {
 // IsZero reports whether no field of p is set.
 func (p Pace) IsZero() bool { return p == Pace{} }
 
-// MarshalJSON implements json.Marshaler. The result is an object with the field that is set.
+// MarshalJSON implements json.Marshaler. The result is an object with the fields of j that are not
+// zero.
 func (j Jitter) MarshalJSON() ([]byte, error) {
 	object := map[string]any{}
 	if j.Fixed != 0 {
@@ -66,8 +68,8 @@ func (j Jitter) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// MarshalJSON implements json.Marshaler. The result is a number of characters above 1, or one of
-// the names that String returns.
+// MarshalJSON implements json.Marshaler. The result is a JSON number if c is a number of characters
+// greater than 1, and otherwise the name that String returns.
 func (c Chunk) MarshalJSON() ([]byte, error) {
 	if c > 1 {
 		return json.Marshal(int(c))
@@ -82,7 +84,8 @@ func Parse(v any) (Pace, error) {
 	var p Pace
 	m, ok := v.(map[string]any)
 	if !ok {
-		return p, fmt.Errorf("invalid pace: got %s, want an object with %s", describe(v), sortedNames(paceReaders))
+		return p, fmt.Errorf("invalid pace: got %s, want an object such as {first: 300ms, rate: 40}, with any of %s",
+			describe(v), sortedNames(paceReaders))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		read, known := paceReaders[name]

@@ -1,6 +1,6 @@
 // Package printable escapes text from untrusted sources for terminals and browsers: control
 // characters, changes of direction, invisible characters and excessive combining marks.
-// Letters of all languages are left alone.
+// Letters of all languages are left unchanged.
 package printable
 
 import (

@@ -10,14 +10,15 @@ import (
 	"slices"
 )
 
-// maxRules is the maximum number of fixtures in one file. It equals the maximum number of rules in
-// a script, because each fixture becomes a rule.
+// maxRules is the maximum number of aimock fixtures in one file. It equals the maximum number of
+// rules in a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
-// ConvertFixtures converts data, a JSON document of aimock fixtures {"fixtures": [{"match": …,
-// "response": …}]}, to a script with one rule per fixture. The script is a single file in YAML,
-// named after name, the name of the input file. If no fixture can be converted, there are no output
-// files. [Convert] describes the problems.
+// ConvertFixtures converts data, a JSON document of fixtures of aimock, another mock server, to a
+// script with one rule per fixture. The document has the form {"fixtures": [{"match": …,
+// "response": …}]}. The parameter name is the name of the input file; the only output file is named
+// like it, with the extension .yaml. If no fixture can be converted, there is no output file.
+// [Convert] states what is reported as a problem.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -57,8 +58,8 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: append([]byte(head), text...)}}, c.problems
 }
 
-// A fixtureConverter converts the fixtures of one file to rules of a script, and collects the
-// problems of that conversion.
+// A fixtureConverter converts the aimock fixtures of one file to rules of a script, and collects
+// the problems of that conversion.
 type fixtureConverter struct {
 	file              string
 	label             string // prefix of messages that names the fixture
@@ -69,7 +70,8 @@ type fixtureConverter struct {
 	userMessageWarned bool              // the warning about userMessage was given
 }
 
-// errorf records an error about the current fixture, which is then left out of the script.
+// errorf records an error about the current fixture, which is then left out of the script, or about
+// the file if no fixture has been converted yet.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
@@ -88,9 +90,10 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject passes the value of each member of raw, a JSON object, to the function that known has
-// for the member, in alphabetical order of the names. It warns about members that are not in known.
-// If raw is not an object, it records an error. The parameter what names the object in messages.
+// readObject decodes raw, a JSON object. For each member, in alphabetical order of the names, it
+// calls the function that known has for that name with the value of the member. It warns about
+// members that are not in known. If raw is not an object, it records an error. The parameter what
+// names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -106,18 +109,16 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 	}
 }
 
-// ignoreMembers adds a function to known for each of the given member names. If a fixture has such
-// a member, the function records a warning that the member is ignored. The parameter why is the
-// reason in that warning.
+// ignoreMembers adds to known, for each of names, a function that records a warning that the member
+// is ignored. The parameter why is the reason in that warning.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds a function to known for each of the given member names. If a fixture has such
-// a member, the function records an error, so that the fixture is omitted. The parameter why is the
-// reason in that error.
+// rejectMembers adds to known, for each of names, a function that records an error, so that the
+// fixture with the member is omitted. The parameter why is the reason in that error.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
@@ -125,7 +126,8 @@ func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names
 }
 
 // readText returns a function that decodes a JSON string and stores it in *to. If the value is not
-// a string, the function records an error, which calls the value by the parameter name.
+// a string, the function records an error and leaves *to unchanged. The parameter name names the
+// value in that error.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -135,8 +137,8 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 }
 
 // readNumber returns a function that decodes a JSON number from low to high, both included, and
-// stores a pointer to it in *to. If the value is not such a number, the function records an error,
-// which calls the value by the parameter name, and leaves *to unchanged.
+// stores a pointer to it in *to. If the value is not such a number, the function records an error
+// and leaves *to unchanged. The parameter name names the value in that error.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -149,9 +151,9 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
-// learnToolNames records, for each tool call in the response of the fixture raw, the name of the
-// tool under the id of the call. It must be called for all fixtures before the first one is
-// converted, because a fixture may refer to the calls of another one.
+// learnToolNames records in c, for each tool call in the response of the fixture raw, the name of
+// the tool under the id of the call. It must be called for all fixtures before the first one is
+// converted, because a fixture may refer to the tool calls of another one.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -169,8 +171,9 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture converts raw, the fixture with index i in the file, to a rule. Indexes begin at 0.
-// If the fixture cannot be converted, convertFixture records an error and ok is false.
+// convertFixture converts raw, the fixture with index i in the file, counted from 0, to a rule of a
+// script. If the fixture cannot be converted, convertFixture records an error, rule is nil and ok
+// is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// A matchMembers holds the decoded members of the match object of a fixture.
+// A matchMembers holds the decoded members of the match object of an aimock fixture. This object
+// states for which requests the fixture is used.
 type matchMembers struct {
 	user, toolCallID, resultText, toolName, context, endpoint string
 	hasUser, hasResult                                        bool
@@ -15,8 +16,9 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch converts the match object of a fixture to the conditions of a rule. If once is true,
-// the rule may match only one request. Errors are recorded in c.
+// readMatch converts raw, the match object of a fixture, to the conditions of a rule. If once is
+// true, the rule may match only one request. If raw cannot be converted, readMatch records an error
+// in c, and the results must not be used.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
 	var is matchMembers
 	known := memberDecoders{
@@ -55,9 +57,9 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
 }
 
-// conditions returns the conditions of a rule for is, the members of the match object of a fixture.
-// The conditions on the kind of input come first. If the members contradict each other, conditions
-// records an error.
+// conditions returns the conditions of a rule for is, the members of the match object of a fixture,
+// beginning with those on the kind of input. If the members contradict each other, conditions
+// records an error in c, and the result must not be used.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
@@ -100,9 +102,9 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	return conditions
 }
 
-// toolResultCondition returns the condition on a tool result for the members in is, or nil if they
-// require no particular result. The condition names the tool rather than the call if possible,
-// because the mock chooses the ids of calls.
+// toolResultCondition returns the condition on a tool result for the members toolCallId and
+// toolResultContains in is, or nil if both are absent. The condition names the tool rather than the
+// call if possible, because the mock chooses the ids of calls.
 func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	if is.toolCallID != "" {
 		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
@@ -119,10 +121,10 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence reports whether index, the sequenceIndex of the match object raw, is the next
-// one among the fixtures whose match objects are otherwise equal, and counts the fixture if so.
-// Otherwise it records an error. The fixtures of such a sequence become rules that match once each,
-// in order.
+// isNextInSequence reports whether index, the sequenceIndex in the match object raw, is the next
+// one, from 0, among the fixtures whose match objects are otherwise equal. If so, it counts the
+// fixture; otherwise it records an error. The fixtures of such a sequence become rules that match
+// once each, in order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A fixtureResponse holds the decoded members of the response object of a fixture.
+// A fixtureResponse holds the decoded members of the response object of an aimock fixture.
 type fixtureResponse struct {
 	reasoning, content string
 	hasContent         bool
@@ -14,8 +14,10 @@ type fixtureResponse struct {
 	errorReply         orderedMap
 }
 
-// readResponse converts the response object of a fixture to the steps of a reply or, if the
-// response has an error, to an error status; the other result is nil. Errors are recorded in c.
+// readResponse converts raw, the response object of a fixture. The result is reply, the steps of a
+// reply in a script, or, if the object has a member error, refusal, an error status in a script;
+// the other result is nil. If raw cannot be converted, readResponse records an error in c, and the
+// results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal orderedMap) {
 	var s fixtureResponse
 	var status, after *float64
@@ -59,7 +61,7 @@ func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usu
 	}
 }
 
-// readContent returns raw, the content of a response, as text: the characters of a JSON string, or
+// readContent returns raw, the content of a response, as a string: the value of a JSON string, or
 // an object or list as compact JSON. For any other value it records an error and returns "".
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
@@ -73,9 +75,10 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// readCall converts raw, a tool call of a fixture, to a client-tool step, because with aimock the
-// client runs all tools. The parameter more holds functions for members other than name, id and
-// arguments; it may be nil.
+// readCall converts raw, a tool call of a fixture, to a client-tool step of a script: a call of a
+// tool that the client runs, since with aimock the client runs all tools. The parameter more holds
+// functions for members other than name, id and arguments; it may be nil. If raw is not a valid
+// call, readCall records an error.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -96,9 +99,10 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns the arguments of a tool call for a script: an orderedMap or a list if raw
-// is a JSON object or list, or a string with the JSON of one, that a script can represent exactly,
-// and otherwise a text. Arguments that are not valid JSON cause a warning.
+// readArguments returns raw, the arguments of a tool call, as a value for a script. If raw is a
+// JSON object or list, or a JSON string that contains one, and a script can represent that object
+// or list exactly, the result is an orderedMap or a []any. Otherwise it is a string. If the
+// arguments are not valid JSON, readArguments records a warning.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -117,8 +121,8 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	return escapeTemplates(text)
 }
 
-// readCalls converts the toolCalls list of a response to steps. If raw is not a list, it records an
-// error and returns nil.
+// readCalls converts raw, the toolCalls list of a response, to steps of a script. If raw is not a
+// list, it records an error and returns nil.
 func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
@@ -131,8 +135,8 @@ func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// readBlocks converts the blocks list of a response, which holds texts and tool calls, to steps. If
-// raw is not a list or is empty, it records an error and returns nil.
+// readBlocks converts raw, the blocks list of a response, which holds texts and tool calls, to
+// steps of a script. If raw is not a list or is empty, it records an error and returns nil.
 func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
@@ -155,8 +159,8 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 }
 
 // replySteps returns the steps of a reply for the response s: first the reasoning, then the texts,
-// and finally the tool calls, because a call of a client tool ends the run. If the response has no
-// content, replySteps records an error.
+// and finally the tool calls, because a call of a client tool ends the run. If s has neither
+// content nor tool calls nor blocks, replySteps records an error.
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -190,8 +194,9 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	return append(all, calls...)
 }
 
-// readError converts raw, the error object of a response, to the members text and problem of an
-// error status. If the object has neither a message nor a code, the result is empty, but not nil.
+// readError converts raw, the error object of a response, to members of an error status in a
+// script: text from its message, and problem from its code. If the object has neither, the result
+// is empty, but not nil.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -212,9 +217,9 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 }
 
 // statusReply returns the error status of a rule: the status code, the members in refusal, and
-// retry-after. The parameter status is the code and after the number of seconds for retry-after; if
-// the fixture does not set them, they are nil, the code is 500, and retry-after is 1s for 429 and
-// absent otherwise. A status below 400 is recorded as an error.
+// retry-after. The parameter status is the code, or nil for 500. The parameter after is the value
+// of retry-after in seconds; if it is nil, retry-after is 1s for code 429 and absent otherwise. If
+// the code is below 400, statusReply records an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A streamOptions holds the members of a fixture that define timing and faults. Pointers to members
-// that the fixture does not set are nil.
+// A streamOptions holds the members of an aimock fixture that define timing and faults. Pointers to
+// members that the fixture does not set are nil.
 type streamOptions struct {
 	latency, chunk, truncate, disconnect, speed *float64
 	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
@@ -18,15 +18,15 @@ type streamOptions struct {
 	delay                                       *float64
 }
 
-// The maximum values of those members of a fixture that are durations, in milliseconds, or numbers
-// of chunks.
+// The maximum values of those members of an aimock fixture that are durations in milliseconds or
+// numbers of chunks.
 const (
 	maxMilliseconds = 24 * 3600 * 1000
 	maxChunks       = 1e6
 )
 
-// readStreamOptions adds functions to known that decode the members of a fixture for timing and
-// faults and store the values in *p.
+// readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
+// function that decodes the member and stores its value in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
@@ -57,8 +57,9 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOpti
 	}
 }
 
-// readTimings decodes raw, the value of recordedTimings, and stores the time of the first token and
-// the mean interval between chunks in *p, both in milliseconds.
+// readTimings decodes raw, the member recordedTimings of a fixture. It stores the time of the first
+// token and the mean interval between chunks in *p, both in milliseconds, and 0 for each of the two
+// that raw lacks. If raw is invalid, it records an error.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
@@ -80,8 +81,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	}
 }
 
-// setPace sets the pace of a rule from the timing members in p, and warns about timing members that
-// have no effect. If p has no timing members, the rule has no pace of its own.
+// setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
+// It warns about timing members that have no effect. If p has no timing members, it sets no pace.
 func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	var o orderedMap
 	switch {
@@ -138,10 +139,10 @@ func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults sets the faults of a rule from the fault members in p. It warns about differences: in
-// scripts, faults with a chance occur independently of each other, whereas in aimock at most one of
-// them occurs. If isError is true, the reply of the rule is an error status, and the rule has no
-// faults.
+// setFaults sets the faults of a rule from the fault members in p. It warns where a script differs
+// from aimock: for example, faults with a chance occur independently of each other in a script,
+// whereas at most one of them occurs in aimock. If isError is true, the reply of the rule is an
+// error status, and the rule has no faults.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, isError bool) {
 	var all []any
 	add := func(name string, set orderedMap) {

@@ -11,20 +11,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RecordedConversation holds the exchanges of one thread that a recorder has recorded so far, in
-// order of their start times.
+// A RecordedConversation holds the exchanges of one thread as far as a recorder has received them,
+// in order of their start times.
 type RecordedConversation struct {
-	Number    int    // identifies the conversation within the recorder, from 1
-	Thread    string // "" for exchanges that belong to no thread
-	Dialect   string
-	Target    string // the URL of the recorded server
-	StartedAt time.Time
+	Number    int       // identifies the conversation within the recorder; counted from 1
+	Thread    string    // "" for exchanges that belong to no thread
+	Dialect   string    // name of the dialect
+	Target    string    // the URL of the recorded server
+	StartedAt time.Time // start of the first exchange
 	Trace     spec.Trace
 	Secrets   []string // values in the trace that must be redacted
 }
 
 // Transcript returns the conversation as a transcript, which shares the exchanges and the secrets
-// with c. The secrets are redacted when the transcript is formatted.
+// with c. The secrets are redacted only when the transcript is formatted.
 func (c RecordedConversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
@@ -33,16 +33,17 @@ func (c RecordedConversation) Transcript() *transcript.Transcript {
 	}
 }
 
-// The limits of the conversations that a recorder keeps open, which bound its memory.
+// The limits of the conversations that a recorder holds in memory.
 const (
 	maxConversations = 256
 	maxExchanges     = 1_000     // exchanges of one conversation
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// A conversationCache holds the conversations to which a recorder may still add exchanges. At a
-// limit, the least recently used conversation is dropped; further exchanges of its thread begin a
-// new conversation. It is safe for concurrent use.
+// A conversationCache holds the conversations to which a recorder may still add exchanges. It drops
+// a conversation when it has maxExchanges exchanges, and the least recently used ones while there
+// are more than maxConversations or their bodies exceed maxHeldBytes. Further exchanges of the
+// thread of a dropped conversation begin a new one. A conversationCache is safe for concurrent use.
 type conversationCache struct {
 	mu            sync.Mutex
 	conversations []*cachedConversation // the most recently used is the last
@@ -50,7 +51,7 @@ type conversationCache struct {
 	totalBytes    int // size of all bodies
 }
 
-// A cachedConversation is a recorded conversation with the total size of its bodies.
+// A cachedConversation is a recorded conversation with the total size of its bodies in bytes.
 type cachedConversation struct {
 	RecordedConversation
 	bytes int
@@ -58,7 +59,7 @@ type cachedConversation struct {
 
 // addExchange adds exchange o, which began at the given time, to the conversation of its thread. It
 // then passes a copy of the conversation to the function Save in the configuration of r, which must
-// not be nil, and returns the error from that function.
+// not be nil, and returns the error from Save.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +96,7 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began t
 }
 
 // conversationOf returns the conversation of a thread and makes it the most recently used one. If
-// there is none, it creates a conversation that starts at the given time. The caller must hold
+// there is none, it creates a conversation that starts at the time began. The caller must hold
 // l.mu.
 func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
 	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
@@ -111,16 +112,16 @@ func (l *conversationCache) conversationOf(r *Recorder, thread string, began tim
 	return t
 }
 
-// evict drops the conversation at index i of the list. The caller must hold l.mu.
+// evict drops the conversation at index i of l.conversations. The caller must hold l.mu.
 func (l *conversationCache) evict(i int) {
 	l.totalBytes -= l.conversations[i].bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
-// exchangeSecrets returns the credentials in the header fields and the target of x, which are
-// redacted wherever they occur, since servers repeat them. It leaves out values shorter than
-// redact.MinDetectedSecret, and the ids of the thread and the run in request, which are needed to
-// replay the conversation.
+// exchangeSecrets returns the credentials in the header fields of x and in the query of its request
+// target. A transcript redacts these values wherever they occur, since servers repeat them.
+// exchangeSecrets leaves out values shorter than redact.MinDetectedSecret bytes, and the ids of the
+// thread and the run in request, which are needed to replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
@@ -138,7 +139,7 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 
 // configSecrets returns the secrets in the configuration of a recorder: the values of its header
 // fields, and the password and query parameters of the upstream URL. It leaves out values shorter
-// than redact.MinDetectedSecret.
+// than redact.MinDetectedSecret bytes.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An OutputFile is a file that a conversion produces. Its name has no directory.
+// An OutputFile is a file that a conversion produces. Its name has no directory; the caller decides
+// where to write it.
 type OutputFile struct {
 	Name string
 	Data []byte
@@ -31,18 +32,19 @@ const (
 // A ConvertOptions configures a conversion. All fields are optional.
 type ConvertOptions struct {
 	Format  Format           // the wanted format; "" for the one that the file can be converted to
-	Dialect *dialect.Dialect // the dialect of a recording; if set, other exchanges are omitted
+	Dialect *dialect.Dialect // the dialect of a recording; if set, exchanges of others are omitted
 	BaseURL string           // the path or URL where the recorded server served the dialect
-	Secrets []string         // values to redact
+	Secrets []string         // values to redact in transcripts
 }
 
 // maxFixtureBytes is the maximum size of a file of aimock fixtures, in bytes.
 const maxFixtureBytes = 16 << 20
 
-// Convert converts the file at path. Recordings of browsers and curl become transcripts, one for
-// each conversation; fixtures of aimock become a script. Every loss is reported as a problem: an
-// error if the file or a fixture cannot be converted, a warning if a part of it is omitted or
-// represented differently.
+// Convert converts the file at path to files of another format, without writing them. The
+// recordings of browsers and curl become transcripts: one for each thread if o.Dialect is set,
+// otherwise one for the file. A file of aimock fixtures becomes a script. Every loss is reported as
+// a problem: an error if the file or a fixture cannot be converted, a warning if a part of it is
+// omitted or represented differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -70,8 +72,8 @@ func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	return convertRecording(path, t, o)
 }
 
-// readFixtures returns the content of a file of fixtures. It returns an error if the file is larger
-// than maxFixtureBytes or cannot be read.
+// readFixtures returns the content of a file of aimock fixtures. It returns an error if the file is
+// larger than maxFixtureBytes or cannot be read.
 func readFixtures(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -83,21 +85,21 @@ func readFixtures(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// fileError returns a list with one problem: an error about the whole file, with a formatted
-// message.
+// fileError returns a list with one problem: an error about the whole file at path, with the
+// message that format and args give.
 func fileError(path, format string, args ...any) []FileProblem {
 	return []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(format, args...)}}
 }
 
-// fileStem returns the name of a file without its directory and extension.
+// fileStem returns the name of the file at path without its directory and extension.
 func fileStem(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
 // convertRecording returns one transcript for each conversation of t, the recording that was read
-// from path, and the problems that it found. If o names a dialect to which no exchange belongs,
-// there are no transcripts, and the last problem is an error. It modifies t.
+// from path, and the problems that it found. If o.Dialect is set and no exchange belongs to it,
+// there are no transcripts, and the last problem is an error. convertRecording modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -140,10 +142,11 @@ func convertRecording(
 	return files, problems
 }
 
-// splitConversations returns the conversations of the recording t, in order of their first
-// exchanges, and a message for each exchange that is omitted because it is not an operation of
-// dialect d. It completes the requests in t and removes the base path of d from them. If d is nil,
-// the whole recording is one conversation and t is not modified.
+// splitConversations returns the conversations of the recording t, one for each thread, in order of
+// their first exchanges, and a message for each exchange that is omitted because its request is not
+// an operation of dialect d. It modifies t: it completes requests of which only the body is known,
+// and removes the base path of d from the request targets. If d is nil, the whole recording is one
+// conversation and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {
@@ -152,6 +155,7 @@ func splitConversations(
 	}
 	d.CompleteRequests(&t.Trace)
 	t.StripBasePath(d.Base)
+	d.UseEndpoint(&t.Trace)
 	at := map[string]int{}
 	for i, x := range t.Trace.Exchanges {
 		if x.Request.Method != "" && d.Operation(x.Request) == nil {

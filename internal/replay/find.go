@@ -11,28 +11,28 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of mismatches that Find describes; further ones are only
-// counted.
+// maxReasons is the maximum number of mismatches that Find describes for one request; it only
+// counts the others.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
 // response is nil and the reasons explain why, beginning with the closest recording. If the library
-// is empty or r is not an operation of d, there are no reasons either. The parameter request is r
-// as parsed by d, with only the ids that the client chose; if it is nil, Find parses r. The
-// parameter seen records what has been replayed, and Find updates it; if it is nil, nothing has
-// been replayed.
+// is empty or r is not an operation of d, both results are nil. The parameter request is r as
+// parsed by d, with only the ids that the client chose; if it is nil, Find parses r. The parameter
+// seen records what has been replayed, and Find updates it; nil stands for an empty state.
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
 // starts a run matches in any thread. Any other request must refer to a thread and a run that were
 // replayed according to seen, or must contain the recorded ids. Among equally close matches Find
-// selects the one that was replayed least often, and then the earliest one. Repeated requests thus
-// receive the recorded responses in order, and then from the start again. A request for a stream
-// from a cursor also matches a recorded stream that has an event with that cursor; the response
-// then begins after that event.
+// selects the one that was replayed the fewest times, and then the earliest one. Repeated requests
+// thus receive the recorded responses in order, and then from the start again. A request for a
+// stream from a cursor, the id of an event, also matches a recorded stream that has an event with
+// that cursor; the response then begins after that event.
 //
 // Recorded ids that the client chose are replaced by those of the current client where they are
-// complete strings in the response. Everything else is returned as recorded.
+// complete strings in the response. Everything else is returned as recorded, except for header
+// fields that are not replayed (see [Response]).
 func (l *Library) Find(
 	d *dialect.Dialect, r spec.Request, request *spec.Event, seen *PlaybackState,
 ) (a *Response, reasons []string) {
@@ -88,7 +88,7 @@ type candidate struct {
 	binding   *binding     // nil if the client's thread is not bound to the recorded one
 	resumeAt  *resumePoint // where the stream is resumed; nil for its beginning
 	score     int          // sum of the flags below
-	playCount int          // how often it was replayed
+	playCount int          // number of times that it was replayed
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is
@@ -102,27 +102,26 @@ func (a candidate) compare(b candidate) int {
 	)
 }
 
-// A mismatch is the reason why a recorded exchange does not match a request. The more conditions
-// hold before the one that fails, the higher its stage.
+// A mismatch is the reason why a recorded exchange does not match a request. The stage is higher
+// the more conditions hold before the one that fails. The reason is "" if the exchange matches.
 type mismatch struct {
 	stage  int
 	reason string
 }
 
-// The flags of a candidate's score, in order of increasing weight. The first four are set if the
-// cursor, the presence of credentials, the run or the thread, respectively, is the same as
-// recorded. The last one is set if the client's thread is bound to the recorded thread.
+// The flags of the score of a candidate, in order of increasing weight. They state what the request
+// and the recorded exchange have in common.
 const (
-	sameCursor = 1 << iota
-	sameCredentials
-	sameRun
-	sameThread
-	boundThread
+	sameCursor      = 1 << iota // the cursors are equal
+	sameCredentials             // both have credentials, or neither has
+	sameRun                     // the run corresponds to the recorded one, or both begin a run
+	sameThread                  // the thread ids are equal, and boundThread is not set
+	boundThread                 // the client's thread is bound to the recorded thread
 )
 
-// searchConversation tries those exchanges of a conversation that have the operation of the
-// request. It adds each of them to the candidates or, with the reason why it does not match, to the
-// mismatches.
+// searchConversation compares the request with each exchange of conversation c that has the same
+// operation. It adds the exchange to the candidates or, with the reason why it does not match, to
+// the mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
@@ -138,8 +137,8 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match determines whether the exchange of candidate f matches the request. If it does, match
-// completes f and returns a mismatch without a reason. Otherwise it returns the reason.
+// match determines whether the exchange of candidate f matches the request. If so, match completes
+// f and returns a mismatch without a reason. Otherwise it returns the mismatch.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -165,12 +164,11 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	return mismatch{}
 }
 
-// hasNoRequest reports whether the recording has only the response of the exchange, not the
-// request.
+// hasNoRequest reports whether the recording has only the response of exchange x, not the request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
 // checkSubject returns "" if the exchange of candidate f belongs to the thread and the run of the
-// request. Otherwise it returns the reason why the exchange belongs to another thread or run.
+// request. Otherwise it returns a text that states which of the two differs.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -196,16 +194,15 @@ func (s *recordingSearch) checkSubject(f *candidate) string {
 	return ""
 }
 
-// hasCredentials reports whether a header has a field that identifies the user, such as
-// Authorization.
+// hasCredentials reports whether h has a field that identifies the user, such as Authorization.
 func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// checkCredentials returns the reason why a request with credentials does not match an exchange
-// that was recorded without, or "" if there is no such mismatch. A request without credentials
-// matches any exchange, since clients of a mock often have none. If both have credentials or both
-// have none, checkCredentials raises the score of candidate f.
+// checkCredentials returns a reason if the request has credentials and the exchange of candidate f
+// was recorded with an anonymous client, and "" otherwise. A request without credentials matches
+// any exchange, since clients of a mock often have none. If both have credentials or both have
+// none, checkCredentials raises the score of f.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -219,8 +216,8 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 }
 
 // checkCursor returns the reason why the recorded response of candidate f cannot begin at the
-// cursor of the request, or "" if it can. If the two cursors are equal, checkCursor raises the
-// score of f. Otherwise it sets the point at which the stream of f is resumed.
+// cursor of the request, or "" if it can. If the request has the recorded cursor, checkCursor
+// raises the score of f. Otherwise it sets the point at which the stream of f is resumed.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -265,8 +262,8 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 	}
 }
 
-// respond returns the response of candidate f, and records in the playback that the exchange of f
-// was replayed and which ids of the client correspond to recorded ones.
+// respond returns the response of candidate f. It records in s.playback that the exchange of f was
+// replayed and which ids of the client correspond to recorded ones.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -314,7 +311,8 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 }
 
 // reasons returns the reasons why no recorded exchange matches, beginning with those of the
-// exchanges that met the most conditions. The result is never empty.
+// exchanges that met the most conditions: at most maxReasons, and then the number of the others.
+// The result is never empty.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {
@@ -329,7 +327,7 @@ func (s *recordingSearch) reasons() (all []string) {
 	return all
 }
 
-// streamEndOf returns the way in which the recorded response r ended.
+// streamEndOf returns how the recorded response r ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):

@@ -9,15 +9,16 @@ import (
 )
 
 // hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
-// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which is handled
-// separately.
+// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which depends on the body
+// that is sent.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
-// withoutHopByHop returns a copy of h without the hop-by-hop fields, the fields that Connection
-// lists, and the fields whose names are in drop. Names are compared without regard to case.
+// withoutHopByHop returns a copy of h without the hop-by-hop fields, the fields that a Connection
+// field in h lists, and the fields whose names are in drop. Names are compared without regard to
+// case.
 func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 	drop = append(drop, hopByHopHeaders...)
 	for _, f := range h {
@@ -33,7 +34,7 @@ func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 }
 
 // replayedHeader returns the fields of a recorded header that are replayed. It omits hop-by-hop
-// fields, redacted values, and CORS fields, which depend on the host that serves the replay.
+// fields, redacted values, and CORS fields, because those depend on the host that sends the replay.
 func replayedHeader(h spec.Header) spec.Header {
 	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.Field) bool {
 		const cors = "Access-Control-"

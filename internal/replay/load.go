@@ -20,8 +20,7 @@ const (
 	MaxBytes = 512 << 20 // total size of the recordings in bytes
 )
 
-// Extensions lists the file name extensions of recordings for messages, separated by a comma and a
-// space.
+// Extensions lists the file name extensions of recordings, separated by a comma and a space.
 const Extensions = ".txtar, .http, .sse, .har"
 
 // IsRecording reports whether path ends with one of the extensions of recordings, in upper or lower
@@ -31,10 +30,10 @@ func IsRecording(path string) bool {
 	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
 }
 
-// Load returns a library of the recordings at paths, which may be files and directories.
-// Directories are searched recursively; files in them that are not recordings, and files and
-// directories in them whose names begin with a dot, are ignored. If one of the problems is an
-// error, the library is nil. [NewLibrary] describes the parameter dialects.
+// Load returns a library of the recordings at paths, which may be files and directories, and the
+// problems found in them. Directories are searched recursively; files in them that are not
+// recordings, and files and directories in them whose names begin with a dot, are ignored. If one
+// of the problems is an error, the library is nil. [NewLibrary] describes the parameter dialects.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -47,8 +46,8 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of all recordings at or below paths, without duplicates. If a
-// path cannot be read or has no recordings, or if all recordings together exceed MaxFiles or
+// findRecordings returns the paths of all recordings at or below paths, without duplicates. If one
+// of paths cannot be read or has no recordings, or if all recordings together exceed MaxFiles or
 // MaxBytes, it returns one problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
@@ -87,7 +86,8 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 }
 
 // walkRecordings calls add with the path and the size in bytes of each recording below dir. It
-// stops at the first error and returns that error.
+// skips files and directories whose names begin with a dot. It stops at the first error and returns
+// that error.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +109,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of an error without the path of the file. The text is for a problem,
-// which already names the file.
+// withoutPath returns the text of err without the path of the file, for a problem that already
+// names the file.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -135,10 +135,11 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of the transcripts in list for the dialects that are served, of
-// which there must be at least one. A transcript of another dialect is omitted with a warning. A
-// transcript that names no dialect is an error unless only one dialect is served. If one of the
-// problems is an error, the library is nil.
+// NewLibrary returns a library of the transcripts in list, and the problems found in them. The
+// parameter dialects lists the dialects that are served, of which there must be at least one. A
+// transcript of another dialect is omitted with a warning. It is an error if a transcript names an
+// unknown dialect, if it names none and several are served, or if there is no response to replay.
+// If one of the problems is an error, the library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -167,13 +168,13 @@ func (b *libraryBuilder) addProblem(level Severity, file, format string, args ..
 	b.problems = append(b.problems, FileProblem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
 }
 
-// warnf records a warning about a recorded exchange.
+// warnf records a warning about the recorded exchange x.
 func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// addTranscript adds to the library those exchanges of a transcript that can be replayed. It does
-// not modify the transcript.
+// addTranscript adds to the library those exchanges of transcript t that can be replayed, and
+// records problems in b. It does not modify t.
 func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
 		b.addProblem(Warning, t.Name, "%s", note)
@@ -190,6 +191,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 		own.StripBasePath(own.Target)
 	}
 	own.StripBasePath(d.Base)
+	d.UseEndpoint(&own.Trace)
 	for i, x := range own.Trace.Exchanges {
 		e := &storedExchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
 		if b.prepareExchange(e, x) {
@@ -202,7 +204,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 }
 
-// dialectOf returns the served dialect in which a transcript was recorded. If there is no such
+// dialectOf returns the served dialect in which transcript t was recorded. If there is no such
 // dialect, it records a problem and returns nil.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
@@ -241,8 +243,9 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange fills in e from the recorded exchange x and returns true. If x cannot be
-// replayed, it records a warning and returns false.
+// prepareExchange fills in the remaining fields of e from the recorded exchange x and returns true.
+// If x cannot be replayed, it records a warning and returns false. The index, conversation, method
+// and response of e must be set.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)

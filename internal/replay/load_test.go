@@ -71,7 +71,7 @@ func TestRealServers(t *testing.T) {
 	if err != nil || len(folders) < 6 {
 		t.Fatalf("%v, %v", folders, err)
 	}
-	names := map[string]string{"agkit": "agkit", "agentscope/0": "agentscope@0.1", "agentscope/1": "agentscope@1.1", "agentscope-java/0": "agentscope-java@0.1", "agentscope-java/1": "agentscope-java@1.0"}
+	names := map[string]string{"agkit": "agkit", "agui": "agui", "agentscope/0": "agentscope@0.1", "agentscope/1": "agentscope@1.1", "agentscope-java/0": "agentscope-java@0.1", "agentscope-java/1": "agentscope-java@1.0"}
 	played := 0
 	for _, folder := range folders {
 		family, version := filepath.Base(filepath.Dir(folder)), filepath.Base(folder)

@@ -12,13 +12,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey holds the content that must be equal in a request and in the recorded request of the
-// same operation, so that the recorded response fits. Ids that clients choose, and the history that
+// A matchKey holds the content of a request that must be equal to that of a recorded request of the
+// same operation for the recorded response to fit. Ids that clients choose, and the history that
 // some clients repeat, are not part of the key.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts
 	subject    string // the remaining content: ids and names in the path, days, limits and files
-	violations string // where the request violates the document
+	violations string // where the request violates the OpenAPI document of the dialect
 }
 
 // newMatchKey returns the match key of a parsed request, recorded or current.
@@ -50,9 +50,9 @@ func newMatchKey(request *spec.Event) matchKey {
 	return q
 }
 
-// newInput returns the new input among parts, the parts of a request, as text with one item per
-// line: the last message of the user, or the tool results and answers to interrupts that follow
-// that message.
+// newInput returns the new input among parts, the parts of a request, as one string whose items are
+// separated by newlines: the last message of the user, or the tool results and answers to
+// interrupts that follow that message. The result is "" if the request has no such input.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -100,8 +100,8 @@ func compactIfJSON(s string) string {
 	return b.String()
 }
 
-// difference returns a description of the first difference between q, the key of a request, and the
-// key of a recorded request. It returns "" if the keys are equal.
+// difference returns a description of the first difference between q, the key of a request, and
+// recorded, the key of a recorded request. It returns "" if the keys are equal.
 func (q matchKey) difference(recorded matchKey) string {
 	switch {
 	case q.input != recorded.input:
@@ -116,10 +116,10 @@ func (q matchKey) difference(recorded matchKey) string {
 	return ""
 }
 
-// maxQuoteLength is the maximum number of bytes of a text that is quoted in a reason.
+// maxQuoteLength is the maximum number of bytes of a string that quoteBrief quotes.
 const maxQuoteLength = 80
 
-// quoteBrief returns s in quotes, or "nothing" if s is empty. Of a text longer than maxQuoteLength
+// quoteBrief returns s in quotes, or "nothing" if s is empty. If s is longer than maxQuoteLength
 // bytes, only the beginning is quoted, followed by an ellipsis.
 func quoteBrief(s string) string {
 	if s == "" {

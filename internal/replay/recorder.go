@@ -25,40 +25,41 @@ type RecorderConfig struct {
 	Dialect  *dialect.Dialect
 	Upstream *url.URL       // base URL of the server to record, in place of the dialect's base
 	Header   spec.Header    // added to requests that lack the fields, and never recorded
-	CA       *x509.CertPool // trusted authorities; nil for those of the system
+	CA       *x509.CertPool // trusted certificate authorities; nil for those of the system
 
-	// Save is called after each exchange with the whole conversation so far. Calls are
-	// sequential. If it is nil, nothing is saved.
+	// Save is called after each exchange without a SkipReason, with the whole conversation so
+	// far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
 	Save func(RecordedConversation) error
-	// OnExchange is called after each exchange, including those that are not saved. Calls
-	// may be concurrent.
+	// OnExchange is called after each exchange for which the server was reached, including
+	// those that are not saved. Calls may be concurrent. OnExchange may be nil.
 	OnExchange  func(RecordedExchange)
 	Log         *slog.Logger  // receives failures and the reasons for not saving; may be nil
-	IdleTimeout time.Duration // default DefaultIdleTimeout
+	IdleTimeout time.Duration // the longest silence of the server; 0 for DefaultIdleTimeout
 }
 
 // The limits of one exchange that passes through a recorder.
 const (
-	DefaultIdleTimeout = 10 * time.Minute      // time in which the server sends nothing
-	MaxRequestBytes    = 32 << 20              // size of a request body
-	MaxResponseBytes   = 256 << 20             // size of a response body
-	maxResponseTime    = 24 * time.Hour        // duration of a response
-	maxEventBytes      = dialect.MaxEventBytes // size of an event
+	DefaultIdleTimeout = 10 * time.Minute      // the longest silence of the server
+	MaxRequestBytes    = 32 << 20              // maximum size of a request body
+	MaxResponseBytes   = 256 << 20             // maximum size of a response body
+	maxResponseTime    = 24 * time.Hour        // maximum duration of a response
+	maxEventBytes      = dialect.MaxEventBytes // maximum size of an event
 )
 
 // A RecordedExchange is an exchange that passed through a recorder, with its interpretation in the
 // dialect.
 type RecordedExchange struct {
-	Exchange   spec.Exchange // the request target is relative to the dialect's base
+	Exchange   spec.Exchange // a request target below the dialect's base is relative to that base
 	Request    spec.Event    // the parsed request
-	Thread     string        // "" if it belongs to no thread
-	SkipReason string        // why it is not saved; "" if it is
+	Thread     string        // id of the thread; "" if the exchange belongs to none
+	SkipReason string        // why the exchange is not saved; "" if it is to be saved
 }
 
 // A Recorder is a handler that forwards each request to a server and streams the response back
 // without buffering or changing it. It records the exchanges by conversation. It neither follows
-// redirects nor retries. Exchanges without value as a recording are not saved: truncated responses,
-// invalid frames, unexpected media types and server errors. It is safe for concurrent use.
+// redirects nor retries. It does not save exchanges that are of no use as a recording, such as
+// those with a truncated response, an invalid frame, an unexpected media type or a server error. It
+// is safe for concurrent use.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
@@ -67,7 +68,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder with the given configuration. It returns an error if the
-// configuration has no dialect, or if the upstream, a header field or a limit is invalid.
+// configuration has no dialect, or if the upstream URL, a header field or the idle timeout is
+// invalid.
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Dialect == nil {
 		return nil, errors.New("a recorder needs a dialect")
@@ -77,7 +79,7 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	}
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
 	client, err := wire.NewClient(wire.Config{
-		Base: cfg.Upstream, Header: cfg.Header, CA: cfg.CA,
+		Base: cfg.Upstream, IsEndpoint: cfg.Dialect.IsEndpoint, Header: cfg.Header, CA: cfg.CA,
 		IdleTimeout: cfg.IdleTimeout, TotalTimeout: maxResponseTime,
 		MaxBodyBytes: MaxResponseBytes, MaxEventBytes: maxEventBytes,
 	})
@@ -88,9 +90,10 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
-// ServeHTTP forwards a request to the server, streams the response back and records the exchange.
-// If the server's response ends abnormally, ServeHTTP panics with http.ErrAbortHandler, so that the
-// connection to the client ends abnormally as well.
+// ServeHTTP forwards in, the request of a client, to the server, streams the response back and
+// records the exchange. The status is 413 if the request is too large or cannot be read, and 502 if
+// the server does not respond. If the response of the server ends abnormally, ServeHTTP panics with
+// http.ErrAbortHandler, so that the connection to the client ends abnormally as well.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -116,9 +119,10 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest returns the request to the server and the client that must send it. A request
-// outside of the dialect's base path is sent to the root of the server. upstreamRequest returns an
-// error if the body is too large or cannot be read.
+// upstreamRequest returns the request that forwards in, the request of a client, to the server, and
+// the client that must send it. The target of a request below the base path of the dialect is
+// relative to the base URL of the server; any other target is relative to the root of the server.
+// upstreamRequest returns an error if the body is too large or cannot be read.
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -127,15 +131,14 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	req := spec.Request{Method: in.Method, Target: in.URL.RequestURI(), Header: forwardedHeader(in.Header), Body: body}
 	base := r.cfg.Dialect.Base
 	if rest, ok := strings.CutPrefix(req.Target, base); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
-		req.Target = rest
+		req.Target = "/" + strings.TrimPrefix(rest, "/")
 		return r.client, req, nil
 	}
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader returns the header fields of a request to forward to the server, sorted by name.
-// It replaces Accept-Encoding so that the server does not compress the response, which the recorder
-// could not read.
+// forwardedHeader returns those header fields of a request that are forwarded to the server, sorted
+// by name. It replaces Accept-Encoding, because the recorder could not read a compressed response.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
@@ -157,8 +160,8 @@ type responseForwarder struct {
 }
 
 // forward sends to the client the part of received that has arrived since the previous call; the
-// first call sends the header. It returns true if the client has left, so that the recorder stops
-// receiving.
+// first call sends only the status and the header. It returns true if the client has left, so that
+// the recorder stops receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -176,9 +179,9 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 	return b.err != nil
 }
 
-// writeHeader copies the header fields of the received response, except hop-by-hop fields, to the
-// header of the response to the client. It keeps a declared Content-Length, so that the client
-// detects a truncated body.
+// writeHeader copies the header fields of received, the response of the recorded server, to the
+// header of the response to the client, except hop-by-hop fields. It keeps a declared
+// Content-Length, so that the client detects a truncated body.
 func (b *responseForwarder) writeHeader(received spec.Response) {
 	h := b.w.Header()
 	for _, f := range withoutHopByHop(received.Header, "Proxy-Authorization", "Expect") {
@@ -191,7 +194,7 @@ func (b *responseForwarder) writeHeader(received spec.Response) {
 }
 
 // flush sends buffered data to the client, if the writer supports that. It returns an error if the
-// client has left.
+// data cannot be sent, usually because the client has left.
 func (b *responseForwarder) flush() error {
 	err := http.NewResponseController(b.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -200,9 +203,10 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the response to the client in the same way in which the server's response ended. If
-// the server sent no response, the client receives status 502. After any other abnormal end, finish
-// panics with http.ErrAbortHandler.
+// finish ends the response to the client in the way in which received, the response of the server,
+// ended. It does nothing if received is complete or the client has left. If the server sent no
+// response, the client receives status 502. After any other abnormal end, finish panics with
+// http.ErrAbortHandler.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
@@ -215,7 +219,8 @@ func (b *responseForwarder) finish(received spec.Response) {
 }
 
 // finishExchange passes exchange x, which began at the given time, to the function OnExchange of
-// the configuration. It then saves the exchange, or logs the reason for not saving it.
+// the configuration. It then saves x, unless x is of no use as a recording; in that case it logs
+// the reason.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -238,11 +243,11 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	}
 }
 
-// targetPath returns the target of a request without its query.
+// targetPath returns target, the target of a request, without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
 // classify returns the id of the thread of exchange x, whose request was parsed as request, and the
-// reason not to save x. The thread is "" if x belongs to none; the reason is "" if x is to be
+// reason why x is not saved. The thread is "" if x belongs to none; the reason is "" if x is to be
 // saved.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
@@ -282,8 +287,8 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 	return thread, ""
 }
 
-// endKinds are the kinds of events that end a complete stream. A stream without any of them is not
-// saved.
+// endKinds lists the kinds of events that end a complete stream. A recorder does not save a stream
+// that should contain one of them but does not.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

@@ -14,14 +14,14 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// A RecordingDir saves recorded conversations as transcripts in a directory, one file for each. It
-// does not overwrite files that it did not create: if the file name for a conversation is taken, it
-// adds a number to the name. It is safe for concurrent use.
+// A RecordingDir saves recorded conversations as transcripts in a directory, each in a file of its
+// own. It does not overwrite files that it did not create: if the file name for a conversation is
+// taken, it adds a number to the name. It is safe for concurrent use.
 type RecordingDir struct {
 	root  *os.Root
 	mu    sync.Mutex
 	names map[int]string  // file names by the number of the conversation
-	taken map[string]bool // the file names in use
+	taken map[string]bool // the values of names
 }
 
 // OpenRecordingDir opens the directory dir for recordings, and creates it and its parents if they
@@ -37,11 +37,13 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	return &RecordingDir{root: root, names: map[int]string{}, taken: map[string]bool{}}, nil
 }
 
-// Close releases the directory. Saved files remain.
+// Close releases the directory; the saved files remain. It returns an error if the directory cannot
+// be closed.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes c to its file. If the conversation with the number of c was saved before, Save
-// replaces the file atomically. It returns an error if the file cannot be written.
+// Save writes conversation c to its file. If a conversation with the same number was saved before,
+// Save replaces the file of that conversation atomically. It returns an error if the file cannot be
+// written.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +63,7 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 }
 
 // FileName returns the name, without directory, of the file that Save chose for the conversation
-// with the number of c, or "" if Save has not been called for that conversation.
+// with the number of c, or "" if Save has not chosen one.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,8 +74,9 @@ func (f *RecordingDir) FileName(c RecordedConversation) string {
 // bounds the search for a free name.
 const maxNames = 10_000
 
-// reserveName returns the name of the file for a conversation. For a conversation without a file it
-// chooses a free name; if there is none, it returns an error. The caller must hold f.mu.
+// reserveName returns the name of the file for conversation c. If c has no file yet, it chooses a
+// free name; it returns an error if there is none or the directory cannot be read. The caller must
+// hold f.mu.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -101,7 +104,7 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 // name. A longer id is shortened, and a hash is added.
 const maxStemLength = 80
 
-// recordingStem returns the name of the file for a conversation, without a number at the end and
+// recordingStem returns the name of the file for conversation c, without a number at the end and
 // without the extension. The name is valid on all file systems, whatever the thread id contains.
 func recordingStem(c RecordedConversation) string {
 	family, _, _ := strings.Cut(c.Dialect, "@")

@@ -3,8 +3,8 @@
 // Responses are replayed byte for byte, except for the ids that the client chose, and with the
 // recorded timing.
 //
-// The package neither checks conformance, so a recording of a faulty server is replayed unchanged,
-// nor evaluates scripts. It does not write responses: the server that uses it writes the
+// The package does not check conformance, so it replays the recording of a faulty server unchanged.
+// It does not evaluate scripts. It does not write responses: the server that uses it writes the
 // [Response].
 package replay
 
@@ -23,12 +23,12 @@ type Severity string
 
 // The severities of problems.
 const (
-	Error   Severity = "error"   // the file or fixture is not used
-	Warning Severity = "warning" // the file is used, with a restriction
+	Error   Severity = "error"   // the file or fixture is invalid or cannot be converted
+	Warning Severity = "warning" // the file, or a part of it, is ignored or represented differently
 )
 
-// A FileProblem is a defect of a file, with advice on how to correct it. Line is 0 if the file has
-// no lines or the message contains the position.
+// A FileProblem is a problem with an input file. The line is counted from 1; it is 0 if the file
+// has no lines or the message contains the position.
 type FileProblem struct {
 	File     string
 	Line     int
@@ -36,7 +36,7 @@ type FileProblem struct {
 	Message  string
 }
 
-// String returns the problem as FILE:LINE: MESSAGE, or as FILE: MESSAGE if Line is 0.
+// String returns the problem as FILE:LINE: MESSAGE, or as FILE: MESSAGE if the line is 0.
 func (p FileProblem) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
@@ -74,25 +74,26 @@ type storedExchange struct {
 	conversation *recording
 	operation    *dialect.Operation
 	method       string // "" if the request was not recorded: then every request of the operation matches
-	startsRun    bool   // the exchange is the first one of its run
+	startsRun    bool   // no earlier exchange of the operation is for the same run
 	request      spec.Event
 	key          matchKey
 	response     spec.Response
-	serverIDs    serverIDs     // the ids that the server chose
+	serverIDs    serverIDs     // the ids in the response
 	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// A serverIDs holds the ids of the thread and the run that appear in a recorded response but not in
-// its request, because the server chose them. Each may be "".
+// A serverIDs holds the first thread id and the first run id in a recorded response, each of which
+// may be "". If the request has no such id, the server chose it.
 type serverIDs struct{ thread, run string }
 
-// thread returns the recorded id of the thread of the exchange, or "" if there is none.
+// thread returns the recorded id of the thread of exchange x, or "" if there is none.
 func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run returns the recorded id of the run of the exchange, or "" if there is none.
+// run returns the recorded id of the run of exchange x, or "" if there is none.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name returns a name of the exchange for messages, such as "FILE, exchange 2".
+// Name returns a name of exchange x for messages, such as "FILE, exchange 2". Exchanges are counted
+// from 1.
 func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }
@@ -110,24 +111,24 @@ const (
 	NoResponse StreamEnd = "mute"  // the connection ended before a status line
 )
 
-// A Response is a recorded response in which the recorded ids have been replaced by those of the
-// current client.
+// A Response is a recorded response in which the ids that the recorded client chose have been
+// replaced by those of the current client.
 type Response struct {
 	Source string // the recorded exchange: "FILE, exchange 2"
-	Status int    // 0 if End is NoResponse
-	// Header has neither hop-by-hop fields nor Content-Length.
+	Status int    // 0 if the server sent no status line
+	// Header has no hop-by-hop, Content-Length, CORS or redacted fields.
 	Header    spec.Header
-	Body      []byte
-	HasTiming bool // the recording has the arrival times of the body's parts
+	Body      []byte // must not be modified
+	HasTiming bool   // the recording has the arrival times of the body's parts
 	End       StreamEnd
 
 	arrivals []spec.Arrival
 }
 
 // TimedChunks returns an iterator over the parts of the body, each with the time since the request
-// at which it is due. A speed of 2 means twice as fast as recorded. If the speed is not positive or
-// the response has no recorded times, all parts are due at once. The caller must not modify the
-// parts.
+// at which it is due. The parameter speed is relative to the recording: 2 means twice as fast. If
+// the speed is not positive or the response has no recorded times, all parts are due at once. The
+// caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

@@ -11,12 +11,13 @@ import (
 // that has a cursor.
 type resumePoint struct {
 	cursor string
-	offset int           // end of the event with that cursor in the body
-	at     time.Duration // when that event had arrived
+	offset int           // end of the event with that cursor in the body, in bytes
+	at     time.Duration // when that event had arrived, since the request
 }
 
-// indexResponse decodes recorded, the exchange from which x was made, and stores in x the ids that
-// the server chose and the points from which the stream can be resumed.
+// indexResponse decodes the response of recorded, the exchange from which x was made. It stores in
+// x the first ids of a thread and a run in the response, and the points from which the stream can
+// be resumed.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
@@ -43,12 +44,12 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	}
 }
 
-// isReadableStream reports whether the response is an event stream without a content coding.
+// isReadableStream reports whether the response of x is an event stream without a content coding.
 func (x *storedExchange) isReadableStream() bool {
 	return x.response.Header.MediaType() == spec.EventStream && x.isUnencoded()
 }
 
-// isUnencoded reports whether the response has no content coding, so that ids in it can be
+// isUnencoded reports whether the response of x has no content coding, so that ids in it can be
 // replaced.
 func (x *storedExchange) isUnencoded() bool {
 	coding := x.response.Header.Get("Content-Encoding")
@@ -56,7 +57,7 @@ func (x *storedExchange) isUnencoded() bool {
 }
 
 // afterLineEnd returns end+1 if the offset end lies between the CR and the LF of one line end in
-// body, otherwise end.
+// body, and otherwise end.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

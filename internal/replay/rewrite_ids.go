@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x for the current client. It replaces each recorded id that
-// is a key of ids with the value of that key, unless the response has a content coding. If from is
-// not nil, the body begins at that resume point.
+// newResponse returns the response of x for the current client. In the header and the body it
+// replaces each recorded id that is a key of ids with the value of that key, unless the response
+// has a content coding. If from is not nil, the body begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -32,8 +32,8 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns the elements of reads for the data after a resume point, with offsets and
-// times relative to that point.
+// arrivalsAfter returns those elements of reads, the arrivals of a body, that are after the resume
+// point from. Their offsets and times are relative to that point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -44,7 +44,8 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 }
 
 // changedIDs returns a new map with those entries of ids whose key, a recorded id, differs from the
-// value, the id that the client uses. Both are encoded as in JSON strings.
+// value, the id that the client uses. The keys and values of the new map are encoded as in JSON
+// strings.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -61,8 +62,8 @@ func jsonStringBody(s string) string {
 	return text[1 : len(text)-1]
 }
 
-// compactJSON returns v, a string or valid JSON as a json.RawMessage, as JSON without insignificant
-// white space. The characters <, > and & are not escaped.
+// compactJSON returns v as JSON without insignificant white space. The argument v must be a string,
+// or a json.RawMessage with valid JSON. The characters <, > and & are not escaped.
 func compactJSON(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -72,8 +73,8 @@ func compactJSON(v any) string {
 }
 
 // rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
-// in body, including JSON strings within JSON strings. It returns the new body and reads, the
-// arrivals of body, with offsets in the new body; an offset within a replaced id becomes the end of
+// in body, including JSON strings within JSON strings. It returns the new body, and reads, the
+// arrivals of body, with offsets in the new body. An offset within a replaced id becomes the end of
 // the new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
@@ -97,8 +98,8 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 }
 
 // A replacement is a range of a text in which an id was replaced. The fields from and to are byte
-// offsets in the original text; to is exclusive. growth is the number of bytes by which the text
-// became longer; it may be negative.
+// offsets in the original text; to is exclusive. The field growth is the number of bytes by which
+// the text became longer; it may be negative.
 type replacement struct{ from, to, growth int }
 
 // rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
@@ -140,8 +141,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords returns text with each word that is a key of pairs replaced by the corresponding
-// value. Words consist of letters, digits, dashes, underscores and non-ASCII characters.
+// rewriteWords returns text with each word that is a key of pairs replaced by the value of that
+// key. Words consist of ASCII letters and digits, dashes, underscores and non-ASCII characters.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -165,8 +166,8 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns at, a recorded time, divided by speed, the speed of the replay. It returns 0
-// if speed is not positive.
+// scaleDelay returns at, a recorded time, divided by speed, the speed of the replay relative to the
+// recording. It returns 0 if speed is not positive.
 func scaleDelay(at time.Duration, speed float64) time.Duration {
 	if !(speed > 0) {
 		return 0

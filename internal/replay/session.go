@@ -4,15 +4,16 @@ import "sync"
 
 // The maximum numbers of entries in a PlaybackState, which bound its memory.
 const (
-	maxThreads   = 10_000 // threads of clients
-	maxIDs       = 2_000  // ids of one thread
+	maxThreads   = 10_000 // threads of clients per library
+	maxIDs       = 2_000  // ids per thread of a recording
 	maxLibraries = 4      // libraries
 )
 
 // A PlaybackState records what has been replayed in one test: which recorded conversation
-// corresponds to each thread of the client, and how often each exchange was replayed. The zero
-// value is ready to use. It is safe for concurrent use. Its size is limited; at a limit, the oldest
-// entries are dropped or no more ids are added.
+// corresponds to each thread of the client, and how many times each exchange was replayed. Its size
+// is limited: it drops the entries of the least recently used libraries and of the oldest threads,
+// and adds no ids to a thread that has the maximum number. The zero value is ready to use. A
+// PlaybackState is safe for concurrent use.
 type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*playback // one per library, the most recently used first
@@ -31,7 +32,7 @@ type playback struct {
 	threads            map[clientThread][]*binding
 	threadOrder        []clientThread          // the keys of threads, oldest first
 	conversationCounts map[*recording]int      // number of bindings of each conversation
-	exchangeCounts     map[*storedExchange]int // how often each exchange was replayed
+	exchangeCounts     map[*storedExchange]int // number of times that each exchange was replayed
 }
 
 // A clientThread identifies a thread by its dialect and the id that the client uses.
@@ -44,11 +45,12 @@ type binding struct {
 	thread       string            // the recorded id
 	recordedRuns map[string]string // recorded run ids by the client's
 	currentIDs   map[string]string // the client's ids by the recorded ones
-	playCounts   map[int]int       // how often each exchange was replayed
+	playCounts   map[int]int       // number of times that each exchange was replayed, by its index
 }
 
-// playbackOf returns the playback of a library and makes it the most recently used one. If there is
-// none, it creates one. The caller must hold s.mu.
+// playbackOf returns the playback of library l and makes it the most recently used one. If there is
+// none, it creates one; of more than maxLibraries playbacks, it drops the least recently used one.
+// The caller must hold s.mu.
 func (s *PlaybackState) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -77,7 +79,8 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 }
 
 // bind returns the binding between the client's thread that key identifies and the recorded thread
-// of x. If there is none, bind creates it.
+// of x. If there is none, bind creates it; if s has no space for another thread, bind drops the
+// oldest thread.
 func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -98,9 +101,9 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that the client uses the id now in place of the recorded id; for an id that the
-// server chose, the two are equal. If one of them is "", or if the recorded id is new and the
-// binding already has maxIDs ids, mapID does nothing.
+// mapID records that the client uses the id now in place of recorded, an id in the recording; for
+// an id that the server chose, the two are equal. If one of them is "", or if recorded is new and
+// the binding already has maxIDs ids, mapID does nothing.
 func (b *binding) mapID(recorded, now string) {
 	if recorded == "" || now == "" {
 		return
@@ -110,8 +113,9 @@ func (b *binding) mapID(recorded, now string) {
 	}
 }
 
-// mapRun records that the client uses the run id now in place of the recorded run id, and calls
-// mapID with the two.
+// mapRun records that the client uses the run id now in place of recorded, a run id in the
+// recording, and calls mapID with the two. It records nothing if one of them is "" or the binding
+// already has maxIDs runs.
 func (b *binding) mapRun(recorded, now string) {
 	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[now] = recorded

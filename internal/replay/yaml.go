@@ -20,10 +20,11 @@ type mapEntry struct {
 	value any // orderedMap, []any, string, bool, int, int64, float64 or nil
 }
 
-// set appends a member. It does not look for a member with the same key.
+// set appends a member to o. It does not look for a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// MarshalYAML implements the InterfaceMarshaler interface of goccy/go-yaml.
+// MarshalYAML implements the InterfaceMarshaler interface of goccy/go-yaml. The error is always
+// nil.
 func (o orderedMap) MarshalYAML() (any, error) {
 	m := make(yaml.MapSlice, len(o))
 	for i, entry := range o {
@@ -45,7 +46,8 @@ func formatYAML(o orderedMap) ([]byte, error) {
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
 // formatString returns s as a YAML scalar: plain or quoted by the encoder if plainText matches s,
-// and otherwise in double quotes with the escapes of JSON.
+// and otherwise in double quotes with the escapes of JSON. It returns an error if the encoder
+// fails.
 func formatString(s string) ([]byte, error) {
 	if plainText.MatchString(s) {
 		return yaml.Marshal(s)
@@ -113,11 +115,12 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
-// isKey reports whether its argument is a key that the YAML encoder writes correctly.
+// isKey reports whether its argument is a key, possibly empty, that the YAML encoder writes
+// correctly.
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
 // parseExactNumber returns the JSON number s as int64 or float64, and true. It returns false if s
-// is not a number or if formatting the value without an exponent gives another text.
+// is not a number or if formatting the value without an exponent does not give s.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s

@@ -60,9 +60,9 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
-// wasThreadUnknown reports whether the server did not know the thread of r before r was requested.
-// That is so if the last history of the thread that the same user requested before r was empty or
-// not found, and if no other request touched the thread. Status 403 counts as not found: a server
+// wasThreadUnknown reports whether the server did not know the thread of r before r was requested:
+// whether the last history of the thread that the same user requested before r was empty or not
+// found, and no other request touched the thread. Status 403 counts as not found: a server
 // may return it for a thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
@@ -101,7 +101,7 @@ or was cancelled keeps its prompt.`,
 				}
 				page, ok := x.latestPage(r.request.Thread)
 				switch {
-				case ok && hasUserText(page, r.request.Text):
+				case ok && hasUserText(page, r.request):
 					p.Judge(page, true, "")
 				case ok && page.HasMore != "true" ||
 					x.request.Thread == r.request.Thread && x.isThreadUnknown() && c.hasServedHistory():

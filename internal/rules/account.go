@@ -8,7 +8,7 @@ import (
 
 // The accounts in this file are built once per conversation and shared by all checks, see
 // [spec.Shared]. When a check sees an event, each account includes that event already, except where
-// its comment says otherwise.
+// the comment of the account says otherwise.
 
 // A streamAccount follows the streams of runs that were requested from their start (without a
 // cursor) by a request that the server may accept. Resumed streams and refusals have checks of
@@ -16,7 +16,7 @@ import (
 type streamAccount struct {
 	request spec.Event // of the current exchange, with the prompt of its run if that is known
 	isOpen  bool       // the current response is such a stream
-	opens   bool       // the current event opens it
+	opens   bool       // the current event opens that stream
 	// event is the current event. If it has content but names no message while exactly one message
 	// is open, event names that message.
 	event spec.Event
@@ -60,7 +60,8 @@ func (s *streamAccount) sees(e spec.Event) bool {
 }
 
 // isUnrequested reports whether a request is for the stream of a run that no request of the
-// conversation started, as far as is known. The parameter request is that of a [streamAccount].
+// conversation started, as far as is known. The parameter request is the field request of a
+// [streamAccount].
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
@@ -97,7 +98,8 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 type exchangeAccount struct {
 	current exchange
 	ended   bool          // the current event ends the current exchange
-	uploads *knownUploads // as of the last exchange that has ended, as is running
+	asked   askedInput    // by all events so far
+	uploads *knownUploads // state after the last exchange that has ended, like running
 	running openRuns
 	cancels []spec.Event // the accepted requests to cancel a run
 }
@@ -107,7 +109,7 @@ type exchangeAccount struct {
 func exchangesOf(p *spec.Pass) *exchangeAccount {
 	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
-		a := &exchangeAccount{uploads: uploads, running: openRuns{}}
+		a := &exchangeAccount{asked: askedInput{}, uploads: uploads, running: openRuns{}}
 		return a, a.observe
 	})
 }
@@ -119,18 +121,19 @@ func (a *exchangeAccount) observe(e spec.Event) {
 	x := &a.current
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		*x = exchange{request: e}
+		*x = exchange{request: e, unaskedAnswer: a.asked.isAnsweredUnasked(e)}
 	case e.Kind == spec.HTTPResponse:
 		x.response = e
 	case e.Kind == spec.RunRefused:
 		x.refusedInBand = true
 	case e.IsFrame():
 		x.observeFrame(e)
+		a.asked.record(x.request, e)
 	case e.Kind == spec.BodyEnd:
 		x.bodyEnd = e
 		if a.ended = x.status() != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
 			a.uploads.record(x.request, x.reply)
-			x.unverifiable = a.uploads.isUnverifiable(x.request)
+			x.unverifiable = x.unaskedAnswer || a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
 			a.running.record(*x)
 		}

@@ -32,7 +32,9 @@ type assembledRun struct {
 	toolCalls         []*assembledCall
 	callIndex         toolCallIndex
 	interrupts        []spec.Event
-	failure           spec.Event // the event that reports a failure; zero if there is none
+	stateEvents       []spec.Event // the first snapshots and deltas of the state
+	steps             []stepMark   // the first starts and ends of steps with a name
+	failure           spec.Event   // the event that reports a failure; zero if there is none
 	bodyEnd           spec.Event
 	keep              func(spec.Event) *spec.Event
 }
@@ -41,6 +43,7 @@ type assembledRun struct {
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
+	role          *spec.Event // an event about it that names its latest role; nil if none does
 	text          strings.Builder
 	pieces        []keptPiece     // of text, in order
 	deltaIndexes  map[string]bool // indexes of content parts that came in deltas
@@ -86,8 +89,8 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 	return all
 }
 
-// startOfText returns the event with the first piece of the n-th text that texts(false) lists,
-// counted from 0. If there is no such text, it returns the same as endEvent.
+// startOfText returns the event with the first piece of text of the message with index n, from 0,
+// among the messages that have text. If there are not so many, it returns the result of endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning || s.text.Len() == 0 {
@@ -102,8 +105,8 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 }
 
 // firstDifference returns the event whose piece of text makes the text of the answer, or of the
-// reasoning, differ from want. If the text is equal to want or only too short, or if the difference
-// comes after maxPieces pieces, firstDifference returns the same as endEvent.
+// reasoning, differ from want. If want begins with the text, or if the difference comes after
+// maxPieces pieces, firstDifference returns the result of endEvent.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -124,7 +127,8 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 }
 
 // endEvent returns the event that reports the failure of the run or, if there is none, the end of
-// the body. It is the evidence that the run lacks something: nothing before shows that.
+// the body. That event is the evidence for findings that the run lacks something, since no earlier
+// event shows it.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure
@@ -142,7 +146,7 @@ func (a *assembledRun) observe(e spec.Event) {
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	switch e = a.tracker.resolve(e); e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.ReasoningStart:
-		a.messageFor(e)
+		a.messageFor(e).noteRole(e, a.keep)
 	case spec.MessageDelta, spec.ReasoningDelta:
 		s := a.messageFor(e)
 		s.deltaIndexes[e.Index] = true
@@ -150,9 +154,14 @@ func (a *assembledRun) observe(e spec.Event) {
 	case spec.ContentPart, spec.ContentEnd:
 		a.addContent(a.messageFor(e), e)
 	case spec.MessageEnd, spec.ReasoningEnd:
+		if s := a.messagesByID[e.Message]; s != nil {
+			s.noteRole(e, a.keep)
+		}
 		a.endMessage(e)
 	case spec.ToolStart, spec.ToolDelta, spec.ToolCall, spec.ToolResult:
 		a.addToolEvent(e)
+	case spec.StateSnapshot, spec.StateDelta, spec.StepStart, spec.StepEnd:
+		a.addMark(e)
 	case spec.Interrupt:
 		a.interrupts = append(a.interrupts, e)
 	case spec.RunError, spec.RunRefused:
@@ -172,6 +181,14 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	}
 	a.messages, a.messagesByID[e.Message] = append(a.messages, s), s
 	return s
+}
+
+// noteRole keeps e, an event about the status of the message, if it names another role than the
+// events before.
+func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
+	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
+		s.role = keep(e)
+	}
 }
 
 // addContent adds the content part in e to the message s. It ignores a text whose deltas were

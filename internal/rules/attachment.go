@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -66,6 +67,11 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
+// hasFile reports whether a file with the given bytes was uploaded.
+func (s *knownUploads) hasFile(file string) bool {
+	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
+}
+
 // hasUnknownLink reports whether a request contains an image link that no reply of the conversation
 // has issued so far.
 func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
@@ -128,9 +134,9 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize returns a description of a received body, for a message: "these bytes" if the body
-// equals the expected file, "as many other bytes" if only its length is that of the file, and
-// otherwise its number of bytes.
+// describeSize returns a description of a received body for the wording of a finding: "these bytes"
+// if the body equals the expected file, "as many other bytes" if only its length is that of the
+// file, and otherwise its number of bytes.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:

@@ -68,7 +68,7 @@ A request to another path, or with another method, reaches nothing.`,
 	}),
 }
 
-// MatchesRule judges whether a rule of the script matches each run.
+// MatchesRule judges whether a rule of the mock's script matches each request for a run.
 var MatchesRule = &spec.Check{
 	ID: "client.matched", Of: spec.Client,
 	Doc: `each run matches a rule of the script

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -136,9 +134,8 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 // target. The second result is false if the target is not scripted or the prompt does not fix a
 // duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
-	if argument, ok := strings.CutPrefix(request.Text, "conformance:idle "); ok {
-		ms, err := strconv.Atoi(argument)
-		return time.Duration(ms) * time.Millisecond, request.Facts().Scripted && err == nil
+	if silence, ok := scriptedSilence(request); ok {
+		return silence, true
 	}
 	return scriptedDeltaSpan(request)
 }

@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -50,56 +48,16 @@ var DeltasJoin = &spec.Check{
 	Doc:   "the deltas of a content join to its completed text",
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
-		if joined != "" && e.Text != "" {
-			p.Judge(e, joined == e.Text, "%s", describeMismatch(joined, e.Text))
+		switch {
+		case joined == "" || e.Text == "":
+		case joined == e.Text:
+			p.Judge(e, true, "")
+		default:
+			deltas, completed := quotePair(joined, e.Text)
+			p.Judge(e, false,
+				"deltas join to %s, but the completed text is %s; expected them to be equal", deltas, completed)
 		}
 	}),
-}
-
-// describeMismatch returns the message of a finding about joined deltas that differ from the
-// completed text: excerpts of both, their lengths, and where they begin to differ.
-func describeMismatch(joined, completed string) string {
-	n := commonPrefixLen(joined, completed)
-	return fmt.Sprintf(
-		"deltas join to %s (%s), but the completed text is %s (%s), different from byte %d on; expected them to be equal",
-		quoteAround(joined, n), pluralize(len(joined), "byte"),
-		quoteAround(completed, n), pluralize(len(completed), "byte"), n)
-}
-
-// commonPrefixLen returns the number of bytes, counted from the start, in which a and b agree.
-func commonPrefixLen(a, b string) (n int) {
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// maxShownText is the maximum number of bytes of a text that quoteAround quotes.
-const maxShownText = 80
-
-// quoteAround returns s in quotation marks if it has at most maxShownText bytes. Otherwise it
-// returns a quotation of about that many bytes around byte n, which does not split a character. An
-// ellipsis outside of the quotation marks stands for each omitted end.
-func quoteAround(s string, n int) string {
-	if len(s) <= maxShownText {
-		return strconv.Quote(s)
-	}
-	runeStart := func(i int) int {
-		for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
-			i--
-		}
-		return i
-	}
-	from := runeStart(max(0, n-maxShownText/2))
-	to := runeStart(min(len(s), from+maxShownText))
-	text := strconv.Quote(s[from:to])
-	if from > 0 {
-		text = "…" + text
-	}
-	if to < len(s) {
-		text += "…"
-	}
-	return text
 }
 
 // ContentIsComplete judges whether the event that completes a content part contains the value of
@@ -114,10 +72,13 @@ other difference is judged by delta.joins-to-whole.`,
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
 		case joined != "" && e.Text == "":
-			p.Judge(e, false, "completed content has no value; expected the joined deltas, %q", joined)
+			p.Judge(e, false, "deltas join to %s, but the completed content has no value; expected them to be equal",
+				quoteStart(joined))
 		case isPart:
+			deltas, completed := quotePair(joined, e.Text)
 			p.Judge(e, false,
-				"completed content is %q, only a part of the joined deltas; expected all of them, %q", e.Text, joined)
+				"deltas join to %s, but the completed content is %s, only a part of that; expected them to be equal",
+				deltas, completed)
 		default:
 			p.Judge(e, true, "")
 		}

@@ -11,26 +11,31 @@ import (
 // It is also how long the server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects what checks of histories and of accepted runs need: the runs that a reply
-// accepted, what all of their streams showed, and the requests for histories. A [threadTracker]
-// differs in that it follows threads, of scripted targets only, and judges each stream separately.
+// A conversation collects from all exchanges of a scenario what checks of histories and of accepted
+// runs need: the runs that replies accepted, the events of all streams of these runs, and the
+// requests for histories. Unlike a [threadTracker], it is used with every target, not only with
+// scripted ones, and combines the streams of a run.
 type conversation struct {
 	exchanges        *exchangeAccount
 	keep             func(spec.Event) *spec.Event
 	runs             []*acceptedRun
 	historyExchanges []*exchange
 
-	streams        map[string]*runStream // by run key
-	touchedThreads map[string]bool       // threads changed by another request before their first run; "" is any thread
-	request        spec.Event            // of the current exchange
-	stream         *runStream            // the current stream
-	content        *assembledRun         // the content of the current stream, if it is the first from the start
+	streams map[string]*runStream // by run key
+	// changedOtherwise are the threads that a request which started no known run may have changed; ""
+	// is any thread.
+	changedOtherwise map[string]bool
+	touchedThreads   map[string]bool // threads changed by another request before their first run; "" is any thread
+	request          spec.Event      // of the current exchange
+	stream           *runStream      // the current stream
+	content          *assembledRun   // the content of the current stream, if it is the first from the start
 }
 
 // An acceptedRun is one run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event
 	requestedAgain      bool // more than once, so that its prompt is ambiguous
+	number              int  // counts, from 1, the finished runs of the thread with the same prompt; 0: not finished
 	runStream
 }
 
@@ -49,6 +54,7 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
 			c := &conversation{
 				exchanges: exchanges, keep: keeper(p), streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
+				changedOtherwise: map[string]bool{},
 			}
 			p.AtEnd(c.addStreams)
 			return c, c.observe
@@ -65,6 +71,21 @@ func (c *conversation) addStreams() {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.runStream = *stream
 		}
+	}
+	type prompt struct{ credentials, thread, text string }
+	finished := map[prompt][]*acceptedRun{}
+	for _, r := range c.runs {
+		if r.end.Kind != spec.RunEnd || r.requestedAgain {
+			continue
+		}
+		key := prompt{credentialKey(r.request), r.request.Thread, r.request.Text}
+		r.number = 1
+		for _, earlier := range finished[key] {
+			if earlier.end.At <= r.end.At {
+				r.number++
+			}
+		}
+		finished[key] = append(finished[key], r)
 	}
 }
 
@@ -98,6 +119,9 @@ func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
 	before := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == c.request.Thread })
+	if !isHistoryRequest(c.request) && (failed || status/100 == 2 && prompt && !c.request.Valid()) {
+		c.changedOtherwise[c.request.Thread] = true
+	}
 	switch {
 	case isHistoryRequest(c.request) || before || status/100 != 2 && !failed:
 	case prompt && c.request.Valid() && !failed: // the first run itself
@@ -181,17 +205,6 @@ func (x *exchange) isThreadUnknown() bool {
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread
-}
-
-// partsOfKind returns the parts of an event that have kind k, such as the user messages of a
-// history.
-func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
-	for _, part := range page.Parts {
-		if part.Kind == k {
-			all = append(all, part)
-		}
-	}
-	return all
 }
 
 // endedBefore reports whether the run finished before the time at, by at least the duration margin.

@@ -1,12 +1,16 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"cmp"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck returns a check with the given id and documentation. The check judges whether responses
-// name the same id as their requests. The function slot returns this id of an event, such as its
-// run id. The parameter kind is the feature that a dialect must have for the check.
+// echoCheck returns a check, called id and documented by doc, of whether responses repeat an
+// identifier of their requests. The function slot returns that identifier of an event, such as its
+// run id. The check is used only with dialects that have the feature kind.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -32,20 +36,30 @@ var (
 		func(e spec.Event) string { return e.Thread })
 )
 
-// CreatesThread judges whether the server assigns a thread id if the request names no thread.
+// CreatesThread judges whether the server assigns a new thread id if the request names no thread.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
-	Doc:   "the server names a thread in its response to a request that names none",
+	Doc:   "the server names a new thread in its response to a request that names none",
 	Needs: []spec.Kind{spec.SlotThread, spec.RunEnd},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		named := false
-		return func(e spec.Event) {
-			if request.Thread != "" || !request.Valid() || request.Header == nil && request.Raw == nil {
-				return
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		made := map[string]bool{}
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			thread, judged := "", false
+			return func(e spec.Event) {
+				if judged || request.Thread != "" || !request.Valid() || request.Header == nil && request.Raw == nil {
+					return
+				}
+				if thread = cmp.Or(thread, e.Thread); e.Kind != spec.RunEnd {
+					return
+				}
+				judged = true
+				p.Judge(e, thread != "", "neither request nor response names a thread; expected the server to assign a thread id")
+				if len(made) > 0 {
+					p.Judge(e, !made[thread],
+						"server assigned the thread id %q, as to an earlier request that names no thread; expected a new one", thread)
+				}
+				made[thread] = thread != ""
 			}
-			if named = named || e.Thread != ""; e.Kind == spec.RunEnd {
-				p.Judge(e, named, "neither request nor response names a thread; expected the server to assign a thread id")
-			}
-		}
-	}),
+		})(p)
+	},
 }

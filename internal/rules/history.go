@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
 var historyContentChecks = []*spec.Check{
 	HistoryHasPrompt, HistoryHasImages, HistoryHasResponse, HistoryHasToolResults, HistoryToolResultsAreJSON,
+	HistoryHasMessagesOnce,
 }
 
 // eachStoredRun returns a judge function for atConversationEnd that looks for each finished run in
@@ -46,14 +48,19 @@ var (
 		ID: "history.tells-the-user",
 		Doc: `the history contains the user's prompt
 
-It may be incomplete until five seconds after the end of the run. A prompt that was sent in
-several blocks may be joined in any way.`,
+It may be incomplete until five seconds after the end of the run. White space counts. A
+prompt that was sent in several blocks may be joined with white space, and one that was sent
+with images may have additions.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.request.Text != "" },
-			func(r *acceptedRun, page spec.Event) bool { return hasUserText(page, r.request.Text) },
+			func(r *acceptedRun, page spec.Event) bool { return countUserTexts(page, r.request) >= r.number },
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
-				p.Judge(page, false, "history lacks the prompt %q of a finished run; expected it as a user message", r.request.Text)
+				n := countUserTexts(page, r.request)
+				p.Judge(page, n > 0, "history lacks the prompt %q of a finished run; expected it as a user message", r.request.Text)
+				p.Judge(page, n == 0 || n >= r.number,
+					"history has the prompt %q %s, and %d runs with it have finished; expected it as a user message of each",
+					r.request.Text, pluralize(n, "time"), r.number)
 			})),
 	}
 	HistoryHasImages = &spec.Check{
@@ -63,11 +70,11 @@ several blocks may be joined in any way.`,
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool {
 				user, _ := r.request.Last(spec.InputUser)
-				return len(partsOfKind(user, spec.InputImage)) > 0
+				return len(user.PartsOf(spec.InputImage)) > 0
 			},
 			func(r *acceptedRun, page spec.Event) bool {
-				return slices.ContainsFunc(partsOfKind(page, spec.HistoryUser), func(m spec.Event) bool {
-					return matchesText(m.Text, r.request.Text) && len(partsOfKind(m, spec.HistoryImage)) > 0
+				return slices.ContainsFunc(page.PartsOf(spec.HistoryUser), func(m spec.Event) bool {
+					return matchesText(m.Text, r.request.Text) && len(m.PartsOf(spec.HistoryImage)) > 0
 				})
 			},
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
@@ -79,14 +86,13 @@ several blocks may be joined in any way.`,
 		ID: "history.tells-the-answer",
 		Doc: `the history contains the text of the streamed answer
 
-In one message or in several. Of an answer in several messages one suffices: the history
-need not show every message.`,
+In one message or in several. White space counts. Of an answer in several messages one
+suffices: the history need not show every message.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.content != nil && r.content.text() != "" },
 			func(r *acceptedRun, page spec.Event) bool {
-				texts := append(r.content.texts(false), r.content.text())
-				return slices.ContainsFunc(texts, func(text string) bool { return hasAssistantText(page, text) })
+				return hasAssistantText(page, r.content.texts(false))
 			},
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
 				p.Judge(page, false, "history lacks the streamed answer %q; expected it as an assistant message", r.content.text())
@@ -101,7 +107,7 @@ show.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryTool, spec.ToolResult},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.request.Facts().Scripted && r.toolResults > 0 },
-			func(r *acceptedRun, page spec.Event) bool { return len(partsOfKind(page, spec.HistoryTool)) > 0 },
+			func(r *acceptedRun, page spec.Event) bool { return len(page.PartsOf(spec.HistoryTool)) > 0 },
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
 				p.Judge(page, false,
 					"history has no tool message for a run that streamed %s; expected one", pluralize(r.toolResults, "tool result"))
@@ -109,17 +115,50 @@ show.`,
 	}
 )
 
-// hasUserText reports whether a page has a user message that contains the text, as defined by
-// matchesText.
-func hasUserText(page spec.Event, text string) bool {
-	return slices.ContainsFunc(partsOfKind(page, spec.HistoryUser), func(m spec.Event) bool {
-		return matchesText(m.Text, text)
-	})
+// hasUserText reports whether a page has a user message with the text of the request that started
+// a run.
+func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
+
+// countUserTexts returns how many user messages of a page have the text of the request that started
+// a run. White space counts. A text that was sent in several blocks may be joined with white space.
+// To a text that was sent with images, a server may add a description of the stored images.
+func countUserTexts(page, request spec.Event) (n int) {
+	user, _ := request.Last(spec.InputUser)
+	isExact := sync.OnceValue(func() bool { return len(user.Parts) == 0 && IsOneString(request) })
+	for _, m := range page.PartsOf(spec.HistoryUser) {
+		if m.Text == request.Text || !isExact() && matchesText(m.Text, request.Text) {
+			n++
+		}
+	}
+	return n
 }
 
-// matchesText reports whether the content of a history message contains the text that a user sent.
-// White space is ignored and additions are allowed, because a server may join the blocks of a
-// prompt in any way. Content that is JSON must equal the text.
+// IsOneString reports whether the text of a request is one string of its body, and not joined from
+// several.
+func IsOneString(request spec.Event) bool {
+	var body any
+	return json.Unmarshal(request.Raw, &body) == nil && containsString(body, request.Text)
+}
+
+// containsString reports whether a decoded JSON value is the string s, or has it at any depth.
+func containsString(v any, s string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == s
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return containsString(item, s) })
+	case map[string]any:
+		for _, member := range v {
+			if containsString(member, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesText reports whether the content of a history message contains the text that a user sent,
+// perhaps with more white space. Content that is JSON must equal the text.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true
@@ -128,26 +167,53 @@ func matchesText(content, text string) bool {
 	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) && json.Valid([]byte(trimmed)) {
 		return false
 	}
-	return strings.Contains(withoutSpaces(content), withoutSpaces(text))
-}
-
-// withoutSpaces returns s without its white space.
-func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
-
-// hasAssistantText reports whether a page contains the text as one assistant message or as several
-// successive ones, joined. White space is ignored.
-func hasAssistantText(page spec.Event, text string) bool {
-	messages, text := partsOfKind(page, spec.HistoryAssistant), withoutSpaces(text)
-	for i := range messages {
-		rest, ok := text, true
-		for j := i; j < len(messages) && ok && rest != ""; j++ {
-			rest, ok = strings.CutPrefix(rest, withoutSpaces(messages[j].Text))
-		}
-		if ok && rest == "" {
+	for ; len(content) >= len(text); content = content[1:] {
+		if hasSpacedPrefix(content, text) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasSpacedPrefix reports whether s begins with prefix, perhaps with white space added between its
+// bytes.
+func hasSpacedPrefix(s, prefix string) bool {
+	for i := range len(prefix) {
+		for len(s) > 0 && s[0] != prefix[i] && strings.ContainsRune(" \t\r\n", rune(s[0])) && i > 0 {
+			s = s[1:]
+		}
+		if s == "" || s[0] != prefix[i] {
+			return false
+		}
+		s = s[1:]
+	}
+	return true
+}
+
+// hasAssistantText reports whether a page contains the texts of an answer: one of them, or all of
+// them joined, as one assistant message or as several successive ones. White space counts, except
+// that a server may add some between the texts that it joins.
+func hasAssistantText(page spec.Event, texts []string) bool {
+	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
+	for i, m := range messages {
+		isJoined := len(texts) > 1 && matchesText(m.Text, joined)
+		if isJoined || slices.ContainsFunc(texts, func(text string) bool { return beginWith(messages[i:], text) }) ||
+			beginWith(messages[i:], joined) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginWith reports whether text equals the joined texts of the first n messages for some n. An
+// empty text does, with n = 0.
+func beginWith(messages []spec.Event, text string) bool {
+	for ok := true; len(messages) > 0 && text != ""; messages = messages[1:] {
+		if text, ok = strings.CutPrefix(text, messages[0].Text); !ok {
+			return false
+		}
+	}
+	return text == ""
 }
 
 // HistoryToolResultsAreJSON judges whether the content of each tool message is JSON text.
@@ -156,7 +222,7 @@ var HistoryToolResultsAreJSON = &spec.Check{
 	Doc:   "the content of a tool message in the history is JSON text",
 	Needs: []spec.Kind{spec.History, spec.HistoryTool},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
-		for _, m := range partsOfKind(page, spec.HistoryTool) {
+		for _, m := range page.PartsOf(spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "content of tool message %s is %q; expected JSON text", m.ID, m.Text)
 		}
 	}),

@@ -98,7 +98,7 @@ text, id and time must not be in the history of another thread.`,
 // and has a time stamp. The argument key is made of the id, time and content of the message, and is
 // the same for the same message on another page.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
-	for _, m := range partsOfKind(page, spec.HistoryUser) {
+	for _, m := range page.PartsOf(spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
 			f(m.ID + "\x00" + m.Created + "\x00" + m.Text)
 		}
@@ -192,7 +192,7 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 		if !ok || other.Thread != r.request.Thread {
 			continue
 		}
-		for _, m := range partsOfKind(other, spec.HistoryUser) {
+		for _, m := range other.PartsOf(spec.HistoryUser) {
 			at, zoned, ok := parseTimestamp(m.Created)
 			if ok && zoned && matchesText(m.Text, r.request.Text) && (began.IsZero() || at.Before(began)) {
 				began = at

@@ -13,7 +13,8 @@ import (
 
 var lifecycleChecks = []*spec.Check{
 	RunComesFirst, RunOpensFirst, ProgressPrecedesContent, RunEnds, RunEndsOnce, RunEndIsLast, ClosesAfterEnd,
-	IdleLimitEnds, RunIDIsStable, StatusMovesForward, CreatedIsStable, CompletedAfterCreated,
+	IdleLimitEnds, RunIDIsStable, RunIDsUnique, StatusMovesForward, CreatedIsStable, CompletedAfterCreated,
+	RunTimesSpan,
 	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
@@ -114,6 +115,8 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 		switch {
 		case isTerminal(e):
 			ended = true
+		case e.Kind == spec.RunStart: // a second run has an end of its own
+			ended = false
 		case !isCleanEnd(e) && !isBrokenTransfer(e):
 		case ended:
 			p.Judge(e, true, "")

@@ -13,7 +13,7 @@ import (
 
 var messageChecks = []*spec.Check{
 	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageAppears, MessageUnambiguous, MessagesAllEnd,
-	MessageIDsUnique, MessageContentEquals,
+	MessageIDsUnique, MessageIDsFresh, MessageContentEquals, MessageKeepsRoleAndType,
 }
 
 // isMessageContent reports whether an event belongs to the content of a message: a delta, a content
@@ -241,18 +241,18 @@ var MessagesAllEnd = &spec.Check{
 A client cannot tell whether a message that is left open is complete.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var order []string         // the messages since the last end of a run, in order of appearance
-		ended := map[string]bool{} // by message, for those in order
+		var order []pairKey         // the messages since the last end of a run, in order of appearance
+		ended := map[pairKey]bool{} // those in order
 		return func(e spec.Event) {
-			switch {
+			switch key := (pairKey{subject: e.Kind.Subject(), message: e.Message}); {
 			case isMessageStatus(e):
-				if _, known := ended[e.Message]; !known {
-					order = append(order, e.Message)
+				if _, known := ended[key]; !known {
+					order = append(order, key)
 				}
-				ended[e.Message] = ended[e.Message] || e.Kind.Phase() == "end"
+				ended[key] = (ended[key] || e.Kind.Phase() == "end") && e.Kind.Phase() != "start"
 			case e.Kind == spec.RunEnd:
-				for _, id := range order {
-					p.Judge(e, ended[id], "run finished while message %q was open; expected the message to end first", id)
+				for _, key := range order {
+					p.Judge(e, ended[key], "run finished while message %q was open; expected the message to end first", key.message)
 				}
 				order = nil
 				clear(ended)
@@ -298,8 +298,12 @@ var MessageContentEquals = &spec.Check{
 				contents[e.Message].observe(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
 				want, got := contents[e.Message].values(), contentValues(e.Parts)
-				p.Judge(e, slices.EqualFunc(want, got, sameValue), "%s repeats the contents %q; expected %q, as they were streamed",
-					displayName(e), got, want)
+				same, repeated, streamed := slices.EqualFunc(want, got, sameValue), "", ""
+				if !same {
+					repeated, streamed = quotePairs(got, want)
+				}
+				p.Judge(e, same, "%s repeats the contents %s; expected %s, as they were streamed",
+					displayName(e), repeated, streamed)
 				delete(contents, e.Message)
 			}
 		}
@@ -389,9 +393,10 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns the role, type and content parts of a message for a finding.
-func describeMessage(e spec.Event) string {
-	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
+// describeMessage returns a description of a message for a finding: its role and its type, as far as
+// they are known, and the given description of its content parts.
+func describeMessage(role, kind, contents string) string {
+	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
 
 // describeMessageIDs returns a list of message ids for a finding. The list has each id once, in
@@ -414,8 +419,8 @@ func describeMessageIDs(ids []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// sameFrameData reports whether two frames carry the same data: equal as JSON, or as text
-// apart from line endings.
+// sameFrameData reports whether two frames carry the same data: data that is equal as JSON, or as
+// text apart from line ends.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)

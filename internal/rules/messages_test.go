@@ -22,9 +22,9 @@ func TestMessages(t *testing.T) {
 		{"run-bad-after-done", "done.is-last", `event "text" comes after event "[DONE]"; expected no event after it`},
 		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message (status in_progress); expected its start`},
 		{"content-bad-completed-twice", "content.ends-once", `event content (status completed, type text) comes after content 0 of message "m1" was completed; expected no further event of it`},
-		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi" (2 bytes), but the completed text is "Ho" (2 bytes), different from byte 1 on; expected them to be equal`},
-		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes), ` +
-			`but the completed text is …"` + strings.Repeat("é", 40) + `" (140 bytes), different from byte 100 on; expected them to be equal`},
+		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi", but the completed text is "Ho"; expected them to be equal`},
+		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes, different from byte 100 on), ` +
+			`but the completed text is …"` + strings.Repeat("é", 40) + `" (140 bytes); expected them to be equal`},
 		{"message-bad-same-id", "message.ids-unique", `event message (status in_progress) reuses the id "m1" of a message that has already ended; expected a new id`},
 		{"message-bad-ended-twice", "message.ids-unique", `event message (status completed) repeats the end of message "m1"; expected one end per message`},
 		{"run-bad-message-status-back", "run.status-moves-forward", `message "msg_1" went from in_progress back to created; a status must not move backwards`},
@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 		{"script-bad-error-silent", "script.error", `got event "error" without an error message (the event has no "error"); expected one that contains "no luck"`},
 		{"script-bad-error", "script.error", `got text "Hm." before the failure; expected none`},
 		{"script-bad-text", "script.text", `got text "one too"; expected the text "one two"`},
-		{"script-bad-resume", "script.resume", `got text "Where were we?"; expected "resumed with: " followed by "yes", the payload as JSON`},
+		{"script-bad-resume", "script.resume", `got text "Where were we?"; expected the text ` + "`resumed with: \"yes\"`"},
 		{"resume-bad-repeats", "resume.excludes-cursor", `client resumed after "3-0", but the server sent "3-0" again; expected the event after it`},
 		{"script-bad-interrupt", "script.interrupt", `got 1 interrupt with {"q":2}; expected 1 interrupt with {"q":1}`},
 		{"history-bad-forgets", "history.tells-tools", "history has no tool message for a run that streamed 1 tool result; expected one"},

@@ -24,9 +24,7 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
 	}
-	givesInput := slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
-		return p.Kind == spec.InputToolResult || p.Kind == spec.InputResume
-	})
+	givesInput := givesNew(request, spec.InputToolResult) || givesNew(request, spec.InputResume)
 	for _, run := range o[request.Thread] {
 		if !run.waitsForClient || !givesInput {
 			return true

@@ -225,7 +225,7 @@ func findQuote(quote, text string) (part string, ok bool) {
 // plain returns s with each run of white space replaced by one space.
 func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-var citation = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
+var citation = regexp.MustCompile(`^([0-9a-z_]+\.(?:txt|md)):([0-9,-]+)$`)
 
 // gap is inserted between cited lines that are not adjacent, so that no part of a quote matches
 // across them.
@@ -238,6 +238,9 @@ func linesOf(dir, source string) (string, error) {
 	m := citation.FindStringSubmatch(source)
 	if m == nil {
 		return "", nil
+	}
+	if strings.HasSuffix(m[1], ".md") { // a fact sheet about a protocol
+		dir = filepath.Join(dir, "..", "protocols")
 	}
 	data, err := os.ReadFile(filepath.Join(dir, m[1]))
 	if err != nil {

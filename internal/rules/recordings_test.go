@@ -29,6 +29,9 @@ var servers = map[string]string{
 	"agentscope-java/0.1.1-classes":                              "agentscope-java@0.1",
 	"agkit/cloudbase-agent-server-0.1.1":                         "agkit@0.0.10",
 	"agkit/cloudbase-agent-server-0.1.1+langgraph-adapter-0.1.1": "agkit@0.0.10",
+	"agui/agno-3.1.10":                                           "agui@1.0",
+	"agui/cloudbase-agent-server-0.1.22":                         "agui@1.0",
+	"agui/pydantic-ai-2.68.0":                                    "agui@1.0",
 }
 
 // TestRecordings compares the findings in recordings of released servers with
@@ -77,6 +80,11 @@ func recorded(t *testing.T, folder string) (rows []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var traces []*spec.Trace
+	for _, tr := range list {
+		traces = append(traces, &tr.Trace)
+	}
+	d.UseEndpoint(traces...)
 	for _, tr := range list {
 		h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 		type key struct{ requirement, check string }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -17,7 +18,7 @@ var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 // An exchange is one request and its response.
 //
 // The evidence for a finding about a refusal, or a missing one, is the request and not the head of
-// the response: reports show both for either, and only the request has the violations, the
+// the response: reports show both in either case, and only the request has the violations, the
 // exercised requirements and the principal by which the response is judged.
 type exchange struct {
 	request        spec.Event
@@ -30,7 +31,8 @@ type exchange struct {
 	streamDone     bool // the stream has its in-band terminator
 	runFailed      bool // the stream reports that the run failed
 	threadBusy     bool // another run of the thread may be active
-	unverifiable   bool // see [knownUploads.isUnverifiable]
+	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
+	unverifiable   bool // unaskedAnswer, or [knownUploads.isUnverifiable]
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 }
 
@@ -85,6 +87,9 @@ func (x exchange) requiresCompleteBody() bool {
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
+	}
+	if d.Accept && x.status()/100 == 2 {
+		return true
 	}
 	fits := func(want string) bool { return matchesStatus(want, x.status()) }
 	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, fits) {
@@ -154,6 +159,9 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	}
 	if d.InBand {
 		want = append(want, "or a refusal event")
+	}
+	if d.Accept {
+		want = append(want, "or a success")
 	}
 	return strings.Join(want, ", ")
 }
@@ -329,22 +337,25 @@ var AcceptsAsDocumented = &spec.Check{
 	Doc: `a valid request is accepted
 
 The document assigns the members of a request to requirements. A refused request counts
-against those of its requirements that no accepted request exercised. If invalid requests
-were sent to the operation, other refusals of valid ones are judged by
-refuse.as-documented. A response that is cut off is not accepted, if the dialect has no
-terminal event and the prompt asks for no failure. Not judged: requests while another run
-of the thread may be active or waits for input, and those with links or files that were not
-issued by the server or uploaded in this conversation.`,
+against those of its requirements that no accepted request exercised. If there are none, it
+counts against the requirement of the one form that no accepted request had, such as null
+for a member, or else against that of the operation. If invalid requests were sent to the
+operation, other refusals of valid ones are judged by refuse.as-documented. A response that
+is cut off is not accepted, if the dialect has no terminal event and the prompt asks for no
+failure. Not judged: requests while another run of the thread may be active or waits for
+input, and those with links or files that were not issued by the server or uploaded in this
+conversation.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		exercised := map[string]bool{}
 		probed := map[string]bool{}
-		var refused []exchange
+		var refused, accepted []exchange
 		onExchange := func(x exchange) {
 			switch {
 			case len(x.request.Violations) > 0 && len(x.request.Violations[0].Refusals) > 0:
 				probed[x.request.Operation] = true
 			case !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil:
 			case x.isComplete():
+				accepted = append(accepted, x)
 				for _, requirement := range x.request.Exercised {
 					exercised[requirement] = true
 					e := x.request
@@ -361,17 +372,22 @@ issued by the server or uploaded in this conversation.`,
 			}
 		}
 		p.AtEnd(func() {
+			forms := sync.OnceValue(func() acceptedForms { return newAcceptedForms(accepted) })
 			for _, x := range refused {
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
-					return exercised[requirement]
+					return exercised[requirement] || x.mayBeBusy(requirement)
 				})
-				if len(blamed) == 0 && x.request.Requirement != "" && !probed[x.request.Operation] {
-					blamed = []string{x.request.Requirement}
+				what := "valid request"
+				if len(blamed) == 0 && !probed[x.request.Operation] {
+					var requirement string
+					if what, requirement = x.refusedForm(forms()); requirement != "" {
+						blamed = []string{requirement}
+					}
 				}
 				for _, requirement := range blamed {
 					e := x.request
 					e.Requirement = requirement
-					p.Judge(e, false, "valid request: %v; expected a success", x)
+					p.Judge(e, false, "%s: %v; expected a success", what, x)
 				}
 			}
 		})

@@ -146,7 +146,7 @@ var checkedTogether = map[string]string{
 }
 
 // TestJudgementsNameTheirRequirement checks that each judgement of a check is about a single
-// requirement, even if the check serves several. The exceptions are listed in checkedTogether.
+// requirement, even if the check judges several. The exceptions are listed in checkedTogether.
 func TestJudgementsNameTheirRequirement(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -167,7 +167,7 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 	}
 	for pair := range checkedTogether {
 		if !seen[pair] {
-			t.Errorf("%s is in checkedTogether, but serves one requirement or names it", pair)
+			t.Errorf("%s is in checkedTogether, but judges only one requirement or names it", pair)
 		}
 	}
 }

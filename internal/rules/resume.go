@@ -13,7 +13,8 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
-// An observedStream is one stream of a run, requested from its start or from a cursor.
+// An observedStream is the response to one request for the stream of a run, from its start or from
+// a cursor. It has no frames if the server did not answer with a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
 	frames                     []streamFrame
@@ -21,7 +22,8 @@ type observedStream struct {
 	positions                  map[string]int // by cursor: the index in frames; see indexOf
 }
 
-// isOpened reports whether the response is a stream.
+// isOpened reports whether the server answered the request for t with an event stream and status
+// 200.
 func (t *observedStream) isOpened() bool {
 	return t.response.StatusCode == 200 && t.response.IsStream()
 }
@@ -85,7 +87,7 @@ type streamsByRun struct {
 	resumed      []*observedStream          // requested from a cursor, including refused requests
 	firstRequest map[string]int             // by run key: the exchange in which a request first named the run
 	issuedBy     map[string]*observedStream // by cursor: the first stream that has it
-	current      *observedStream            // nil if the current response is no such stream
+	current      *observedStream            // nil if the current response is not such a stream
 	hashSeed     maphash.Seed
 }
 
@@ -179,8 +181,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart returns a description of the start of the stream, for a message: "requested without
-// a cursor" or the cursor after which the stream resumed.
+// describeStart returns a description of the start of the stream for the wording of a finding:
+// "requested without a cursor" or the cursor after which the stream resumed.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -277,8 +279,12 @@ var ResumedEventsAreUnchanged = &spec.Check{
 		for _, h := range t.frames {
 			if i := full.indexOf(h.cursor); i >= 0 {
 				same := full.frames[i].hash == h.hash || sameFrameData(full.frames[i].raw, h.raw)
+				got, want := "", ""
+				if !same {
+					got, want = quotePair(string(h.raw), string(full.frames[i].raw))
+				}
 				p.Judge(h.event(), same,
-					"data of event %q differs between streams of its run; expected %s", h.cursor, full.frames[i].raw)
+					"event %q is sent as %s; expected %s, as in the uninterrupted stream", h.cursor, got, want)
 			}
 		}
 	}),

@@ -15,9 +15,10 @@ import (
 // file, which All includes. Its requirements must name it, and a transcript in testdata must
 // provoke each of its messages.
 var All = slices.Concat(
-	wireChecks, lifecycleChecks, messageChecks, contentChecks, toolChecks, sequenceChecks, echoChecks, refusalChecks,
-	accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks, historyPageChecks,
-	attachmentChecks, errorChecks, scriptChecks, clientChecks,
+	wireChecks, wireLineChecks, lifecycleChecks, messageChecks, inTurnChecks, chunkChecks, stateChecks, snapshotChecks,
+	contentChecks, toolChecks, toolResultChecks, continueChecks, sequenceChecks, echoChecks, refusalChecks,
+	refusalFormChecks, accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks,
+	historyPageChecks, historyUnsentChecks, attachmentChecks, errorChecks, scriptChecks, clientChecks,
 )
 
 // About returns the checks that judge the given party, in the order of All.
@@ -63,8 +64,8 @@ func (n eventName) String() string {
 	return n.text
 }
 
-// quoted returns a name that is literally on the wire in quotes. A description, and a name that was
-// composed from several members, is unchanged.
+// quoted returns, in quotes, a name that is literally on the wire. A description, or a name that
+// was composed from several members, is returned unchanged.
 func (n eventName) quoted() string {
 	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
@@ -84,7 +85,7 @@ func isCleanEnd(closed spec.Event) bool {
 }
 
 // isAbandoned reports whether the client stopped reading before the end of the run, or of the body
-// if it is no stream.
+// if it is not a stream.
 func isAbandoned(e spec.Event) bool {
 	return errors.Is(e.Err, spec.ErrClientLeft) && !errors.Is(e.Err, spec.ErrLeftAfterEnd)
 }

@@ -55,9 +55,9 @@ func uniqueIDs(ids []string) (unique []string) {
 	return unique
 }
 
-// compareMessageIDs returns a text that says how the message ids that the output of a run lists
-// differ from those of the completed messages: in their order or in their number. The text is a
-// predicate for the subject "output". The two lists must not be equal.
+// compareMessageIDs describes how the message ids that the output of a run lists differ from those
+// of the completed messages: in their order or in their number. The result is a predicate for the
+// subject "output". The two lists must not be equal.
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -95,8 +95,13 @@ Members that only one of the two has are not compared.`,
 		}
 		for _, l := range listed {
 			for _, c := range byID[l.Message] {
+				got, want := quotePairs(contentValues(l.Parts), contentValues(c.parts))
 				p.Judge(e, c.agreesWith(l), "output has message %s as %s; expected %s, as it was streamed",
-					c.id, describeMessage(l), describeMessage(spec.Event{Role: c.role, Type: c.kind, Parts: c.parts}))
+					c.id, describeMessage(l.Role, l.Type, got), describeMessage(c.role, c.kind, want))
+				if l.Status != "" && c.status != "" {
+					p.Judge(e, l.Status == c.status, "output has message %s with status %s; expected %s, as it was streamed",
+						c.id, l.Status, c.status)
+				}
 			}
 		}
 	}),

@@ -1,8 +1,8 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +15,8 @@ import (
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
 	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated,
-	ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
+	ScriptState, ScriptSteps, ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid,
+	ScriptErrorMidHasText,
 }
 
 // scriptCheck returns a check of the runs that answer the test prompt conformance:NAME. The check
@@ -34,10 +35,25 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges whether the run succeeded with exactly the text want.
+// judgeText judges whether the run succeeded with exactly the text want. The finding quotes the text
+// that the run has.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
-	p.Judge(a.firstDifference(want, false), a.text() == want && a.isSuccessful(),
-		"got text %q%s; expected the text %q", a.text(), a.describeEnd(), want)
+	got, expected := quotePair(a.text(), want)
+	p.Judge(a.firstDifference(want, false), a.hasText(want),
+		"got text %s%s; expected the text %s", got, a.describeEnd(), expected)
+}
+
+// hasText reports whether the run succeeded with exactly the text want.
+func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
+
+// judgeRoles judges whether the messages with text are those of the assistant. Messages that name
+// no role are not judged.
+func (a *assembledRun) judgeRoles(p *spec.Pass) {
+	for _, s := range a.messages {
+		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
+			p.Judge(*s.role, s.role.Role == "assistant", "answer is a message with the role %q; expected assistant", s.role.Role)
+		}
+	}
 }
 
 // isSuccessful reports whether the run and its stream ended without an error.
@@ -49,7 +65,8 @@ func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd)
 }
 
-// describeText returns "text" if the run has any text and "no text" otherwise, for a message.
+// describeText returns "text" if the run has any text and "no text" otherwise, for use in the
+// wording of a finding.
 func (a *assembledRun) describeText() string {
 	if a.text() == "" {
 		return "no text"
@@ -76,6 +93,7 @@ var (
 			a.judgeText(p, words)
 			n := len(a.texts(false))
 			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
+			a.judgeRoles(p)
 		})
 
 	ScriptEmpty = scriptCheck("empty", "asked for no text, a target finishes the run without text",
@@ -83,17 +101,22 @@ var (
 
 	ScriptMessages = scriptCheck("messages", "asked for two messages, a target sends \"one\" and \"two\"",
 		func(p *spec.Pass, a *assembledRun, _ string) {
-			got := a.texts(false)
-			matches := len(got) == 2 && got[0] == "one" && got[1] == "two"
-			p.Judge(a.firstDifference("onetwo", false), matches && a.isSuccessful(),
-				"got messages %q%s; expected [\"one\" \"two\"]", got, a.describeEnd())
+			texts, want := a.texts(false), []string{"one", "two"}
+			got, expected := quotePairs(texts, want)
+			p.Judge(a.firstDifference("onetwo", false), slices.Equal(texts, want) && a.isSuccessful(),
+				"got messages %s%s; expected %s", got, a.describeEnd(), expected)
 		})
 
 	ScriptContents = scriptCheck("contents", "asked for a text and an image, a target sends both",
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			var types []string
+			hasImage := false
 			for _, s := range a.messages {
 				for _, c := range s.otherContents {
+					hasImage = hasImage || c.Type == "image" && c.Text != ""
+					if c.Text == "" {
+						c.Type += " without a value"
+					}
 					types = append(types, c.Type)
 				}
 			}
@@ -101,15 +124,16 @@ var (
 			if len(types) > 0 {
 				others = "content of type " + strings.Join(types, ", ")
 			}
-			matches := a.text() == "see" && len(types) > 0
-			p.Judge(a.firstDifference("see", false), matches && a.isSuccessful(),
-				"got text %q and %s%s; expected text \"see\" and content of type image", a.text(), others, a.describeEnd())
+			got, expected := quotePair(a.text(), "see")
+			p.Judge(a.firstDifference("see", false), a.hasText("see") && hasImage,
+				"got text %s and %s%s; expected text %s and content of type image", got, others, a.describeEnd(), expected)
 		})
 
 	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.firstDifference(words, false), a.text() == words && a.isSuccessful(),
-				"got text %q after reasoning%s; expected the text %q", a.text(), a.describeEnd(), words)
+			got, expected := quotePair(a.text(), words)
+			p.Judge(a.firstDifference(words, false), a.hasText(words),
+				"got text %s after reasoning%s; expected the text %s", got, a.describeEnd(), expected)
 		})
 
 	ScriptReasoningApart = &spec.Check{
@@ -117,7 +141,8 @@ var (
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := strings.Join(a.texts(true), "")
-			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got reasoning %q; expected \"thinking\"", reasoning)
+			got, expected := quotePair(reasoning, "thinking")
+			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got reasoning %s; expected %s", got, expected)
 		}).Watch,
 	}
 
@@ -152,7 +177,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail before any content")
 			if a.failure.Kind != "" { // a broken transfer carries no message
-				p.Judge(a.firstDifference("", false), a.text() == "", "got text %q before the failure; expected none", a.text())
+				p.Judge(a.firstDifference("", false), a.text() == "", "got text %s before the failure; expected none", quoteStart(a.text()))
 				a.judgeFailureText(p, words)
 			}
 		})
@@ -225,13 +250,13 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
-// judgeToolCalls judges whether the run has n tool calls, each with a result, and succeeds with a
-// text. If args is not "", each call must be of the tool "lookup" with arguments that equal args as
-// JSON.
+// judgeToolCalls judges whether the run has n tool calls, each with a result, and succeeds with
+// text that is not empty. If args is not "", each call must be of the tool "lookup" with arguments
+// that equal args as JSON.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
-		p.Judge(a.endEvent(), u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, u.name)
+		p.Judge(a.endEvent(), u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
 	}
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s after the tool result%s; expected a text and a successful end",
@@ -255,10 +280,14 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		if u.name == tool && u.argsEvent != nil {
 			evidence = u.argsEvent
 		}
+		got, expected := quoteJSONPair(u.args(), args)
 		p.Judge(*evidence, u.name == tool && sameJSON(u.args(), args), "got a call of %s with %s; expected %s with %s",
-			u.name, u.args(), tool, args)
+			toolName(u.name), got, tool, expected)
 	}
 }
+
+// toolName returns the name of a tool for use in a finding: an empty one in quotation marks.
+func toolName(name string) string { return cmp.Or(name, `""`) }
 
 // ScriptClientTool judges whether a target calls the client tool as it was asked to.
 var ScriptClientTool = &spec.Check{
@@ -316,11 +345,14 @@ var ScriptInterrupt = &spec.Check{
 		}
 		if len(a.interrupts) > 0 {
 			got = a.interrupts[0].Text
-			with = " with " + got
+		}
+		quoted, expected := quoteJSONPair(got, payload)
+		if len(a.interrupts) > 0 {
+			with = " with " + quoted
 		}
 		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
 		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
-			pluralize(len(a.interrupts), "interrupt"), with, payload)
+			pluralize(len(a.interrupts), "interrupt"), with, expected)
 	}).Watch,
 }
 
@@ -338,8 +370,10 @@ var ScriptResume = &spec.Check{
 			if !json.Valid([]byte(payload)) {
 				payload = quoteJSON(payload)
 			}
-			p.Judge(a.firstDifference("resumed with: "+payload, false), matches && a.isSuccessful(),
-				"got text %q%s; expected \"resumed with: \" followed by %s, the payload as JSON", a.text(), a.describeEnd(), payload)
+			want := "resumed with: " + payload
+			seen, expected := quotePair(a.text(), want)
+			p.Judge(a.firstDifference(want, false), matches && a.isSuccessful(),
+				"got text %s%s; expected the text %s", seen, a.describeEnd(), expected)
 		}
 	}),
 }
@@ -355,10 +389,11 @@ var ScriptRecall = &spec.Check{
 	ID: "script.recall",
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
 
-Where the dialect has thread ids the client sends only the new message: the history is on
-the server. Any of several prompts is right if the server may or may not have stored the
-last ones: prompts of runs that were not seen to succeed (left, truncated, canceled or
-failed), of another user, or sent in place of input that the conversation was waiting for.`,
+Where the dialect has thread ids the client sends only the new message, as the history is on
+the server, unless its requests repeat the history. Any of several prompts is right if the
+server may or may not have stored the last ones: prompts of runs that were not seen to succeed
+(left, truncated, canceled or failed), of another user, or sent in place of input that the
+conversation was waiting for.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
@@ -366,7 +401,9 @@ failed), of another user, or sent in place of input that the conversation was wa
 			if slices.Contains(a.possiblePrompts, a.text()) {
 				before = a.text()
 			}
-			a.judgeText(p, before)
+			got, expected := quotePair(a.text(), before)
+			p.Judge(a.firstDifference(before, false), a.hasText(before),
+				"asked for the user's previous prompt, got text %s%s; expected the text %s", got, a.describeEnd(), expected)
 		}
 	}),
 }
@@ -382,44 +419,9 @@ var ScriptIsolated = &spec.Check{
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
 		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && a.hasOtherThreads && a.request.Thread != "" {
-			a.judgeText(p, "nothing")
-		}
-	}),
-}
-
-var errorChecks = []*spec.Check{ErrorVisible, NoStackTrace}
-
-// ErrorVisible judges whether clients can see that a run failed.
-var ErrorVisible = &spec.Check{
-	ID: "error.visible",
-	Doc: `a failed run does not end like a successful one
-
-It ends with an event that reports the failure, or its transfer is broken off.`,
-	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if a.isToFail() {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
-				"the prompt asked the run to fail, but it completed successfully; expected an error event or a connection closed before the end of the response")
-		}
-	}),
-}
-
-// stackTracePattern matches a line that is typical of the stack traces of Python, Java, JavaScript
-// or Go.
-var stackTracePattern = regexp.MustCompile(
-	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
-
-// NoStackTrace judges whether error responses are free of stack traces, which would reveal
-// internals of the server.
-var NoStackTrace = &spec.Check{
-	ID:  "error.no-stack-trace",
-	Doc: "errors contain no stack trace",
-
-	AllPrincipals: true,
-	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
-		isError := x.status() >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused
-		if e.Kind != spec.HTTPResponse && isError && len(e.Raw) > 0 {
-			shown := stackTracePattern.Find(e.Raw)
-			p.Judge(e, shown == nil, "error contains a stack trace (%q); expected none", shown)
+			got, expected := quotePair(a.text(), "nothing")
+			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
+				"asked for the previous prompt in a new conversation, got text %s%s; expected the text %s", got, a.describeEnd(), expected)
 		}
 	}),
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The functions in this file judge lower bounds of time: a text that the prompt asks for after a
-// time cannot be there before it. The time runs from the request that started the run to the arrival
-// of the text. A busy machine, a network and a client that reads late only make it longer.
+// The functions in this file judge lower bounds of time: text that the prompt asks for after a
+// certain time cannot arrive before that time has passed. The time runs from the request that
+// started the run to the arrival of the text. A busy machine, a network and a client that reads
+// late only make it longer.
 
 // timerError is how much too early each timer of a server may fire, as clocks and timers are rounded
 // to milliseconds.
@@ -34,7 +35,7 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 }
 
 // judgeIdleTime judges whether the first piece of text arrived no earlier than the time for which
-// the prompt conformance:idle asks; argument is its argument, in milliseconds.
+// the prompt conformance:idle asks; argument is that of the prompt, in milliseconds.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -47,10 +48,10 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 		"text arrived %v after the request; expected silence for %v first", took, silence)
 }
 
-// judgeDeltaTimes judges whether deltas arrived no earlier than the prompt conformance:slow asks for;
-// argument is its argument, a number of deltas and the milliseconds between them. A server may send
-// several of the deltas as one, or one as several, so the deltas are compared one by one only if
-// there are no more than the prompt asks for, and otherwise only the last one.
+// judgeDeltaTimes judges whether deltas arrived no earlier than the prompt conformance:slow asks
+// for; argument is that of the prompt: a number of deltas and the milliseconds between them. A
+// server may send several of the deltas as one, or one as several, so the deltas are compared one
+// by one only if there are no more than the prompt asks for, and otherwise only the last one.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

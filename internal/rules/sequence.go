@@ -65,7 +65,7 @@ var SequenceDense = &spec.Check{
 }
 
 // describeSequence returns a description of the sequence number n of an event, and of the number of
-// the event before it, for a message. A number is "" if its event has none.
+// the event before it, for the wording of a finding. A number is "" if its event has none.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {

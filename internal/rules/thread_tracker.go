@@ -94,6 +94,7 @@ type trackedThread struct {
 	lastRun     *assembledRun // of the last request
 	lastPrompt  string        // of the last request, "" if it had none
 	pendingKind spec.Kind     // the input that the thread waits for: a resume or a tool result; "" for none
+	unknownLast bool          // the last request was accepted although it was invalid
 }
 
 // A userPrompt is one prompt and the run that it started.
@@ -116,7 +117,7 @@ func (t *threadTracker) discardPrompts() {
 	}
 	for key, state := range t.threads {
 		if key.thread == t.threadID || t.threadID == "" {
-			state.prompts, state.lastPrompt = nil, ""
+			state.prompts, state.lastPrompt, state.unknownLast = nil, "", true
 		}
 	}
 }
@@ -175,7 +176,7 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	if before == nil || request.Thread == "" { // a request without a thread starts a new one
 		before = &trackedThread{}
 	}
-	_, givesPending := request.Last(before.pendingKind)
+	givesPending := givesNew(request, before.pendingKind)
 	a := &assembledRun{
 		request: request, keep: t.keep, threadBusy: t.isBusy(request.Thread),
 		skipsPendingInput: before.pendingKind != "" && !givesPending,
@@ -195,12 +196,41 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	if _, ok := request.Prompt(); !ok {
 		a.continuedPrompt = asked
 	} else if n := len(earlier); n > 1 {
-		a.previousPrompt, a.hasPreviousPrompt = earlier[n-2], true
-		if n-2 < priorCount { // else the request itself contains it
-			a.possiblePrompts = slices.Clone(t.possiblePrompts[request.Thread])
-		}
+		// The server may have read a prompt of an invalid request that this request does not repeat, and
+		// need not answer with an empty text.
+		a.previousPrompt = earlier[n-2]
+		a.hasPreviousPrompt = a.previousPrompt != "" && (n-2 < priorCount || !before.unknownLast)
+		a.possiblePrompts = t.otherPrompts(request.Thread, earlier[:n-1], priorCount)
 	}
 	return a
+}
+
+// givesNew reports whether a request has a part of kind k that the assistant has not answered within
+// the request, as it has those that the request repeats.
+func givesNew(request spec.Event, k spec.Kind) (gives bool) {
+	for _, part := range request.Parts {
+		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
+	}
+	return gives
+}
+
+// otherPrompts returns the prompts that may be the previous one of a request as well as the last of
+// earlier, the prompts before the request's own. The first priorCount of these are those of earlier
+// requests; the others are in the request itself. There are none if the request itself contains a
+// new one. If the request repeats one that the server may not have stored, the last one that it has
+// stored may be the previous one, too.
+func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
+	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
+	isRepeated := slices.Contains(earlier[:min(priorCount, len(earlier))], last)
+	switch {
+	case len(earlier) <= priorCount || isRepeated:
+		return slices.Clone(possible)
+	case slices.Contains(possible, last) && priorCount > 0:
+		return append(slices.Clone(possible), earlier[priorCount-1])
+	case slices.Contains(possible, last):
+		return slices.Clone(possible)
+	}
+	return nil
 }
 
 // isBusy reports whether a run may be active in the thread with the given id: for at least one user
@@ -308,7 +338,7 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	state.lastRun = a
 	state.lastPrompt, _ = a.request.Prompt()
 	if user, ok := a.request.Last(spec.InputUser); ok { // even if other input follows it
-		state.prompts = append(state.prompts, userPrompt{user.Text, a})
+		state.prompts, state.unknownLast = append(state.prompts, userPrompt{user.Text, a}), false
 	}
 	switch {
 	case len(a.interrupts) > 0:

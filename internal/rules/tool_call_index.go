@@ -24,8 +24,8 @@ func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of calls to which e may belong. If e has a call id, these
-// are only the calls without an id, because a call with another id is ruled out.
+// matching returns a pointer to the list of calls to which e may belong: if e has a call id, the
+// calls without an id, because the id would have identified any other call; otherwise all calls.
 func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all

@@ -24,7 +24,7 @@ func TestFindingsFailARequirement(t *testing.T) {
 					return named && r.VerdictOn(l) >= spec.Warned
 				}
 				if !slices.ContainsFunc(r.Obligation.Requirements, isAbout) {
-					t.Errorf("%s: %s finds %q about %q, which is no requirement of the check",
+					t.Errorf("%s: %s finds %q about %q, which the check does not serve",
 						file, r.Obligation.Check.ID, f.Message, f.Event.Requirement)
 				}
 			}

@@ -21,9 +21,11 @@ var OpensStream = &spec.Check{
 
 EventSource clients reject every other response. Not judged here: statuses that depend on
 the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), the refusal
-of a cursor that the server did not issue for this run, and the response to a client that
-resumes after the terminal event.`,
+of a cursor that the server did not issue for this run, the response to a client that
+resumes after the terminal event, and the refusal of an answer to a tool call or an interrupt
+that neither the conversation nor the request shows.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
 		var request spec.Event
 		requestedRun := ""              // run key of request
 		known := map[string]string{}    // by cursor: the run key
@@ -44,6 +46,7 @@ resumes after the terminal event.`,
 			case request.Header == nil && e.StatusCode != 200: // the request was not recorded
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
+			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer:
 			case e.StatusCode/100 == 4 && len(request.Exercised) > 0: // judged by accept.as-documented
 			default:
 				responses.add(p, request, e)

@@ -12,14 +12,14 @@ import (
 )
 
 // A ReplyCheckFunc runs the checks of dialect d against a server whose replies come from agent. It
-// returns the messages of the findings, or none if the replies conform.
+// returns a message for each violation of the protocol that the checks find.
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
 // CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
 // applies. It returns one error for each rule whose reply violates the protocol, sorted by file and
-// position. Rules that set violates are skipped. Of the replies without raw frames that have the
-// same sequence of step kinds, CheckReplies checks only one per dialect, because the server encodes
-// them in the same way.
+// position. Rules that have no reply of their own or set violates are skipped. Of the replies
+// without raw frames that have the same sequence of step kinds, CheckReplies checks only one per
+// dialect, because the server encodes them in the same way.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -43,8 +43,8 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	return problems
 }
 
-// stepSignature returns the names of the steps as one string, such as "text()wait()"; the
-// parentheses contain the names of a step's parts.
+// stepSignature returns the names of the steps as one string, such as
+// "message(text()image())wait()"; the parentheses contain the names of a step's parts.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"

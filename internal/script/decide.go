@@ -15,9 +15,9 @@ const maxMismatches = 20
 // Decide tries the rules on request f in order and returns the first one that matches, with its
 // reply. It updates the counter, the quota and the scenarios of that rule in st; if the quota is
 // exhausted, the reply is a refusal with status 429. If no rule matches, the Rule of the decision
-// is nil and its Mismatches give the reasons. A nil or empty set returns the zero Decision. Decide
-// may be called concurrently for different requests; concurrent requests on one thread are counted
-// as turns in the order of their calls.
+// is nil and its Mismatches give the reasons. If s is nil or has no rules, Decide returns the zero
+// Decision. Decide may be called concurrently for different requests; concurrent requests on one
+// thread (conversation) are counted as turns in the order of their calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}

@@ -263,7 +263,7 @@ func TestTurns(t *testing.T) {
 		{"the server remembers", [][]spec.Event{{user}, {user}, {user}}, []int{1, 2, 3}},
 		{"the client repeats", [][]spec.Event{{user}, {user, answer, user}, {user, answer, user, answer, user}}, []int{1, 2, 3}},
 		{"the client goes back", [][]spec.Event{{user}, {user, answer, user, answer, user}, {user, answer, user}}, []int{1, 3, 2}},
-		{"a result is no turn", [][]spec.Event{{user}, {result}, {user}}, []int{1, 1, 2}},
+		{"a result is not a turn", [][]spec.Event{{user}, {result}, {user}}, []int{1, 1, 2}},
 		{"a repeated result is none", [][]spec.Event{{user}, {user, answer, result}, {user, answer, result, answer, user}}, []int{1, 1, 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

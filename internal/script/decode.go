@@ -16,22 +16,23 @@ import (
 const maxProblems = 100
 
 // A decoder decodes one script file. The UnmarshalYAML methods of this package are called only for
-// nodes that satisfy the schema. Those that have a context get the decoder from it, and add all
-// other errors to its problems.
+// nodes that satisfy the schema. The methods with a context get the decoder from it, and add errors
+// that the schema cannot express to the decoder's problems.
 type decoder struct {
 	file     string
-	dialects []*dialect.Dialect // those that are served
+	dialects []*dialect.Dialect // the served dialects
 	problems []Problem
 
-	// These belong to the rule that is being decoded.
+	// The templates of the rule that is being decoded, and the capture groups of its regular
+	// expressions, by number and name.
 	templates []textTemplate
-	groups    map[string]bool // the capture groups of its regular expressions, by number and name
+	groups    map[string]bool
 }
 
 // decoderKey is the key of the decoder in a context.
 type decoderKey struct{}
 
-// decoderOf returns the decoder that calls an UnmarshalYAML method with the given context.
+// decoderOf returns the decoder that passed ctx to an UnmarshalYAML method.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
 // decode decodes the node n into *to, where to must be a pointer. Errors, such as keys for which
@@ -71,7 +72,7 @@ func (d *decoder) add(p Problem) {
 // "1.50".
 type textValue string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is any scalar.
 func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	*t = textValue(scalarText(n))
 	return nil
@@ -80,7 +81,8 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 // A textList is a name or a list of names in a script.
 type textList []string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is a scalar or
+// a list of scalars.
 func (l *textList) UnmarshalYAML(n ast.Node) error {
 	*l = nil
 	for _, item := range itemsOf(n) {
@@ -103,7 +105,8 @@ const maxDuration = 24 * time.Hour
 // A durationValue is a duration in a script: in Go's notation, such as 1.5s, or the number 0.
 type durationValue time.Duration
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is a string or
+// the number 0. The error is one from time.ParseDuration.
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

@@ -66,7 +66,8 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // object from the names of header fields to the conditions on their values.
 type headerMatchers []headerMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
+// object. Invalid conditions are added to the problems of the file.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
@@ -81,7 +82,8 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 // on the text of the value, such as {contains: a}, or as {equals: VALUE} with any value.
 type bodyMatchers []bodyMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
+// object. Invalid conditions are added to the problems of the file.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	for _, m := range yamltree.Fields(n) {
@@ -115,7 +117,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // to the names of steps.
 type scenarioSteps []scenarioStep
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is an object.
+// The error is always nil.
 func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})

@@ -41,10 +41,11 @@ var stepKinds = map[string]spec.Kind{
 	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
 }
 
-// A stepList is a list of steps. In a script, a text may stand for a list with one text step.
+// A stepList is a list of steps. In a script, a string may stand for a list with one text step.
 type stepList []step
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is a
+// step or a list of steps. Invalid steps are added to the problems of the file.
 func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	*all = stepList{}
@@ -55,7 +56,7 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeStep returns the step in n, which is a text, or an object whose only key names the kind of
+// decodeStep returns the step in n, which is a string or an object whose only key names the kind of
 // step. Errors are added to the problems of the file.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n

@@ -83,7 +83,8 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // A paceValue is the pace of a reply in a script.
 type paceValue struct{ pace.Pace }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node has a
+// form that pace.Parse accepts; an invalid pace is added to the problems of the file.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -100,7 +101,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 // have the list.
 type faultList []fault.Spec
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
+// item or a list of items. Invalid faults are added to the problems of the file.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {

@@ -24,11 +24,11 @@ const (
 	maxNodes    = 300_000 // values, counting each expansion of an alias
 )
 
-// A filePosition is a line and a column of a file, both starting at 1. The zero value stands for an
-// unknown position.
+// A filePosition is a line and a column of a file, both starting at 1; columns count code points.
+// The zero value stands for an unknown position.
 type filePosition struct{ line, column int }
 
-// positionOf returns the position of a node, or the zero value if it is unknown. The position of an
+// positionOf returns the position of n, or the zero value if it is unknown. The position of an
 // object in block style is that of its first key.
 func positionOf(n ast.Node) filePosition {
 	for range maxDepth {
@@ -53,15 +53,16 @@ type positionError struct {
 // Error returns the message without the position.
 func (e *positionError) Error() string { return e.text }
 
-// errorAt returns a *positionError at the position of a node.
+// errorAt returns a *positionError at the position of n, with a formatted message.
 func errorAt(n ast.Node, format string, args ...any) error {
 	return &positionError{positionOf(n), fmt.Sprintf(format, args...)}
 }
 
-// parseYAML returns the content of a file: the root node, and its value as encoding/json decodes
-// it, except that integers are of type int64. The tree has no anchors and aliases: each alias is
-// replaced by the node to which it refers, which then occurs in several places. If the file has no
-// content, root is nil. All errors are of type *positionError.
+// parseYAML parses data, the content of a file, and returns the root node, and its value as
+// encoding/json decodes it, except that integers are of type int64. The tree has no anchors and
+// aliases: each alias is replaced by the node to which it refers, which then occurs in several
+// places. If the file has no content, root is nil. If data is not valid YAML, exceeds a limit or
+// uses a feature that scripts do not support, parseYAML returns a *positionError.
 func parseYAML(data []byte) (root ast.Node, value any, err error) {
 	if len(data) > maxFileSize {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
@@ -133,7 +134,7 @@ func yamlError(err error) error {
 	return &positionError{text: "invalid YAML: " + truncate(first, 200)}
 }
 
-// A resolvedNode is a node without aliases.
+// A resolvedNode is a node in which each alias has been replaced by the node to which it refers.
 type resolvedNode struct {
 	node  ast.Node
 	value any // as encoding/json decodes it
@@ -146,8 +147,8 @@ type aliasResolver struct {
 }
 
 // resolve returns the node n, which is depth levels below the root, with all aliases in it
-// resolved; it modifies n. It returns an error if n exceeds a limit or uses a feature that scripts
-// do not support.
+// resolved; it modifies n. It returns an error if n exceeds a limit, has an alias without a
+// preceding anchor, or uses a feature that scripts do not support.
 func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	if depth > maxDepth {
 		return nil, errorAt(n, "nested deeper than %d levels", maxDepth)

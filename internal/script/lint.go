@@ -11,8 +11,8 @@ import (
 )
 
 // lintRule checks that the conditions, templates, faults, steps and raw frames of the rule, which
-// was decoded from n, are consistent, valid and have an effect in the served dialects. Problems are
-// added to those of the file.
+// was decoded from n, are consistent and valid, and have an effect in the served dialects. Problems
+// are added to those of the file.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -47,11 +47,11 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets the required kind of the last input of a request in c, the conditions of the rule
-// at n, if the rule does not state it. A condition on a tool result or on the answer to an
-// interrupt implies that kind. A condition on the user's text or turn implies a message of the
-// user; otherwise the rule would also match the next request, which brings a tool result.
-// Contradictory conditions are recorded as errors.
+// inferLast sets c.Last, the kind of the last input that a request must have, if the rule at n does
+// not state it. The other conditions in c imply that kind: a condition on a tool result or on the
+// answer to an interrupt implies this input. A condition on the user's text or turn implies a
+// message of the user; otherwise the rule would also match the next request, which brings a tool
+// result. Contradictory conditions are recorded as errors.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {
@@ -90,10 +90,10 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults warns about each fault of the rule that has no effect because a dialect lacks an event
-// that the fault requires. If the rule lists its dialects, one such dialect is enough for a
-// warning; otherwise all served dialects must lack one. The parameter at is the node of the list of
-// faults.
+// lintFaults warns about each fault of the rule that has no effect because a served dialect lacks
+// an event that the fault requires. If the rule lists its dialects, one such dialect is enough for
+// a warning; otherwise all served dialects must lack such an event. The parameter at is the node of
+// the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -116,9 +116,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep warns if none of the served dialects can express a step or one of its parts. The warning
-// states what is sent instead. A client-tool step is an error if no served dialect lets clients
-// send the result.
+// lintStep warns if none of the served dialects can express s or a part of s. The warning states
+// what is sent instead. A client-tool step is an error if no served dialect lets clients send the
+// result.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
@@ -145,7 +145,7 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// lintRawFrame records an error if a step is a raw frame that violates the document of a served
+// lintRawFrame records an error if s is a raw frame that violates the OpenAPI document of a served
 // dialect. It skips frames with templates, because their text depends on the request.
 func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates {
@@ -167,8 +167,8 @@ func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// frameViolation returns a description of the first violation of the document of d in frame, one or
-// more frames of an event stream, or "" if there is none.
+// frameViolation returns a description of the first violation of the OpenAPI document of d in
+// frame, one or more frames of an event stream, or "" if there is none.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}

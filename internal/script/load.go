@@ -63,8 +63,8 @@ func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheck
 	return set, problems
 }
 
-// decodeFile returns the rules in data, the content of one file, or nil if data is not valid YAML.
-// Problems are added to those of the file.
+// decodeFile returns the rules in data, the content of one file. If data is empty or cannot be
+// parsed, it returns nil. Problems are added to those of the file.
 func (d *decoder) decodeFile(data []byte) []*Rule {
 	root, value, err := parseYAML(data)
 	var e *positionError

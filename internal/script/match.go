@@ -15,26 +15,27 @@ import (
 // The conditions type holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
-	Operations    textList           `yaml:"operation"` // any of these
-	Last          string             // the kind of input that the reply is for
-	Turn          *intRange          // the number of the last message of the user
-	Text          *textMatcher       // that message
+	Operations    textList           `yaml:"operation"` // one of these
+	Last          string             // the kind of the last input: user, tool or resume
+	Turn          *intRange          // the number of the user's last message
+	Text          *textMatcher       // the text of that message
 	Resume        *textMatcher       // the answer to an interrupt
 	ToolResult    *toolResultMatcher `yaml:"tool-result"`
-	Offers        textList           // all of these
+	Offers        textList           // the tools that the client offers: all of these
 	Thread        *textMatcher
 	Run           *textMatcher
 	Headers       headerMatchers `yaml:"header"`
 	Body          bodyMatchers
-	ScenarioSteps scenarioSteps `yaml:"state"` // checked together with the counters
+	ScenarioSteps scenarioSteps `yaml:"state"` // checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both included. If high is 0, the range has
 // no upper end.
 type intRange struct{ low, high int }
 
-// A textMatcher is a condition on a text, such as a message or the value of a header field. All
-// fields that are set must hold; if none is set, every request meets the condition.
+// A textMatcher is a condition on a text, such as a message or the value of a header field, which
+// may be absent. The text must meet all fields that are set; if none is set, the condition holds
+// even for an absent text.
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp

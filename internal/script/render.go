@@ -30,8 +30,7 @@ type renderedCall struct {
 }
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
-// steps. If a template fails, it returns the error and the step that contains the template, and all
-// is nil.
+// steps. If a template fails, it returns nil, the step that contains the template, and the error.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -114,8 +113,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names the line of the template and the step or member that contains it, which is the
-// parameter what.
+// The message names line, which is the line of the template, and what, which is the step or member
+// that contains it.
 func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -123,7 +122,7 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	}
 }
 
-// renderRefusal executes the templates of the error response of rule r for the request in p and
+// renderRefusal executes the templates of s, the error response of rule r, for the request in p and
 // returns the response. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
@@ -137,7 +136,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, r.Line, "status", err)
 }
 
-// A player plays one reply.
+// A player emits the events of one scripted reply, with texts in chunks and with pauses.
 type player struct {
 	*reference.EventEmitter
 	chunk pace.Chunk
@@ -211,8 +210,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas emits a text as events of kind k for the message with the given id. It splits the text
-// into the chunks that the pace defines.
+// emitDeltas emits text as events of kind k for the message with the given id, one event for each
+// chunk into which the pace splits text.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.Stopped() {

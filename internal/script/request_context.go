@@ -19,9 +19,10 @@ const (
 	lastResume = "resume"
 )
 
-// analyze determines the turn, the kind of the last input and the user's text from the parsed
-// request, stores them in f and counts the turn in st. Further calls do nothing, so a request that
-// is passed to several rule sets is counted once.
+// analyze determines the kind of the last input and the user's text from the parsed request and
+// stores them in f. If the request starts a run, analyze also counts the turn in st and stores its
+// number in f. Further calls do nothing, so a request that is passed to several rule sets is
+// counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -120,8 +121,8 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value in v to which a JSON pointer (RFC 6901) refers, and true. If
-// there is no such value, it returns false. The pointer must be valid.
+// lookupPointer returns the value in v to which pointer, a valid JSON pointer (RFC 6901), refers,
+// and true. If there is no such value, it returns nil and false.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

@@ -37,7 +37,7 @@ const SchemaID = "https://github.com/streamassay/streamassay/internal/script/sch
 // A schemaNode is a JSON object in the decoded schema.
 type schemaNode = map[string]any
 
-// schemaDocument returns the schema as a decoded JSON value.
+// schemaDocument returns the JSON Schema of scripts as a decoded JSON value.
 var schemaDocument = sync.OnceValue(func() any {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaText))
 	if err != nil { // cannot happen: a test decodes the same text
@@ -46,7 +46,7 @@ var schemaDocument = sync.OnceValue(func() any {
 	return doc
 })
 
-// compiledSchema returns the schema for validation.
+// compiledSchema returns the JSON Schema of scripts, compiled for validation.
 var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -61,8 +61,8 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return c.MustCompile(SchemaID)
 })
 
-// textFormat returns the function that validates a format: it applies check to strings and accepts
-// all other values.
+// textFormat returns the function that validates values of a JSON Schema format: it applies check
+// to strings and accepts all other values.
 func textFormat(check func(text string) error) func(any) error {
 	return func(v any) error {
 		if text, ok := v.(string); ok {
@@ -72,8 +72,7 @@ func textFormat(check func(text string) error) func(any) error {
 	}
 }
 
-// checkDuration returns an error if text is not a duration in Go's notation that a script may
-// contain.
+// checkDuration returns an error if text is not a duration in Go's notation from 0 to maxDuration.
 func checkDuration(text string) error {
 	d, err := time.ParseDuration(text)
 	if err == nil && (d < 0 || d > maxDuration) {
@@ -82,9 +81,9 @@ func checkDuration(text string) error {
 	return err
 }
 
-// checkSchema records an error for each violation of the schema in value, which is the value of the
-// tree at root. It returns the locations of the violations, each as the keys and indexes that lead
-// to the value, or nil if there are none.
+// checkSchema records an error for each violation of the schema in value, the decoded value of the
+// node root. It returns the locations of the violations, each as the keys and indexes that lead to
+// the value, or nil if there are none.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -102,7 +101,8 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	return locations
 }
 
-// A violation is a node that violates the schema.
+// A violation is a violation of the schema: the node that violates it, the keys and indexes that
+// lead to the node, and the message for the user.
 type violation struct {
 	location []string
 	node     ast.Node
@@ -160,7 +160,7 @@ func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationEr
 }
 
 // schemaAt returns the schema that schemaURL refers to by a JSON pointer in its fragment, or nil if
-// there is none.
+// there is no such schema.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {

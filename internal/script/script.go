@@ -1,8 +1,8 @@
-// Package script implements scripts: rules in YAML that map requests to replies, independent
-// of the dialect. [Load] parses scripts strictly, [RuleSet.Decide] finds the rule for a
-// request, and [RuleSet.CheckReplies] checks that the replies conform to their dialects. The
-// package neither serves requests nor sleeps, and it does not depend on HTTP handlers, the
-// effect of faults or the encoding of events.
+// Package script implements scripts: rules in YAML that map requests to replies, and that are
+// written once for all dialects (versions of protocols). [Load] parses scripts strictly,
+// [RuleSet.Decide] finds the rule for a request, and [RuleSet.CheckReplies] checks that the replies
+// conform to their dialects. The package neither serves requests nor sleeps, and it does not depend
+// on HTTP handlers, the effect of faults or the encoding of events.
 package script
 
 import (
@@ -77,8 +77,8 @@ type RuleSet struct {
 	dialects []*dialect.Dialect // the dialects that are served
 }
 
-// Rules returns the rules in the order in which they are tried. The caller may modify the slice. A
-// nil set has no rules.
+// Rules returns a new slice of the rules in the order in which they are tried, or nil if s is nil
+// or has no rules.
 func (s *RuleSet) Rules() []*Rule {
 	if s == nil {
 		return nil
@@ -105,38 +105,38 @@ type Rule struct {
 	transitions scenarioSteps
 }
 
-// A requestQuota is the number of requests that a rule serves per time window; further requests are
-// refused. If the number is 0, there is no limit.
+// A requestQuota is the maximum number of requests that a rule serves per time window; further
+// requests in the window are refused. If the number is 0, there is no limit.
 type requestQuota struct {
 	requests int
 	per      time.Duration
 }
 
-// A scenarioStep names a scenario and one of its steps. A scenario is a sequence of steps through
-// which rules move.
+// A scenarioStep names a scenario and one of its steps. A scenario has a current step, which rules
+// may require and set.
 type scenarioStep struct{ scenario, step string }
 
 // A RequestContext holds those facts about one request that rules and templates use. It may be
-// passed to several rule sets in turn, but must not be used concurrently.
+// passed to several rule sets one after the other, but must not be used concurrently.
 type RequestContext struct {
 	Dialect   *dialect.Dialect
 	Operation string       // one of [reference.OperationKinds]
 	Request   spec.Request // as received
 	Parsed    *spec.Event  // the decoded request
-	Rand      *rand.Rand   // source of randomness in templates; nil for a fixed seed
+	Rand      *rand.Rand   // source of randomness in templates; if nil, one with a fixed seed
 	Now       time.Time
 
-	analyzed   bool // the fields below are set
-	turn       int
-	lastInput  string // user, tool or resume; "" if the request needs no reply
+	analyzed   bool   // the fields below are set
+	turn       int    // number of the user's last message, from 1; 0 if unknown
+	lastInput  string // user, tool or resume; "" if the request has no such input
 	userText   string // text of the last message of the user
 	parsedBody any    // the body as a JSON value
 	bodyParsed bool
-	undoTurn   func() // reverses the counting of the turn
+	undoTurn   func() // reverses the counting of the turn; nil if it was not counted
 }
 
 // A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
-// or why none matched.
+// or the reasons why no rule matched.
 type Decision struct {
 	Rule       *Rule // nil if no rule matched; Mismatches give the reasons
 	Mismatches []Mismatch
@@ -152,9 +152,9 @@ type Mismatch struct {
 // replies.
 type Reply struct {
 	Refusal *fault.Refusal // an error response instead of a stream
-	// Agent returns the agent that replies. It splits texts into the given chunks and calls pause
-	// with each delay that the reply adds to the pace. If Agent is nil, the server's own agent
-	// replies.
+	// Agent returns the agent that replies. That agent splits texts into pieces as chunk says, and
+	// calls pause with each delay that the reply adds to the pace. If Agent is nil, the server's
+	// own agent replies.
 	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace
 	Faults []fault.Spec

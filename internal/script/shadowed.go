@@ -102,8 +102,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in these is also in those. An empty list stands for all
-// possible strings.
+// isSubset reports whether every string in these is also in those. An empty list, of either
+// parameter, stands for all possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true

@@ -16,7 +16,7 @@ const (
 	maxScenarios = 2_000
 )
 
-// InitialStep is the step of a scenario before a rule or the user has set one.
+// InitialStep is the current step of a scenario whose step has not been set.
 const InitialStep = "started"
 
 // A State holds what rules remember between the requests of one test: scenario steps, match counts,
@@ -27,7 +27,7 @@ type State struct {
 	counters     boundedMap[int]
 	quotaWindows boundedMap[quotaWindow]
 	threads      boundedMap[threadProgress]
-	clientCalls  boundedMap[string] // by call, the tool that the client runs
+	clientCalls  boundedMap[string] // by call id, the name of the tool that the client runs
 }
 
 // A quotaWindow is the current time window of a rule's quota, with the number of requests that the
@@ -37,10 +37,11 @@ type quotaWindow struct {
 	used  int
 }
 
-// A threadProgress records how many turns a thread has had, and the run of the latest one.
+// A threadProgress records how many turns a thread (a conversation) has had, and the run of the
+// latest turn.
 type threadProgress struct {
 	turns int
-	run   string // the run of the latest turn
+	run   string // id; "" if the request named none
 }
 
 // NewState returns an empty state, in which no rule has matched and all scenarios are at
@@ -63,7 +64,7 @@ func (s *State) Reset() {
 }
 
 // ScenarioSteps returns a new map from the name of each scenario to its current step. Scenarios
-// whose step has never been set are not in the map; they are at InitialStep.
+// whose step has not been set are not in the map; they are at InitialStep.
 func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +83,8 @@ func (s *State) SetStep(scenario, step string) {
 	s.scenarios.put(scenario, step)
 }
 
-// currentStep returns the current step of a scenario, or InitialStep if none has been set. The
-// caller must hold s.mu.
+// currentStep returns the current step of a scenario, or InitialStep if its step has not been set.
+// The caller must hold s.mu.
 func (s *State) currentStep(scenario string) string {
 	if step, ok := s.scenarios.get(scenario); ok {
 		return step
@@ -92,9 +93,9 @@ func (s *State) currentStep(scenario string) string {
 }
 
 // claim counts a match of rule r, whose other conditions hold, in the counter, the quota and the
-// scenarios of r. If r requires another step of a scenario or has reached its maximum number of
-// matches, claim changes nothing and why is the reason. If the quota is exhausted, claim changes
-// nothing and after is the time until its renewal. Otherwise why is "" and after is 0. Two
+// scenarios of r. If a scenario is not at the step that r requires, or r has reached its maximum
+// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
+// changes nothing and after is the time until its renewal. Otherwise why is "" and after is 0. Two
 // concurrent requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
@@ -119,9 +120,9 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request from the quota of rule r and returns 0. If the quota is exhausted,
-// it returns the time until the quota is renewed. It also returns 0 if r has no quota. The caller
-// must hold s.mu.
+// spendQuota takes one request from the quota of rule r. It returns 0, also if r has no quota; if
+// the quota is exhausted, it returns the time until the quota is renewed. The caller must hold
+// s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
@@ -150,10 +151,10 @@ func (s *State) nextCount(name string) int {
 }
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread. If the request repeats the history, n is the number of its user messages, so a client may
-// return to an earlier turn. A request that names the run of the latest turn is a repetition and is
-// not counted again. The function undo restores the previous state of the thread, unless another
-// request has changed that state since.
+// thread, unless thread is "". If the request repeats the history, n is the number of its user
+// messages, so a client may return to an earlier turn. A request that names the run of the latest
+// turn is a repetition and is not counted again. The function undo restores the previous state of
+// the thread, unless another request has changed that state since.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,16 +189,16 @@ type userMessages struct {
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores the name of the tool that the client runs for a call, because clients may send
-// the result of a call without the name of the tool.
+// recordCall stores tool, the name of the tool that the client runs for the call with the id call,
+// because clients may send the result of a call without the name of the tool.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(call, tool)
 }
 
-// toolName returns the name of the tool that recordCall stored for a call, or "" if the call is
-// unknown.
+// toolName returns the name that recordCall stored for the call with the id call, or "" if there is
+// none.
 func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,11 +27,11 @@ const (
 	maxTemplateActions = 1000 // actions in one text
 )
 
-// A textTemplate is a text of a script, compiled if it contains template actions.
+// A textTemplate is a string of a script, compiled if it contains template actions.
 type textTemplate struct {
 	node ast.Node
 	text string
-	tmpl *template.Template // nil if the text has no template
+	tmpl *template.Template // nil if the text has no template actions
 }
 
 // A templateData holds the data to which the templates of the reply to one request refer. Templates
@@ -52,8 +52,8 @@ type templateData struct {
 	remaining int // bytes that the texts of the reply may still have
 }
 
-// newTemplateData returns the data for the templates of the reply to the request in p, which a rule
-// has matched.
+// newTemplateData returns the data for the templates of the reply to the request in p. It takes the
+// groups and the tool result from the match of the rule.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -96,8 +96,9 @@ func (v *templateData) funcs() template.FuncMap {
 	}
 }
 
-// bodyValue returns the value at a JSON pointer in the request body as text, or "" if it is missing
-// or null. It returns an error if pointer is not a JSON pointer.
+// bodyValue returns the value at a JSON pointer in the request body as text: a string without
+// quotes, any other value as JSON. It returns "" if the value is missing or null, and an error if
+// pointer is not a JSON pointer.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
 		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))
@@ -196,7 +197,7 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns text, or the parameter instead if text is empty.
+// defaultText returns text or, if text is empty, the parameter instead.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -244,7 +245,7 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error of a template whose text, or of a reply whose texts together, exceed the
+// errTooLong is the error if the text of a template, or the texts of a reply together, exceed the
 // maximum size.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
@@ -264,8 +265,8 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 }
 
 // render returns the text that the template produces with the data in v, or the text itself if it
-// has no template. It returns an error if the template fails or its text exceeds the limits of the
-// reply.
+// has no template actions. It returns an error if the template fails or its text exceeds the limits
+// of the reply.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// allowedFuncs lists the functions that scripts may call: those of templateData, and the predefined
-// ones of text/template except the print functions, which produce large texts from small input.
+// allowedFuncs lists the functions that scripts may call: those that templateData.funcs returns,
+// and the predefined ones of text/template except the print functions, which produce large texts
+// from small input.
 var allowedFuncs = slices.AppendSeq(
 	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
 	maps.Keys((&templateData{}).funcs()))
@@ -110,7 +111,7 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 
 // checkField returns an error unless path, a list of names such as Match and city for .Match.city,
 // leads from the template data to a value that exists. An empty path stands for the template data
-// as a whole, which is not a text.
+// as a whole; it is an error, because the data is not a string.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:

@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// Limits of a command that transcribes a recording: what is read of its output, and how long it
-// may take to exit after it was killed.
+// Limits on a command that transcribes a recording: how many bytes of its output are read, and how
+// long it may take to exit after it is killed.
 const (
 	maxOutput    = 64 << 10    // bytes of its standard output
 	maxErrorText = 200         // bytes of the last line of its standard error that an error quotes
@@ -32,7 +32,8 @@ const (
 // NewCommand returns a transcriber that runs a program for each recording and returns the output of
 // the program. line is the command line. Its placeholder {} stands for the path of the WAV file,
 // which is in a temporary directory; without {} the program reads the file from its standard input.
-// {rate} stands for the number of frames per second. No shell is involved.
+// {rate} stands for the number of frames per second. No shell is involved. NewCommand returns an
+// error if line is invalid or its program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
@@ -82,7 +83,8 @@ func splitCommand(line string) (words []string, err error) {
 }
 
 // runCommand runs a command for the recording wav and returns the output of the command. words are
-// the program and its arguments. The error wraps ErrUnavailable if the command fails.
+// the program and its arguments. The error wraps ErrUnavailable if the command fails, if its output
+// exceeds maxOutput, or if ctx is done.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -125,7 +127,7 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
 // writeTempFile writes a recording to a temporary file that only this user can read. The caller
-// must call remove, which is never nil, even after an error.
+// must call remove, which deletes the file and is never nil, even after an error.
 func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "speech-") // 0700
 	if err != nil {
@@ -135,9 +137,9 @@ func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	return path, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, wav, 0o600)
 }
 
-// An outputBuffer receives the output of a command up to maxOutput bytes, and calls
-// onFull beyond that. It discards the rest instead of returning an error, which would
-// block a program that ignores SIGPIPE.
+// An outputBuffer keeps the first maxOutput bytes of the output of a command. If there are more, it
+// calls onFull and discards them. It does not return an error for them, which would block a program
+// that ignores SIGPIPE.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()

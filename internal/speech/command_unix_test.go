@@ -80,6 +80,6 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 	if busy != 3 {
-		t.Errorf("%d had no turn", busy)
+		t.Errorf("%d transcriptions had no turn, want 3", busy)
 	}
 }

@@ -20,10 +20,10 @@ import (
 const (
 	maxResponse   = 1 << 20                // bytes of a response
 	retryDelay    = 500 * time.Millisecond // before a failed request is repeated
-	maxRetryDelay = time.Minute            // greatest Retry-After that is waited for
+	maxRetryDelay = time.Minute            // greatest Retry-After after which a request is repeated
 )
 
-// An openAIService is a server compatible with OpenAI's transcription API.
+// An openAIService is a client of a server that is compatible with OpenAI's transcription API.
 type openAIService struct {
 	Config
 	url    string
@@ -31,8 +31,9 @@ type openAIService struct {
 }
 
 // NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
-// below which the server provides that API. The transcriber's errors do not quote responses, which
-// may repeat the API key.
+// below which the server provides that API. NewOpenAI returns an error unless base is an http or
+// https URL without a user, a query and a fragment. The transcriber's errors do not quote
+// responses, which may repeat the API key.
 func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)

@@ -44,13 +44,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// None returns a transcriber without a speech recognizer: recognition is never available.
+// None returns a transcriber without a speech recognizer. It returns ErrUnavailable for each valid
+// WAV file, and the error of ParseWAV for other data.
 func None() Transcriber {
 	return requireWAV(func(context.Context, []byte) (string, error) { return "", ErrUnavailable })
 }
 
-// Scripted is a [Transcriber] for tests. It returns the comment of the file (the chunk
-// ICMT in a LIST of type INFO), or else a sentence with the duration of the recording.
+// Scripted is a [Transcriber] for tests. It returns the comment in the WAV data (the chunk ICMT in
+// a LIST of type INFO) or, without a comment, a sentence with the duration of the recording. Its
+// error is that of ParseWAV.
 func Scripted(_ context.Context, wav []byte) (string, error) {
 	info, err := ParseWAV(wav)
 	if err != nil {
@@ -74,7 +76,8 @@ func requireWAV(next Transcriber) Transcriber {
 }
 
 // withLimits returns a transcriber that makes at most cfg.MaxConcurrent calls of next at a time.
-// cfg.Timeout limits the duration of each call, including the wait for its turn.
+// cfg.Timeout limits the duration of each call, including the wait for its turn. A call that fails
+// after its timeout, or after its ctx is done, returns an error that wraps ErrUnavailable.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {
@@ -84,6 +87,8 @@ func withLimits(next Transcriber, cfg Config) Transcriber {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // with or without a turn, which may have come too late
 			return "", fmt.Errorf("%w: too many recordings at once: %w", ErrUnavailable, ctx.Err())
 		}
 		text, err := next(ctx, wav)

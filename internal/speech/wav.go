@@ -76,7 +76,8 @@ type wavChunks struct {
 }
 
 // readChunks finds the chunks of a WAV file that ParseWAV needs. They may come in any order and
-// with other chunks between them. The error wraps ErrNotWAV if one is missing or incomplete.
+// with other chunks between them. The error wraps ErrNotWAV if the fmt or the data chunk is
+// missing, or if the fmt chunk is incomplete.
 func readChunks(data []byte) (c wavChunks, err error) {
 	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // size of the file according to its header
 	for at := 12; len(data)-at >= 8; {

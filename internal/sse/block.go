@@ -13,8 +13,8 @@ type block struct {
 	item   Item // the item so far
 
 	dataFields         int    // number of data fields
-	dataStart, dataEnd int    // position of the first one's value
-	moreData           []byte // LF and value of each further one
+	dataStart, dataEnd int    // position of the value of the first data field
+	moreData           []byte // LF and value of each further data field
 
 	fieldNames []string // names of all fields
 

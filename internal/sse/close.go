@@ -3,10 +3,10 @@ package sse
 import "unicode/utf8"
 
 // Close ends the stream. If the stream ended within an item, Close returns that incomplete item and
-// true: the standard discards it, but it is evidence for a judge. Otherwise, and after an error, it
-// returns a zero Item and false. An unterminated last line counts as a line of the incomplete item;
-// an id in that item does not become the last event ID. Complete items that were not consumed are
-// dropped.
+// true: clients must discard it, but checks may need it as evidence. Otherwise, and after an error,
+// it returns a zero Item and false. An unterminated last line counts as a line of the incomplete
+// item; an id in that item does not become the last event ID. Complete items that were not consumed
+// are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
 	if d.paused {
 		d.decodeLines(func(Item) bool { return true })
@@ -18,7 +18,7 @@ func (d *Decoder) Close() (rest Item, ok bool) {
 	return rest, ok
 }
 
-// incompleteItem returns, as an Item, the bytes at the end of the window that belong to no complete
+// incompleteItem returns, as an Item, the bytes at the end of d.buf that belong to no complete
 // item.
 func (d *Decoder) incompleteItem() (item Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]

@@ -29,7 +29,7 @@ var dataStreams = []stream{
 		want: []want{{from: 1, to: 1, data: ":a", fields: "data"}}},
 	{name: "U+2028, U+2029, NEL, FF and VT end no line", lines: []string{"data: a\u2028b\u2029c\u0085d\fe\vf", ""},
 		want: []want{{from: 1, to: 1, data: "a\u2028b\u2029c\u0085d\fe\vf", fields: "data"}}},
-	{name: "a no-break space is no space", lines: []string{"data:\u00a0a", ""},
+	{name: "a no-break space is not a space", lines: []string{"data:\u00a0a", ""},
 		want: []want{{from: 1, to: 1, data: "\u00a0a", fields: "data"}}},
 	{name: "data without a colon is dispatched", lines: []string{"data", ""},
 		want: []want{{from: 1, to: 1, data: "", fields: "data"}}},

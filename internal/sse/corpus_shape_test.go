@@ -40,7 +40,7 @@ var idStreams = []stream{
 		want: []want{
 			{kind: sse.Comment, from: 2, to: 2, text: " c"},
 			{from: 1, to: 3, id: "7", hasID: true, last: "7", data: "a", fields: "id,data"}}},
-	{name: "an id is no number", lines: []string{"id:  é/α ", "data: a", ""},
+	{name: "an id need not be a number", lines: []string{"id:  é/α ", "data: a", ""},
 		want: []want{{from: 1, to: 2, id: " é/α ", hasID: true, last: " é/α ", data: "a", fields: "id,data"}}},
 	{name: "retry", lines: []string{"retry: 1500", "data: a", ""},
 		want: []want{{from: 1, to: 2, retry: "1500", data: "a", fields: "retry,data"}}},
@@ -48,7 +48,7 @@ var idStreams = []stream{
 		want: []want{{kind: sse.Block, from: 1, to: 1, retry: "1500", fields: "retry"}}},
 	{name: "retry with leading zeros, as spelled", lines: []string{"retry: 007", "data: a", ""},
 		want: []want{{from: 1, to: 2, retry: "007", data: "a", fields: "retry,data"}}},
-	{name: "retry that is no number", lines: []string{"retry: 5s", "retry: -1", "retry: +1", "retry: 1.5", "retry:  1", "retry: 1 ", "data: a", ""},
+	{name: "retry that is not a number", lines: []string{"retry: 5s", "retry: -1", "retry: +1", "retry: 1.5", "retry:  1", "retry: 1 ", "data: a", ""},
 		want: []want{{from: 1, to: 7, data: "a", fields: "retry,retry,retry,retry,retry,retry,data"}}},
 	{name: "retry with digits of another script", lines: []string{"retry: ١٢", "data: a", ""},
 		want: []want{{from: 1, to: 2, data: "a", fields: "retry,data"}}},

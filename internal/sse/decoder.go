@@ -25,26 +25,26 @@ const minJoinBytes = 512
 
 // A Decoder decodes one stream. Between pieces it holds only the event that is not complete yet.
 // For that it needs memory of about twice the limit if lines are long, and of about twenty times
-// the limit if there are many very short lines, whose names are kept in Fields. A Decoder must not
-// be used concurrently.
+// the limit if there are many very short lines, whose names are kept in Item.Fields. A Decoder must
+// not be used concurrently.
 type Decoder struct {
 	limit int // bytes of one event
 
-	// The window is the part of the stream being decoded: the caller's memory while Feed
-	// runs, the decoder's own in between. The positions below are relative to it.
+	// buf is the part of the stream that is being decoded. It is in the caller's memory while Feed
+	// runs, and otherwise in the decoder's own. The positions below are relative to it.
 	buf        []byte
-	owned      bool // the window is in the decoder's memory
+	owned      bool // buf is in the decoder's memory
 	start      int  // start of the current line
 	scan       int  // position up to which its end was searched
-	nextLF     int  // position of the first LF from scan on, or the end of the window
+	nextLF     int  // position of the first LF from scan on, or len(buf)
 	blockStart int  // start of the current block, if one is open
 
-	offset     int    // offset of the window in the stream
+	offset     int    // offset of buf in the stream
 	line       int    // number of complete lines
 	bomChecked bool   // a byte order mark was skipped or is absent
 	skipLF     bool   // the last line ended with CR; an LF now belongs to it
 	lastID     string // the last event ID
-	paused     bool   // the caller stopped iterating: the window may hold complete items
+	paused     bool   // the caller stopped iterating: buf may hold complete items
 	closed     bool
 	err        error
 
@@ -86,10 +86,10 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 }
 
 // Feed returns an iterator over the items that p, the next piece of the stream, completes. The
-// iterator yields each item as soon as it is known to be complete. How the stream is divided into
-// pieces does not affect the items. An item that lies entirely in p may alias p; other items alias
-// memory that the decoder does not write again. The caller may reuse p once the iteration is over
-// and the items of p are no longer needed.
+// iterator yields each item as soon as the item is known to be complete. How the stream is divided
+// into pieces does not affect the items. An item that lies entirely in p may alias p; other items
+// alias memory that the decoder does not write again. The caller may reuse p once the iteration is
+// over and the items of p are no longer needed.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
 // stopped early, the iterator returned by the next call to Feed, whose argument may be nil, yields
@@ -112,9 +112,9 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	}
 }
 
-// decodeHeld decodes the incomplete item in the window together with its continuation in p, and the
-// items after it. It appends only a part of p to the window, so that a large p is not copied as a
-// whole. rest is the part of p that is not decoded yet. more is false if decoding has to stop.
+// decodeHeld decodes the incomplete item in d.buf together with its continuation in p, and the
+// items after it. It appends only a part of p to d.buf, so that a large p is not copied as a whole.
+// rest is the part of p that is not decoded yet. more is false if decoding has to stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
@@ -128,8 +128,8 @@ func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more
 	return p[n:], more
 }
 
-// pendingStart returns the position in the window of the first byte that does not belong to a
-// complete item.
+// pendingStart returns the position in d.buf of the first byte that does not belong to a complete
+// item.
 func (d *Decoder) pendingStart() int {
 	if d.block.isOpen {
 		return d.blockStart
@@ -137,8 +137,8 @@ func (d *Decoder) pendingStart() int {
 	return d.start
 }
 
-// discard removes the first n bytes of the window, which belong to complete items, and adapts the
-// positions to the shorter window. It leaves nextLF, which decodeLines determines anew.
+// discard removes the first n bytes of d.buf, which belong to complete items, and adapts the
+// positions to the shorter d.buf. It leaves nextLF, which decodeLines determines anew.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -147,8 +147,8 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain copies the incomplete item at the end of the window, and p, which is not decoded yet, into
-// memory of the decoder, because the caller may reuse p.
+// retain copies the incomplete item at the end of d.buf, and p, which is not decoded yet, into
+// memory of the decoder, because the caller of Feed may reuse its memory.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil
@@ -166,11 +166,11 @@ func (d *Decoder) retain(p []byte) {
 	d.owned = true
 }
 
-// decodeLines decodes the complete lines of the window and calls yield with the items that they
+// decodeLines decodes the complete lines of d.buf and calls yield with the items that they
 // complete. It returns false if an item exceeds the limit or yield returned false, and true
 // otherwise.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
-	d.nextLF, d.paused = -1, false // the window may have grown
+	d.nextLF, d.paused = -1, false // d.buf may have grown
 	if !d.skipByteOrderMark() {
 		return true
 	}
@@ -200,7 +200,7 @@ func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 }
 
 // skipByteOrderMark skips a byte order mark at the start of the stream, if there is one, and
-// returns true. It returns false if the window is too short to tell whether there is one.
+// returns true. It returns false if d.buf is too short to decide whether there is one.
 func (d *Decoder) skipByteOrderMark() bool {
 	if d.bomChecked {
 		return true
@@ -215,9 +215,9 @@ func (d *Decoder) skipByteOrderMark() bool {
 	return true
 }
 
-// lineEnd returns the position in the window of the end of the current line, or -1 if the window
-// does not contain it. It searches each byte only once for LF and once for CR, even if the stream
-// contains only one of the two.
+// lineEnd returns the position in d.buf of the end of the current line, or -1 if d.buf does not
+// contain it. It searches each byte only once for LF and once for CR, even if the stream contains
+// only one of the two.
 func (d *Decoder) lineEnd() int {
 	if d.nextLF < d.scan {
 		if d.nextLF = bytes.IndexByte(d.buf[d.scan:], '\n'); d.nextLF >= 0 {
@@ -237,7 +237,7 @@ func (d *Decoder) lineEnd() int {
 }
 
 // checkLimit reports whether the current item is within the limit, and sets d.err if it is not. The
-// item includes the current line up to the position end; -1 stands for the end of the window.
+// item includes the current line up to the position end; -1 stands for len(d.buf).
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -253,8 +253,8 @@ func (d *Decoder) checkLimit(end int) bool {
 	return false
 }
 
-// decodeLine decodes the line d.buf[at:end] of the window, and calls yield with the item that the
-// line completes, if any. It returns the result of yield, or true if it did not call yield.
+// decodeLine decodes the line d.buf[at:end], and calls yield with the item that the line completes,
+// if any. It returns the result of yield, or true if it did not call yield.
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
@@ -279,8 +279,8 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block, whose bytes in the window end before the position end, and
-// returns it as an item. An id of the block becomes the last event ID.
+// endBlock ends the current block, whose bytes end before the position end in d.buf, and returns it
+// as an item. An id of the block becomes the last event ID.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -6,9 +6,9 @@ import (
 )
 
 // A FrameSplitter divides a stream of bytes into frames. A frame consists of the lines up to and
-// including the next blank line; lines end with LF, CR or CR LF. The frames followed by the rest
-// are exactly the bytes of the stream. The zero value is ready to use. A FrameSplitter must not be
-// used concurrently.
+// including the next blank line; lines end with LF, CR or CR LF. The frames that Split yields,
+// followed by the result of Rest, are exactly the bytes of the stream. The zero value is ready to
+// use. A FrameSplitter must not be used concurrently.
 type FrameSplitter struct {
 	rest []byte // the incomplete frame
 	line int    // offset in rest of the current line

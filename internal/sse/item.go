@@ -23,13 +23,13 @@ const (
 // would delay live events. End is then the offset after the CR, however the stream was cut
 // into pieces.
 //
-// Items share memory with the decoder and with what was fed; they must not be modified.
+// Items share memory with the decoder and with the pieces given to Feed; they must not be modified.
 type Item struct {
 	Kind ItemKind
 
 	Event       string   // value of the last event field, or ""
 	Data        []byte   // values of the data fields joined by LF; nil unless Kind is Event
-	ID          string   // value of the last id field without NUL
+	ID          string   // value of the last id field that contains no NUL
 	HasID       bool     // there is such an id field, perhaps empty
 	LastEventID string   // last event ID after this item, with which a client would reconnect
 	Retry       string   // value in milliseconds of the last retry field that is a number, as spelled

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A memory is a Store that keeps everything in maps. One lock guards all maps. It is held for less
-// than a microsecond at a time, so that finer locks would not be faster.
+// A memory is a Store that keeps everything in maps. One lock guards all maps. It is held so
+// briefly that finer locks would not be faster.
 type memory struct {
 	*Notifier
 	maxRuns  int   // limit of ended runs
@@ -18,12 +18,12 @@ type memory struct {
 	secret   [32]byte
 
 	mu            sync.Mutex
-	lastTag       uint32 // of the thread created last
+	lastTag       uint32 // tag of the thread created last
 	threadTag     func(thread string) uint32
 	threads       map[string]*memThread
 	runs          map[RunRef]*memRun
 	byOwner       map[string]*list.List // the *memThread of each owner, that of the latest run first
-	finished      []*memRun             // ended runs, the one that ended first first
+	finished      []*memRun             // ended runs, in the order in which they ended
 	finishedBytes int64                 // bytes of their events
 }
 
@@ -32,7 +32,7 @@ type memThread struct {
 	Thread
 	name            string
 	messages        []*Message    // pointers, so that readers share them; never changed
-	droppedMessages int64         // number of messages dropped before these
+	droppedMessages int64         // number of messages that were dropped
 	runs            int           // number of runs that are kept
 	running         []*memRun     // runs that have not ended
 	element         *list.Element // of memory.byOwner

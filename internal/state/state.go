@@ -22,11 +22,13 @@ const (
 	TrimStep    = MaxMessages / 8
 )
 
-// MaxReadBytes is the limit, in bytes, on the total size of the events that one call of EventsAfter
-// returns. A single larger event is returned alone. Stores in memory do not have this limit.
+// MaxReadBytes is the limit, in bytes, on the total size of the events that one call of
+// [Store].EventsAfter returns. A single larger event is returned alone. Stores in memory do not
+// have this limit.
 const MaxReadBytes = 64 << 10
 
-// Errors that a [Store] returns, besides errors from its medium.
+// Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
+// which it keeps its data.
 var (
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	ErrNotFound = errors.New("no such conversation or run")
@@ -44,19 +46,19 @@ type RunRef struct {
 type RunRequest struct {
 	RunRef
 	Owner      string // the user; "" is the anonymous user
-	TaskID     string // an id of the caller's, stored with the run
+	TaskID     string // an id that the caller chose, stored with the run
 	StartedAt  time.Time
 	KeepEvents bool      // whether events are stored, so that clients can resume the run's stream
 	Messages   []Message // messages that the request adds to the thread
 }
 
-// A RunInfo is the result of StartRun.
+// A RunInfo is the result of [Store].StartRun.
 type RunInfo struct {
 	ThreadCreated bool // the call created the thread
-	Existed       bool // the run existed before; nothing was changed, and the fields below are its own
+	Existed       bool // the run existed before and is unchanged; the fields below are those of that run
 	TaskID        string
 	StartedAt     time.Time
-	FirstMessage  int64 // number of the first message that the run added, or would have
+	FirstMessage  int64 // number of the first message that the run added, or would have added if it had any
 }
 
 // A Thread is the state of a conversation.
@@ -73,10 +75,10 @@ type LogEntry struct {
 	Data     []byte
 }
 
-// A RunUpdate contains what one call of Append adds to a run. Append adds either all of it or
-// nothing.
+// A RunUpdate contains what one call of [Store].Append adds to a run. Append adds either all of it
+// or nothing.
 type RunUpdate struct {
-	Events   [][]byte  // encoded events, in order; dropped unless the run has KeepEvents
+	Events   [][]byte  // encoded events, in order; dropped unless the run was started with KeepEvents
 	Messages []Message // messages completed since the last update
 	End      bool      // the run ends with this update
 }
@@ -90,7 +92,7 @@ type Message struct {
 	Text string
 	At   time.Time
 
-	Name  string `json:",omitempty"` // of the tool
+	Name  string `json:",omitempty"` // name of the tool, in a tool's message
 	Call  string `json:",omitempty"` // id of the call that a tool's message is the result of
 	Calls []Call `json:",omitempty"` // tool calls of an assistant's message
 	Files []File `json:",omitempty"` // attachments of a user's message
@@ -115,16 +117,16 @@ type Resetter interface {
 }
 
 // A Store keeps threads, their messages and the logs of their runs. Its methods return an error if
-// the medium fails, for example because a disk is full or a server is unreachable. They do so
+// the medium fails, for example because a disk is full or a server is unreachable. They return
 // within seconds even if the context has no deadline. The store works again when the medium does.
 type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
 	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
 	StartRun(ctx context.Context, b RunRequest) (RunInfo, error)
 
-	// Append adds to a run. Its events receive the positions first, first+1, ..., with no
-	// event of another run between them. canceled reports whether Cancel was called for
-	// the run. The error is ErrNotFound if the run does not exist or has ended.
+	// Append adds update to a run. The events receive the positions first, first+1, ..., with no
+	// event of another run between them. canceled reports whether Cancel was called for the run.
+	// The error is ErrNotFound if the run does not exist or has ended.
 	Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error)
 
 	// Thread returns the state of a thread. The error is ErrNotFound if it does not exist.
@@ -142,17 +144,17 @@ type Store interface {
 	// The caller must call stop when it no longer needs the channel.
 	Watch(thread string) (changed <-chan struct{}, stop func())
 
-	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The
-	// process that executes it learns of that from Append and Canceled. Runs that have
-	// ended or do not exist are ignored.
+	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The process
+	// that executes a run learns of that from Append and Canceled. Runs that have ended or do not
+	// exist are ignored.
 	Cancel(ctx context.Context, run RunRef) error
 
-	// Canceled returns the store's only channel of runs for which Cancel was called by any
-	// process, whether they are executed here or not.
+	// Canceled returns a channel, the same for each call, of the runs for which any process called
+	// Cancel, whether this process executes the run or not.
 	Canceled() <-chan RunRef
 
-	// Messages returns the last messages of a thread with a number below before (0 means
-	// all), oldest first, and at most limit of them.
+	// Messages returns the last messages of a thread with a number below before (0 means all),
+	// oldest first, and at most limit of them. A thread that does not exist has none.
 	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
 	// DayMessages returns the messages, except hidden ones, of the latest day that has any
@@ -161,8 +163,8 @@ type Store interface {
 	// day is "" if no day that is considered has messages.
 	DayMessages(ctx context.Context, thread, before string) (day string, messages []Message, more bool, err error)
 
-	// LatestThread returns the thread in which the owner's latest run was started, among
-	// those whose names begin with prefix, or "" if there is none.
+	// LatestThread returns the thread in which the owner's latest run was started, among those
+	// whose names begin with prefix, or "" if there is none.
 	LatestThread(ctx context.Context, owner, prefix string) (thread string, err error)
 
 	// ClaimOrphans returns runs whose process is gone and assigns those runs to this
@@ -172,8 +174,7 @@ type Store interface {
 	// Secret returns 32 random bytes that never change for the same stored data.
 	Secret(ctx context.Context) ([]byte, error)
 
-	// Ping reports whether the medium is usable, by writing to it. It leaves nothing
-	// behind.
+	// Ping returns an error if the medium cannot be written to.
 	Ping(ctx context.Context) error
 
 	// Close releases the store. Stored data remains if the medium outlives the process.
@@ -189,11 +190,11 @@ type Config struct {
 	// Beyond that, the runs that ended first are dropped, and a thread is dropped with its
 	// messages when none of its runs is left. 0 means the default of the kind of store.
 	MaxRuns int
-	// MaxBytes bounds the stored events of ended runs, in bytes; beyond it the oldest runs
-	// are dropped as well. 0 means 256 MiB in memory, and no bound elsewhere.
+	// MaxBytes is the maximum size of the stored events of ended runs, in bytes. Beyond that, the
+	// runs that ended first are dropped as well. 0 means 256 MiB in memory, and no limit elsewhere.
 	MaxBytes int64
-	// DeadAfter is the time without a heartbeat of a process that shares the store after
-	// which the runs of that process count as orphans. 0 means 3 s.
+	// DeadAfter is the time without a heartbeat after which a process that shares the store counts
+	// as gone, so that ClaimOrphans returns its runs. 0 means 3 s.
 	DeadAfter time.Duration
 	Now       func() time.Time // nil means time.Now
 	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible

@@ -11,8 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A parsedBody is the result of parsing a body: its bytes, when its pieces arrived, the steps to
-// play it back, the error with which it ended, and its trailer.
+// A parsedBody is the result of parsing the body of a request or a response: its bytes, the
+// arrivals of its pieces, the steps to play it back, the error with which it ended, and its
+// trailer.
 type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
@@ -21,15 +22,15 @@ type parsedBody struct {
 	trailer spec.Header
 }
 
-// A bodyParser separates the body of a section from its directives. It collects the body in one
-// slice of sufficient capacity, so that the body is copied at most once: not at all if there are no
-// directives.
+// A bodyParser separates the body in a section of a transcript from the directives in that section.
+// It collects the body in one slice of sufficient capacity, so that it copies the body at most
+// once: not at all if there are no directives.
 type bodyParser struct {
 	position
 	stream, crlf, isResponse bool
 
 	parsedBody
-	pieceStart int           // offset of the current piece
+	pieceStart int           // offset of the current piece in the body
 	clock      time.Duration // arrival of the current piece, since the request
 	isTimed    bool
 	ended      bool
@@ -39,7 +40,8 @@ type bodyParser struct {
 }
 
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
-// a directive is invalid, parse returns an error with the position of the directive.
+// a directive is invalid, or if a line of the body follows its end, parse returns an error with the
+// position of that line.
 func (b *bodyParser) parse(data []byte) error {
 	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
@@ -136,8 +138,8 @@ func (b *bodyParser) applyDirective(line []byte) error {
 	return b.addEnd(word, arg)
 }
 
-// parseDirective splits a directive into its name and its argument. It returns an error if this
-// kind of section cannot have the directive.
+// parseDirective splits line, a directive, into its name and its argument. It returns an error if
+// the body of this kind of message, request or response, cannot contain the directive.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {
@@ -158,7 +160,8 @@ var (
 	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "want", "trailer"}, endDirectiveNames())
 )
 
-// allowedDirectives returns the names of the directives that this kind of section may contain.
+// allowedDirectives returns the names of the directives that the body may contain, which depend on
+// whether it belongs to a request or a response. The caller must not modify the result.
 func (b *bodyParser) allowedDirectives() []string {
 	if b.isResponse {
 		return responseDirectives
@@ -188,8 +191,9 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 }
 
 // addWait executes a wait directive: it ends the current piece of the body and starts a new one.
-// The argument is the duration between the arrivals of the two pieces, optionally with mid-line.
-// addWait returns an error if the argument is invalid.
+// The parameter arg is the duration between the arrivals of the two pieces, optionally with the
+// word mid-line. addWait returns an error if arg is invalid, or if it has mid-line and no line of
+// the body precedes the directive.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -207,8 +211,9 @@ func (b *bodyParser) addWait(arg string) error {
 }
 
 // addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive, and arg may contain mid-line and a reason in parentheses. addEnd returns an error
-// if arg contains anything else.
+// the directive, and arg may contain mid-line and, except for end, a reason in parentheses. addEnd
+// returns an error if arg contains anything else, or if it has mid-line and no line of the body
+// precedes the directive.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -243,8 +248,8 @@ func (b *bodyParser) addTrailer(arg string) error {
 	return nil
 }
 
-// cutMidLine returns the argument of a directive without the word mid-line. The result ok reports
-// whether the argument contained the word.
+// cutMidLine returns arg, the argument of a directive, without the word mid-line. The result ok
+// reports whether the argument contained the word.
 func cutMidLine(arg string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(arg, "mid-line"); ok { // ":@ cut mid-line (why)"
 		return strings.TrimSpace(rest), true
@@ -253,10 +258,10 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine removes the newline before a directive with the word mid-line from the body,
-// because the body paused or ended within a line. It returns an error if no line of the body
-// precedes the directive. If wanted is false, the directive does not have the word, and
-// trimBeforeMidLine does nothing.
+// trimBeforeMidLine prepares the body for a directive. The parameter wanted states whether the
+// directive has the word mid-line, which means that the body paused or ended within a line. If so,
+// trimBeforeMidLine removes the newline at the end of the body, or returns an error if no line of
+// the body precedes the directive. Otherwise it does nothing.
 func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	if !wanted {
 		return nil
@@ -268,7 +273,7 @@ func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	return nil
 }
 
-// trimNewline removes the newline at the end of the body, if there is one.
+// trimNewline removes the line end at the end of the body, if there is one.
 func (b *bodyParser) trimNewline() {
 	if b.crlf {
 		b.body = bytes.TrimSuffix(b.body, []byte("\r\n"))
@@ -289,8 +294,9 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. Unless the body is an event stream, its last
-// newline belongs to the archive and is removed.
+// finish ends the body at the end of the section. The last newline belongs to the archive and is
+// removed, unless the body is an event stream, a directive states its end, or the last line is
+// encoded.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

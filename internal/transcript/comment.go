@@ -11,17 +11,18 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A settingCodec describes one of the settings that the comment of a transcript may have. It
-// includes the functions that read and write the setting.
+// A settingCodec describes a setting, a line KEY: VALUE that the comment of a transcript may have.
+// It includes the functions that read and write the setting.
 type settingCodec struct {
 	key        string
 	repeatable bool                                   // it may occur more than once
-	expects    string                                 // the form of the value, for errors
-	read       func(t *Transcript, value string) bool // false if the value is invalid
-	write      func(t *Transcript) []string           // the values; "" stands for none
+	expects    string                                 // the form of a valid value, for errors
+	read       func(t *Transcript, value string) bool // stores value in t; false if value is invalid
+	write      func(t *Transcript) []string           // returns the values; "" stands for none
 }
 
-// settings lists all settings that a comment may have, in the order in which Format writes them.
+// settings lists all settings that the comment of a transcript may have, in the order in which
+// Format writes them.
 var settings = []settingCodec{
 	textSetting("dialect", "a dialect (e.g. runs@2026-04)", func(t *Transcript) *string { return &t.Dialect }),
 	textSetting("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
@@ -77,9 +78,9 @@ var settings = []settingCodec{
 	},
 }
 
-// textSetting returns the codec of a setting that has the given key and accepts any non-empty text.
-// The string expects describes a valid value, for error messages. The function field returns a
-// pointer to the field of a transcript that holds the value.
+// textSetting returns the codec of a setting that has the given key and accepts any non-empty
+// value. The string expects describes a valid value, for error messages. The function field returns
+// a pointer to the field of a transcript that holds the value.
 func textSetting(key, expects string, field func(*Transcript) *string) settingCodec {
 	return settingCodec{
 		key: key, expects: expects,
@@ -88,7 +89,7 @@ func textSetting(key, expects string, field func(*Transcript) *string) settingCo
 	}
 }
 
-// settingNames returns the names of all settings, separated by commas, for use in a message.
+// settingNames returns the keys of all settings, separated by commas, for messages.
 func settingNames() string {
 	var all []string
 	for _, s := range settings {
@@ -100,14 +101,15 @@ func settingNames() string {
 var (
 	// settingPattern matches a line that is a setting. Its groups are the name and the value.
 	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
-	// misspelledSetting matches a line that is probably meant as a setting but is not in lower
-	// case.
+	// misspelledSetting matches a line that is probably meant as a setting. It also matches a valid
+	// setting, so that a line must be compared with settingPattern first.
 	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
-// parseComment parses the comment of a transcript. It stores the settings in t, and the remaining
-// prose in t.Comment. If a setting is unknown, invalid or repeated, it returns an error with the
-// line of the setting.
+// parseComment parses comment, the comment of a transcript. It stores the settings in t, and the
+// remaining prose in t.Comment. If a setting is unknown, invalid, or repeated without being
+// repeatable, or if a line looks like a misspelled setting, it returns an error with the line
+// number.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
@@ -141,8 +143,8 @@ func (t *Transcript) parseComment(comment string) error {
 	return nil
 }
 
-// writeComment writes the comment of t, with secrets removed by hide: first the prose, then the
-// settings.
+// writeComment writes the comment of transcript t to b, with secrets removed by hide: first the
+// prose, then the settings.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.String(t.Comment)) {

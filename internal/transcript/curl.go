@@ -19,7 +19,7 @@ type curlInvocation struct {
 	note     string
 }
 
-// curlExitErrors maps the exit codes of curl to the error with which a response ended. The codes
+// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
 // above 100 are those of a shell (timeout, signals) and mean that curl was interrupted.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
@@ -39,8 +39,8 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// endError returns the error that corresponds to the exit code of curl: the one with which the
-// response ended. It returns nil if the response is complete or the exit code is unknown.
+// endError returns the error with which the response ended, according to the exit code of curl. It
+// returns nil if the response is complete or the exit code is unknown.
 func (c curlInvocation) endError() error {
 	if c.exitCode == nil {
 		return nil
@@ -48,11 +48,13 @@ func (c curlInvocation) endError() error {
 	return curlExitErrors[*c.exitCode]
 }
 
-// parseCurl parses the output of "curl -i": one or several heads, followed by the body of the last
-// response, without transfer coding. The parameter run describes the call of curl. Interim
-// responses are dropped. Responses that curl itself handled (a redirect with -L, an authentication
-// challenge, a proxy's response) are dropped too, as curl does not print their bodies. A trailer
-// cannot be told from the body.
+// parseCurl parses data, the output of "curl -i": one or several heads, followed by the body of the
+// last response, without transfer coding. The parameter name is the name of the recording, and run
+// describes the call of curl. Interim responses are dropped. Responses that curl itself handled (a
+// redirect with -L, an authentication challenge, a proxy's response) are dropped too, as curl does
+// not print their bodies. A trailer counts as part of the body, because the output does not
+// distinguish the two. parseCurl returns an error if a head is invalid or there is no final
+// response, unless run has an exit code that explains this.
 func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
@@ -97,9 +99,10 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange sets the framing of the response, and an error as its end if the body is
-// shorter than Content-Length. It removes Content-Encoding if the body was recorded decoded. It
-// returns notes about contradictions between head and body, or nil if there are none.
+// finishCurlExchange completes x, the exchange of a call of curl. It sets the framing of the
+// response, and sets an error as the end of the response if the body is shorter than
+// Content-Length. It removes Content-Encoding if the body was recorded decoded. It returns notes
+// about contradictions between head and body, or nil if there are none.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -130,8 +133,8 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 
 // parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
 // and removes it from the data. The parameter end is the error with which the response ended, or
-// nil. If end is not nil, the head may be incomplete; the result complete is then false, and err is
-// nil.
+// nil. If end is not nil, the head may be incomplete; in that case complete is false and err is
+// nil. Otherwise, parseCurlHead returns an error if the head is invalid or incomplete.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -162,8 +165,8 @@ func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool
 }
 
 // appendHeaderLine parses a line as a header field and appends the field to h. A line that begins
-// with white space continues the previous field, an obsolete form (RFC 9112 section 5.2). Any other
-// line is an error.
+// with white space continues the previous field, an obsolete form (RFC 9112 section 5.2). For any
+// other line, appendHeaderLine returns an error.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")

@@ -38,6 +38,10 @@ type curlRequestFile struct {
 //
 // JSON that is not an object, or an object with other members and neither method nor path,
 // is the request body itself, as sent by curl -d @FILE.
+//
+// The parameter name is the file name, and data is the content of the file. If data is malformed,
+// or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
+// an error that begins with the file name.
 func parseCurlInvocation(name string, data []byte) (run curlInvocation, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
@@ -76,8 +80,8 @@ func parseCurlInvocation(name string, data []byte) (run curlInvocation, err erro
 // curlRequestMembers lists the names of all members of a curlRequestFile.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile. This is
-// so if data is valid JSON and either not an object, or an object with an unknown member and
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile. It is a
+// body if it is valid JSON and either not an object, or an object with an unknown member and
 // neither method nor path.
 func isBodyOnly(data []byte) bool {
 	if !json.Valid(data) {
@@ -97,8 +101,9 @@ func isBodyOnly(data []byte) bool {
 	return hasUnknown
 }
 
-// decodeStrictly decodes data, which must be one JSON value without unknown members, into v. Its
-// errors begin with the file name and, where known, the line of the mistake.
+// decodeStrictly decodes data, the content of the file called name, into v. It returns an error
+// unless data is exactly one JSON value without unknown members. The error begins with the file
+// name and, where known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -119,7 +124,8 @@ func decodeStrictly(name string, data []byte, v any) error {
 	return jsonError(name, data, err)
 }
 
-// notUTF8 returns the error for a file that is not UTF-8, at the line of its first invalid byte.
+// notUTF8 returns the error for data, the content of the file called name, which is not UTF-8. The
+// error names the line of the first invalid byte.
 func notUTF8(name string, data []byte) error {
 	good := 0
 	for good < len(data) {
@@ -133,8 +139,8 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError converts err, an error of package json about data, to an error that begins with the
-// file name and, where known, the line of the mistake.
+// jsonError converts err, which package json returned for data, to an error that begins with the
+// file name and, where known, the line of the mistake. data is the content of the file called name.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -173,7 +179,7 @@ func jsonKind(kind string) string {
 }
 
 // lineNumber returns the number of the line of data, starting at 1, that contains the byte at
-// offset. An offset beyond the data counts as its end.
+// offset. An offset beyond the data counts as the end of the data.
 func lineNumber(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
@@ -210,9 +216,9 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
-// headerValues returns the values of a header field, given the decoded value of a member of the
-// JSON object. It returns none for null. The result ok is false if the member is not a string, an
-// array of strings or null.
+// headerValues returns the values of a header field, given value, the decoded value of a member of
+// the JSON object. It returns no values for null. The result ok is false if value is not a string,
+// an array of strings or null.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -232,8 +238,9 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the body of the request that raw describes, the member body of a
-// curlRequestFile; see [parseCurlInvocation]. It returns nil if raw is nil or null.
+// parseBody returns the request body that raw represents: raw is the member body of a
+// curlRequestFile, as [parseCurlInvocation] describes it. It returns nil if raw is nil or null, and
+// an error if raw is an object {"hex": …} with invalid digits or is not JSON.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

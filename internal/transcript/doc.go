@@ -3,7 +3,7 @@
 // of other tools: the output of curl (.http), bare event streams (.sse) and HTTP archives
 // (.har).
 //
-// It carries the names of dialects, checks and scenarios without interpreting them. It does
+// It keeps the names of dialects, checks and scenarios without interpreting them. It does
 // not judge conversations and does not play mock scripts.
 //
 // # The file
@@ -61,7 +61,7 @@
 //	:@ at 120ms         when the request was sent, since the start of the conversation
 //	:@ who nobody       the request was not sent by the primary user: other (a second user),
 //	                    nobody (no credentials), stranger (credentials that were never issued)
-//	:@ framing close    how the end of the body was marked, if the head does not tell:
+//	:@ framing close    how the end of the body was marked, if the head does not imply it:
 //	                    none, length, chunked, close, h2 or unknown
 //	:@ lines crlf       the lines of the body end with CR LF instead of LF
 //	:@ want CHECK-ID    the check is known to fail at this request, or at the head of this response
@@ -97,7 +97,7 @@
 //	:@ raw "\x00 in a Go string\r\n"
 //	:@ base64 AAECAw==
 //
-// In a head, raw takes the parts of the line separately: method and target; protocol, status
+// In a head, raw has the parts of the line as separate strings: method and target; protocol, status
 // and reason; name and value.
 //
 //	:@ raw "X-Name" "caf\xe9"

@@ -9,7 +9,7 @@ import (
 )
 
 // endDirectives lists the directives for bodies that ended early, each with the error that it
-// stands for.
+// represents.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -32,9 +32,9 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the directive for err, the error with which a body ended. The result why is
-// the part of the text of err that the directive does not express. The directive is "end" if err is
-// nil, and "cut" if err is an unknown error.
+// endDirective returns the name of the directive for err, the error with which a body ended. The
+// result why is the part of the text of err that the directive does not express. The directive is
+// "end" if err is nil, and "cut" if err is an unknown error.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -48,9 +48,9 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error that the end directive word represents. If why is not "", the error
-// wraps that error and adds why as the reason. The error is nil for "end". The result ok is false
-// if word is not the name of an end directive.
+// endError returns the error that the directive called word represents: the error with which a body
+// ended, or nil for "end". If why is not "", it is the reason, and the result wraps the error and
+// adds the reason to the text. The result ok is false if there is no such directive.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -65,7 +65,7 @@ func endError(word, why string) (err error, ok bool) {
 }
 
 // oneLine returns s on one line: each control character and line end is replaced by a space, and
-// white space around the text is removed.
+// white space at both ends is removed.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {
@@ -75,8 +75,8 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns line for use in an error message. A line of more than about 80 bytes is shortened
-// and ends with an ellipsis.
+// excerpt returns line for use in an error message, without control characters. A line of more than
+// about 80 bytes is shortened and ends with an ellipsis.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

@@ -14,10 +14,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format writes a conversation as a transcript. If Parse reads the result, it returns an equal
-// Trace: bodies and fields are the same byte for byte, times are truncated to the [TimeResolution],
-// and ends are the same as far as errors.Is can tell. Only secrets differ, which Format replaces
-// (see the package comment).
+// Format returns the conversation t as a text in the format of transcripts. If Parse reads the
+// result, it returns an equal Trace: bodies and header fields are the same byte for byte, times are
+// truncated to [TimeResolution], and the errors with which bodies ended are the same for errors.Is.
+// Only secrets differ, which Format replaces (see the package comment).
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
@@ -57,7 +57,7 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
-// writeRequest writes the request section of an exchange, without its marker and with secrets
+// writeRequest writes the section of request r to b, without the marker line and with secrets
 // removed by hide. It writes nothing for a request that was not recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
@@ -91,7 +91,7 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 // without encoding.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-// writeResponse writes the response section of an exchange, without its marker and with secrets
+// writeResponse writes the section of response r to b, without the marker line and with secrets
 // removed by hide. The parameter method is the method of the request.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
@@ -136,8 +136,8 @@ func (w sectionWriter) framing(f, evident spec.Framing) {
 	}
 }
 
-// lineEnds writes the directive that the lines of the body end with CR LF. It does nothing unless
-// w.crlf is true.
+// lineEnds writes the directive that states that the lines of the body end with CR LF. It does
+// nothing if w.crlf is false.
 func (w sectionWriter) lineEnds() {
 	if w.crlf {
 		w.WriteString(directivePrefix + " lines crlf\n")
@@ -147,7 +147,8 @@ func (w sectionWriter) lineEnds() {
 // plainProto matches a protocol that a start line can contain unencoded.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
-// status writes the status line of a response, encoded if necessary.
+// status writes the status line of a response, encoded if a plain status line cannot represent it
+// exactly.
 func (w sectionWriter) status(proto string, status int, reason string) {
 	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
@@ -171,7 +172,7 @@ func (w sectionWriter) raw(parts ...string) {
 	w.WriteByte('\n')
 }
 
-// fields writes the header fields of h, encoded where necessary.
+// fields writes the header fields of h, each encoded if a plain line cannot represent it exactly.
 func (w sectionWriter) fields(h spec.Header) {
 	for _, f := range h {
 		switch {
@@ -185,8 +186,8 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes a body, with a wait directive before each piece. The parameter reads contains
-// the end of each piece and the time when it arrived. timedBody returns how the last line was
+// timedBody writes body, with a wait directive before each piece in reads. Each element of reads
+// has the end of a piece and the time when it arrived. The result states how the last line was
 // written, because the end directive depends on that.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
@@ -205,8 +206,8 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// A bodyEnd states how a body ends. It also holds what is needed to decide whether a directive must
-// state this end.
+// A bodyEnd states how a body ends: the name of the end directive, the reason and the trailer. It
+// also holds what is needed to decide whether a directive must state this end.
 type bodyEnd struct {
 	word, why string
 	lastLine
@@ -215,8 +216,8 @@ type bodyEnd struct {
 	trailer  spec.Header
 }
 
-// end writes the directive that ends a body, followed by the trailer. It writes nothing if readers
-// assume the end e without a directive and e.required is false.
+// end writes the directive for e, the end of a body, followed by the trailer. It writes nothing if
+// readers assume the same end without a directive and e.required is false.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

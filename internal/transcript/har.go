@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A harEntry is one exchange of an HTTP archive, version 1.2, with the members that are used here.
+// A harEntry is one exchange of an HTTP archive (HAR), version 1.2, with those members that this
+// package uses.
 type harEntry struct {
 	Started  string       `json:"startedDateTime"`
 	Request  *harRequest  `json:"request"`
@@ -57,10 +58,11 @@ type harField struct {
 	Value string `json:"value"`
 }
 
-// parseHAR parses an HTTP archive as one conversation, in the order in which the requests
-// started. Targets are complete paths; see [Transcript.StripBasePath]. Bodies have no arrival
-// times, since archives do not contain them. Entries without a response are left out, with a
-// note.
+// parseHAR parses data, an HTTP archive (HAR), as one conversation, in the order in which the
+// requests started. The parameter name is the file name, for errors. Targets are complete paths;
+// see [Transcript.StripBasePath]. Bodies have no arrival times, since archives do not contain them.
+// Entries that cannot be judged, such as those without a response, are left out with a note.
+// parseHAR returns an error if the archive or an entry is malformed or no entry is left.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -107,7 +109,7 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 }
 
 // A harExchange is an entry of an HTTP archive, converted to an exchange. The field note describes
-// what differs from the recorded messages; it is "" if nothing does.
+// how the exchange differs from the recorded messages; it is "" if it does not differ.
 type harExchange struct {
 	spec.Exchange
 	started time.Time
@@ -115,8 +117,8 @@ type harExchange struct {
 	note    string
 }
 
-// sameOrigin returns the origin of the exchanges, or "" if they do not all have the same one. The
-// slice all must not be empty.
+// sameOrigin returns the origin of the exchanges in all, or "" if they do not all have the same
+// one. The slice all must not be empty.
 func sameOrigin(all []harExchange) string {
 	for _, h := range all {
 		if h.origin != all[0].origin {
@@ -126,8 +128,9 @@ func sameOrigin(all []harExchange) string {
 	return all[0].origin
 }
 
-// parseEntry converts one entry of an HTTP archive. If the entry is well-formed but cannot be
-// judged, the result why is the reason, and the caller must leave out the exchange. Errors begin
+// parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the entry is
+// well-formed but cannot be judged, the result why is the reason, and the caller must leave out the
+// exchange; otherwise why is "". If the entry is malformed, parseEntry returns an error that begins
 // with the JSON path of the mistake within the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
@@ -175,9 +178,10 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	return h, "", nil
 }
 
-// splitURL splits the URL s into its origin, without user and password, and its target. It
-// normalizes neither, except that the scheme is put in lower case. Both results are "" if the URL
-// is not HTTP. splitURL returns an error if s is not an absolute URL.
+// splitURL splits the URL s into its origin, which is the scheme and the host, and its target,
+// which is the path and the query. It leaves out user and password. The scheme becomes lower case
+// and an empty path becomes "/"; everything else is unchanged. Both results are "" if s is not an
+// http or https URL. splitURL returns an error if s is not an absolute URL.
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
@@ -200,8 +204,8 @@ func splitURL(s string) (origin, target string, err error) {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:], target, nil
 }
 
-// fieldsOf converts the header fields of an archive. It leaves out HTTP/2 pseudo-header fields,
-// which browsers include.
+// fieldsOf converts fields, the header fields in an HTTP archive, to a header. It leaves out HTTP/2
+// pseudo-header fields, which browsers include.
 func fieldsOf(fields []harField) (h spec.Header) {
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
@@ -211,9 +215,9 @@ func fieldsOf(fields []harField) (h spec.Header) {
 	return h
 }
 
-// body returns the body of the request. If the body is unknown or had to be reconstructed, the
-// result note says so; otherwise note is "". Errors begin with the JSON path of the mistake below
-// postData.
+// body returns the body of request r. If the body is unknown or had to be reconstructed, the result
+// note states this; otherwise note is "". If the body is malformed, body returns an error that
+// begins with the JSON path of the mistake below postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -234,8 +238,9 @@ func (r harRequest) body() (body []byte, note string, err error) {
 	return nil, "the request body is unknown: the archive has its params, but not its text", nil
 }
 
-// decodeText decodes text, a body in an archive. The encoding must be "base64" or, for text that is
-// not encoded, "". Errors begin with the JSON path of the member that is wrong.
+// decodeText decodes text, a body in an HTTP archive. The encoding must be "base64", in upper or
+// lower case, or "" for text that is not encoded. Otherwise, or if text is not valid base64,
+// decodeText returns an error that begins with the JSON path of the invalid member.
 func decodeText(text, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "":
@@ -250,7 +255,8 @@ func decodeText(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf(".encoding: unknown encoding %q: want base64, or none", excerpt(encoding))
 }
 
-// missingReason returns why the response cannot be judged, or "" if it can.
+// missingReason returns the reason why response r cannot be judged, such as a missing body, or ""
+// if it can be judged.
 func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
@@ -266,9 +272,10 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse converts r, a response in an archive, and sets it as the response of h. If the result
-// differs from the recorded response, note describes the difference; otherwise note is "". Errors
-// begin with the JSON path of the mistake below the response.
+// setResponse converts r, a response in an HTTP archive, and sets it as the response of h. If the
+// result differs from the recorded response, note describes the difference; otherwise note is "".
+// If r is malformed, setResponse returns an error that begins with the JSON path of the mistake
+// below the response.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)
@@ -290,8 +297,8 @@ func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	return note, nil
 }
 
-// harProto converts the protocol of an archive to the form used elsewhere in the program, such as
-// "HTTP/2.0". It returns "" if the protocol is unknown.
+// harProto converts s, a protocol in an HTTP archive such as "h2", to the form in which
+// [spec.Response] has it, such as "HTTP/2.0". It returns "" if the protocol is unknown.
 func harProto(s string) string {
 	switch s = strings.ToUpper(s); s {
 	case "H2", "H2C":

@@ -16,15 +16,15 @@ import (
 // eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream reports whether the header is that of an event stream. The last newline of such a
-// body belongs to the body, and not to the archive.
+// isEventStream reports whether h is the header of an event stream. The last newline in the section
+// of such a message belongs to the body, and not to the archive.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
-// A sectionHead is what a section has before the body: directives, start line and header fields.
+// A sectionHead is the part of a section before the body: directives, start line and header fields.
 type sectionHead struct {
-	at        time.Duration // when the request was sent
+	at        time.Duration // when the request was sent, since the start of the conversation
 	principal spec.Principal
-	wants     []string      // checks that fail at the request, or at the head of the response
+	wants     []string      // IDs of checks that fail at the request, or at the head of the response
 	framing   *spec.Framing // nil if not stated
 	crlf      bool          // lines of the body end with CR LF
 
@@ -32,16 +32,16 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A sectionReader is the part of a section of the archive, or of the output of curl, that is still
-// to be parsed, with its position in the file.
+// A sectionReader holds the part of a section of a transcript, or of the output of curl, that is
+// still to be parsed, with its position in the file.
 type sectionReader struct {
 	position
 	name string // of the section, for errors; "" for the output of curl
 	data []byte
 }
 
-// nextLine removes the first line from the data and returns it without its line end. ended is false
-// if the data ended before the line did.
+// nextLine removes the first line from the data and returns it without its line end. The result
+// ended is false if the data has no newline.
 func (s *sectionReader) nextLine() (line string, ended bool) {
 	text, rest, ended := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
@@ -54,7 +54,8 @@ func (s *sectionReader) lastLineAt() position { return position{s.file, s.line -
 
 // parseHead parses everything before the body of the section and removes it from the section. The
 // function split splits a start line that is not encoded into its parts. The startLine of the
-// result is nil if the section has no start line.
+// result is nil if the section has no start line. parseHead returns an error if the head is
+// invalid.
 func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -77,9 +78,8 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 }
 
 // parsePreamble parses the directives before the start line into h and removes them. It stops at
-// the start line, encoded or not, and reports true, or it stops at a directive that belongs to a
-// body or at the end of the section, and reports false. It returns an error if a directive is
-// invalid.
+// the start line and returns true, or it stops at a directive that belongs to a body or at the end
+// of the section and returns false. It returns an error if a directive is invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -119,16 +119,17 @@ func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) 
 	return false, nil
 }
 
-// otherPrincipals lists the principals other than the primary user, which a who directive can name.
+// otherPrincipals lists the principals that a who directive can name: all who can send a request
+// except the primary user.
 var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
 
-// framings are the framings that a framing directive can state, except "unknown".
+// framings lists the framings that a framing directive can state, except "unknown".
 var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
-// parseFraming returns the framing that a framing directive names as word. It returns an error if
-// there is no framing with that name.
+// parseFraming returns the framing called word in a framing directive. It returns an error if there
+// is no framing with that name.
 func parseFraming(word string) (*spec.Framing, error) {
 	f := spec.Framing(word)
 	switch {
@@ -140,9 +141,9 @@ func parseFraming(word string) (*spec.Framing, error) {
 	return &f, nil
 }
 
-// framingOf returns the framing that the head of the response r implies. The parameter method is
-// the method of the request. framingOf returns spec.FramingUnknown if the head does not imply a
-// framing, for example because the recording left out fields.
+// framingOf returns the framing that the head of the response r implies: how the end of the body is
+// marked. The parameter method is the method of the request. framingOf returns spec.FramingUnknown
+// if the head does not imply a framing, for example because the recording left out fields.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -160,8 +161,8 @@ func framingOf(method string, r spec.Response) spec.Framing {
 	return spec.FramingUnknown
 }
 
-// lastHeaderValue returns the last value of a header field, or "" if the header does not have the
-// field.
+// lastHeaderValue returns the last value of the header field called name, or "" if h does not have
+// the field.
 func lastHeaderValue(h spec.Header, name string) (value string) {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -171,8 +172,9 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 	return value
 }
 
-// parseStart splits a start line into its parts. An encoded line is parsed as quoted strings; any
-// other line is passed to the function split.
+// parseStart splits line, a start line, into its parts. An encoded line is parsed as quoted
+// strings; any other line is passed to the function split. parseStart returns an error if the line
+// is malformed.
 func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
 	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
 		return parseQuotedStrings(raw)
@@ -184,8 +186,8 @@ func parseStart(line string, split func(string) ([]string, error)) ([]string, er
 // stands for an unknown version.
 var httpVersion = regexp.MustCompile(`^HTTP/(\?|[0-9](\.[0-9])?)$`)
 
-// canonicalProto returns a protocol with both numbers of its version, such as "HTTP/2.0" for
-// "HTTP/2". It returns "" for "HTTP/?".
+// canonicalProto returns s, a protocol that httpVersion matches, with both numbers of its version,
+// such as "HTTP/2.0" for "HTTP/2". It returns "" for "HTTP/?".
 func canonicalProto(s string) string {
 	switch {
 	case s == "HTTP/?":
@@ -196,9 +198,9 @@ func canonicalProto(s string) string {
 	return s
 }
 
-// splitRequest splits a request line into method and target. The method is "" if the line has "?"
-// in its place, and the target is "" if the line has none. splitRequest returns an error if the
-// line is malformed.
+// splitRequest splits line, a request line, into method and target. The method is "" if the line
+// has "?" in its place, and the target is "" if the line has none. splitRequest returns an error if
+// the line is malformed.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -216,8 +218,8 @@ func splitRequest(line string) ([]string, error) {
 	return parts, nil
 }
 
-// splitResponse splits a status line into protocol, status and reason. It returns an error if the
-// line is malformed.
+// splitResponse splits line, a status line, into protocol, status and reason. The protocol is "" if
+// the line has "HTTP/?". splitResponse returns an error if the line is malformed.
 func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// parsers holds the function that parses recordings of each format, by file name extension.
+// parsers maps each file name extension of recordings to the function that parses the files with
+// that extension.
 var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 	".txtar": Parse,
 	".http":  openCurl,
@@ -33,7 +34,8 @@ var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 //   - .sse: the body of an event stream. The request is unknown.
 //   - .har: an HTTP archive, version 1.2.
 //
-// Errors name the file, the line or JSON path, and what is expected.
+// Open returns an error if the extension is another one, or if the file cannot be read or is
+// invalid. The error names the file, the line or JSON path, and what is expected.
 func Open(path string) (*Transcript, error) {
 	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
 	if !ok {
@@ -46,10 +48,12 @@ func Open(path string) (*Transcript, error) {
 	return read(path, data)
 }
 
-// Read reads one conversation from r, such as standard input. The parameter name is used in errors.
-// Read recognises the format by the content: a status line begins the output of "curl -i"; a brace
-// begins an HTTP archive; a section "1.request" makes it a transcript; anything else is the body of
-// an event stream. It returns an error if r contains more than [MaxFileBytes] bytes.
+// Read reads one conversation from r, such as standard input. The parameter name becomes the name
+// of the transcript and is used in errors. Read recognises the format by the content: the output of
+// "curl -i" begins with a status line, an HTTP archive begins with a brace, and a transcript has a
+// section "1.request"; anything else is the body of an event stream. Read returns an error if r
+// cannot be read, is empty, contains more than [MaxFileBytes] bytes, or is not valid in the
+// recognised format.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
@@ -71,9 +75,10 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 }
 
 // OpenAll reads the files with the given paths and returns their conversations, in the order of
-// their first files. Each file is a conversation of its own, with one exception: NAME.1.http,
-// NAME.2.http and so on, without a gap, are the exchanges of one conversation named NAME.*.http.
-// OpenAll stops at the first error and returns it.
+// their first files. Each file is a conversation of its own, with one exception: the files
+// NAME.1.http, NAME.2.http and so on, if none is missing, are the exchanges of one conversation
+// named NAME.*.http. OpenAll stops at the first file that cannot be read or is invalid, and returns
+// the error.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
@@ -109,9 +114,9 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	return all, nil
 }
 
-// conversationPart returns the name of the conversation of which the file is a numbered part, and
-// the number. For "a.2.http" it returns "a.*.http" and 2. For a file whose name has no such number,
-// it returns path and 0.
+// conversationPart returns the name of the conversation of which the file at path is a numbered
+// part, and the number. For "a.2.http" it returns "a.*.http" and 2. For a file whose name has no
+// such number, it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -125,16 +130,16 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// byNumber compares the numbers of two parts of a conversation. It returns -1, 0 or +1, as
-// slices.SortFunc requires.
+// byNumber compares the numbers in a and b, the paths of two parts of a conversation. It returns
+// -1, 0 or +1, as slices.SortFunc requires.
 func byNumber(a, b string) int {
 	_, m := conversationPart(a)
 	_, n := conversationPart(b)
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts reports whether files, which must be sorted by number, are at least two parts of a
-// conversation without a gap before the last one.
+// hasAllParts reports whether files, the paths of parts of a conversation sorted by number, are at
+// least two and have the numbers from 1 without a gap.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false
@@ -143,8 +148,8 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
-// openParts reads files, which are the parts of one conversation in order. The name of the
-// conversation is group.
+// openParts reads files, the paths of the parts of one conversation in order, and returns that
+// conversation with the name group. It returns the error of the first file that cannot be opened.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -164,8 +169,8 @@ func openParts(group string, files []string) (*Transcript, error) {
 	return t, nil
 }
 
-// readFile returns the content of a file. It returns an error if the file is larger than
-// MaxFileBytes.
+// readFile returns the content of the file at path. It returns an error if the file cannot be read,
+// is a directory, or is larger than MaxFileBytes.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -192,8 +197,8 @@ func readFile(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readError returns the error for a file that cannot be read, without the repeated path that err
-// may contain.
+// readError returns the error for a file that cannot be read because of err. The text has the path
+// only once, even if err contains it.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -201,7 +206,7 @@ func readError(path string, err error) error {
 	return fmt.Errorf("%s: cannot be read: %w", path, err)
 }
 
-// tooLarge returns the error for a file that is larger than MaxFileBytes.
+// tooLarge returns the error for the file called name, which is larger than MaxFileBytes.
 func tooLarge(name string) error {
 	return fmt.Errorf("%s: larger than the limit of %d MiB", name, MaxFileBytes>>20)
 }
@@ -222,8 +227,9 @@ func singleExchange(name string, x spec.Exchange) *Transcript {
 	}
 }
 
-// openCurl parses data, the content of the file at path, as the output of curl. If there is a file
-// NAME.request.json beside it, openCurl reads the request from there.
+// openCurl parses data, the content of the file NAME.http at path, as the output of curl. If there
+// is a file NAME.request.json in the same directory, openCurl reads the request from that file. It
+// returns an error if one of the files is invalid or the second one cannot be read.
 func openCurl(path string, data []byte) (*Transcript, error) {
 	beside := path[:len(path)-len(".http")] + ".request.json"
 	request, err := readFile(beside)

@@ -10,9 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Parse parses a transcript. The parameter name is used in errors, which state the line and what is
-// expected there. Bodies and playback steps may alias data, so the caller must not modify data
-// afterwards.
+// Parse parses data, the content of a transcript. The parameter name becomes the name of the
+// transcript and is used in errors. If data is invalid or larger than [MaxFileBytes], Parse returns
+// an error, which states the line and what is expected there. Bodies and playback steps may alias
+// data, so the caller must not modify data afterwards.
 func Parse(name string, data []byte) (*Transcript, error) {
 	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
@@ -61,7 +62,8 @@ func normalizeLineEnds(data []byte) []byte {
 	return data
 }
 
-// parseRequest parses a request section and adds a new exchange with the request to t.
+// parseRequest parses s, the section of a request, and adds a new exchange with the request to t.
+// It returns an error if the section is invalid.
 func (t *Transcript) parseRequest(s *sectionReader) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
@@ -89,7 +91,8 @@ func (t *Transcript) parseRequest(s *sectionReader) error {
 	return nil
 }
 
-// parseResponse parses a response section and sets the response of the last exchange of t.
+// parseResponse parses s, the section of a response, and sets the response of the last exchange of
+// t. It returns an error if the section is invalid.
 func (t *Transcript) parseResponse(s *sectionReader) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
@@ -132,8 +135,7 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	return nil
 }
 
-// expect adds to t, for each of the checks, an expected finding at the given part of the last
-// exchange.
+// expect adds to t, for each of checks, an expected finding at the given part of the last exchange.
 func (t *Transcript) expect(part EventPart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{
@@ -142,8 +144,8 @@ func (t *Transcript) expect(part EventPart, checks []string) {
 	}
 }
 
-// statusLine returns the parts of a status line, with the status as a number. It returns an error
-// if parts does not have three elements or the status is not a number.
+// statusLine returns the elements of parts, the parts of a status line, with the status as a
+// number. It returns an error if there are not three parts or the status is not a number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
 		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")

@@ -12,9 +12,8 @@ type secretRedactor struct {
 	fields redact.Names // header fields to redact, besides credentials
 }
 
-// header returns a copy of h with each secret replaced by a placeholder. The placeholder replaces
-// the whole value of a credential or of a field listed in r.fields, and only the secrets in other
-// fields.
+// header returns a copy of h without secrets. A placeholder replaces the whole value of a
+// credential or of a field listed in r.fields; in the other fields it replaces only the secrets.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {

@@ -21,16 +21,16 @@ const (
 	base64LineBytes = 96 // bytes per line of base64
 )
 
-// isTextRune reports whether a transcript can contain r without encoding: editors preserve r, and
-// it does not end a line. The replacement character is not allowed, because it cannot be told from
-// an invalid byte.
+// isTextRune reports whether a transcript can contain r without encoding: editors preserve r, and r
+// does not end a line. The replacement character U+FFFD is not allowed, because a decoder also
+// returns it for an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
 }
 
-// countUnprintable returns the number of bytes of a line that belong to characters which a
-// transcript can contain only in encoded form.
+// countUnprintable returns the number of bytes in line that belong to characters which a transcript
+// can contain only in encoded form.
 func countUnprintable(line []byte) (n int) {
 	for i := 0; i < len(line); {
 		if c := line[i]; c >= ' ' && c < 0x7f {
@@ -56,7 +56,8 @@ func isCleanValue(s string) bool {
 // section 5.6.2).
 func isToken(s string) bool { return httpguts.ValidHeaderFieldName(s) }
 
-// isPlainLine reports whether a line of a body, without its newline, needs no encoding.
+// isPlainLine reports whether a transcript can contain line, a line of a body without its newline,
+// without encoding.
 func isPlainLine(line []byte) bool {
 	return !bytes.HasPrefix(line, []byte(directivePrefix)) &&
 		!(bytes.HasPrefix(line, []byte(markerPrefix)) && bytes.HasSuffix(line, []byte(markerSuffix))) &&
@@ -64,14 +65,15 @@ func isPlainLine(line []byte) bool {
 }
 
 // A lastLine states how the last line of a body was written to a transcript. The directive that
-// ends the body depends on it.
+// marks the end of the body depends on this.
 type lastLine struct {
 	plain        bool // not encoded
 	newlineAdded bool // the newline after it is not part of the body
 }
 
-// writeLines writes a piece of a body, encoding each line that needs it. If crlf is true, the lines
-// of the body end with CR LF. writeLines returns how the last line was written.
+// writeLines writes piece, a piece of a body, to b, and encodes each line that a transcript cannot
+// contain as it is. If crlf is true, the lines of the body end with CR LF. The result states how
+// the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	newline := "\n"
 	if crlf {
@@ -96,8 +98,8 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	return last
 }
 
-// writeEncoded writes a line in encoded form: as a Go string if most of the line is readable, and
-// otherwise in base64.
+// writeEncoded writes line in encoded form to b: as a Go string if most of the line is readable,
+// and otherwise in base64.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")
@@ -114,7 +116,7 @@ func writeEncoded(b *bytes.Buffer, line []byte) {
 	}
 }
 
-// usesCRLF reports whether most lines of a body end with CR LF.
+// usesCRLF reports whether more than half of the lines in body end with CR LF.
 func usesCRLF(body []byte) bool {
 	n := bytes.Count(body, []byte("\r\n"))
 	return n > 0 && 2*n > bytes.Count(body, []byte("\n"))

@@ -9,24 +9,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are refused, because a
+// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are an error, because a
 // file is read into memory as a whole.
 const MaxFileBytes = 1 << 30
 
-// TimeResolution is the resolution of recorded times. Times are truncated, never rounded, so
-// that their order is preserved when they are added up.
+// TimeResolution is the resolution of the times in a transcript. Times are truncated to it, never
+// rounded, so that their order is preserved when they are added up.
 const TimeResolution = time.Microsecond
 
-// A Transcript is one recorded conversation with what is known about it.
+// A Transcript is one recorded conversation with what is known about it, such as its dialect and
+// the checks that it fails. The package comment describes its text form.
 type Transcript struct {
 	Name    string // file name, or any other name, for messages
 	Comment string // prose, without the settings
 
-	Dialect       string    // as on the command line; "" if unknown
+	Dialect       string    // name of the dialect, as on the command line; "" if unknown
 	FailingChecks []string  // IDs of the checks that this conversation is known to fail
-	Target        string    // base URL of the server that was recorded, if known
-	Scenario      string    // name of the scenario, if known
-	Recorded      time.Time // time of the recording, if known
+	Target        string    // base URL of the server that was recorded; "" if unknown
+	Scenario      string    // name of the scenario that was played; "" if unknown
+	Recorded      time.Time // time of the recording; zero if unknown
 
 	// ExpectedFindings holds the checks that are known to fail at a certain event. Format does not
 	// write it.
@@ -35,19 +36,19 @@ type Transcript struct {
 	Trace spec.Trace
 
 	// Playback holds, for each exchange of Trace, the steps to send its response again.
-	// Parse and Open set it; Format ignores it.
+	// The functions that read recordings set it; Format ignores it.
 	Playback [][]PlaybackStep
 
-	// Files holds, for each exchange, the file it was read from, if the conversation
-	// was combined from several.
+	// Files holds, for each exchange, the path of the file from which it was read, if the
+	// conversation was combined from several files. Otherwise Files is nil.
 	Files []string
 
-	// Notes describe what could not be read as intended, one line each: an entry that
-	// was left out, a header that does not match the body.
+	// Notes describes what could not be read as intended, one line each, such as an entry
+	// that was left out or a header that does not match the body.
 	Notes []string
 
-	// RedactHeaders names header fields whose values Format omits, in addition to
-	// credentials. Secrets holds values that Format omits wherever they occur. Neither
+	// RedactHeaders names header fields whose values Format redacts, in addition to
+	// credentials. Secrets holds values that Format redacts wherever they occur. Neither
 	// is read from a file.
 	RedactHeaders, Secrets []string
 }
@@ -61,7 +62,7 @@ type ExpectedFinding struct {
 	Offset   int       // for PartBody, the offset of the event in the body, in bytes
 }
 
-// An EventPart is the part of an exchange in which an event begins.
+// An EventPart is the part of an exchange, such as the request, in which an event begins.
 type EventPart int
 
 // The parts of an exchange. The end of the body counts as an event at the end of PartBody.
@@ -76,16 +77,16 @@ const (
 type PlaybackStep struct {
 	Data []byte
 
-	// Directive is "" or the name of a directive for timing or the end of a body: wait, end, cut, reset,
-	// left, left-after-end, open, idle, endless or not-http.
-	// Argument is the duration of a wait, in the format of time.ParseDuration, or the
-	// reason for an end, if there is one.
+	// Directive is the name of a directive for timing or the end of a body, or "" for data. The
+	// names are wait, end, cut, reset, left, left-after-end, open, idle, endless and not-http.
+	// Argument is the duration of a wait, in the format of time.ParseDuration, or the reason for
+	// the end, or "".
 	Directive, Argument string
 }
 
-// StripBasePath removes the path of a base URL from the targets of the requests, because a
-// recording contains complete paths and a dialect only those below its base. The parameter base may
-// be a URL or a path. Targets that do not begin with this path are not changed.
+// StripBasePath removes the path of base, a URL or a path, from the request targets of the
+// conversation, because a recording contains complete paths and a dialect only those below its
+// base. Targets outside this path are not changed.
 func (t *Transcript) StripBasePath(base string) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()
@@ -94,14 +95,14 @@ func (t *Transcript) StripBasePath(base string) {
 	for i := range t.Trace.Exchanges {
 		target := &t.Trace.Exchanges[i].Request.Target
 		rest, ok := strings.CutPrefix(*target, base)
-		if ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
-			*target = rest
+		if ok && *target != "" && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+			*target = "/" + strings.TrimPrefix(rest, "/")
 		}
 	}
 }
 
 // playbackSteps returns the steps that send the response r again, with the recorded timing and the
-// recorded end.
+// recorded end. The data of the steps aliases r.Body.
 func playbackSteps(r spec.Response) []PlaybackStep {
 	var all []PlaybackStep
 	done, clock := 0, time.Duration(0)
@@ -145,8 +146,8 @@ type position struct {
 	line int // from 1
 }
 
-// errorAt returns an error with the formatted message, preceded by the file name and the line of
-// the position.
+// errorAt returns an error that begins with the file name and the line of p, followed by the
+// message that format and args give as in [fmt.Errorf].
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

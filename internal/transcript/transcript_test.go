@@ -205,8 +205,8 @@ func TestStrip(t *testing.T) {
 	for _, c := range []struct{ base, target, want string }{
 		{"/api", "/api/runs?x=1", "/runs?x=1"},
 		{"http://h:1/api/", "/api/runs", "/runs"},
-		{"/api", "/api", ""},
-		{"/api", "/api?x", "?x"},
+		{"/api", "/api", "/"},
+		{"/api", "/api?x", "/?x"},
 		{"/api", "/apis/x", "/apis/x"},
 		{"http://h:1", "/runs", "/runs"},
 		{"", "/runs", "/runs"},

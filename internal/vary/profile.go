@@ -16,15 +16,19 @@ type dialectProfile struct {
 	keepAliveText          string // required text of comments; "": any
 }
 
-// plainFramesCheck is the id of the check that fails if frames have optional fields. A dialect
-// allows such fields unless one of its requirements names that check.
-const plainFramesCheck = "wire.frames-are-plain"
+// The ids of the checks that fail if frames have optional fields, and if lines end with anything
+// but LF. A dialect allows such frames and lines unless one of its requirements names the check.
+const (
+	plainFramesCheck = "wire.frames-are-plain"
+	lineEndsCheck    = "wire.lines-end-with-lf"
+)
 
 // profiles caches the profiles of dialects, because it takes long to derive a profile from a
 // document.
 var profiles sync.Map // *dialect.Dialect → *dialectProfile
 
-// profileOf returns the profile of dialect d from the cache, after adding it if necessary.
+// profileOf returns the profile of dialect d from the cache, to which it adds the profile if it is
+// not there yet.
 func profileOf(d *dialect.Dialect) *dialectProfile {
 	known, ok := profiles.Load(d)
 	if !ok {
@@ -46,7 +50,9 @@ func newProfile(d *dialect.Dialect) *dialectProfile {
 		}
 	}
 	plain := requiresCheck(d, plainFramesCheck)
+	onlyLF := requiresCheck(d, lineEndsCheck)
 	b.forbidden = map[Trait]bool{
+		CRLF: onlyLF, CR: onlyLF, MixedLineEnds: onlyLF,
 		Retry: plain, UnknownFields: plain,
 		EventNames:    plain || eventNames,
 		EventIDs:      plain || hasKind(d, spec.SlotCursor),

@@ -26,7 +26,8 @@ type jsonRewriter struct {
 
 // rewriteJSON returns another encoding of the JSON text with the same meaning. If text is not valid
 // JSON, rewriteJSON returns it unchanged. Random choices are drawn from r, and s is the shape of
-// the value. Of the argument p, only the options allowNewlines and allowEscapes are used.
+// the value, which is what the document says about its members. Of the argument p, only the options
+// allowNewlines and allowEscapes are used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -114,7 +115,7 @@ func (p *jsonRewriter) capture(write func()) []byte {
 
 // memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
 // the name of the member as a JSON string. The result is nil if the document does not describe the
-// member, or maps the object as a whole to a slot.
+// member, or maps the object as a whole to one field of an event (a slot).
 func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -124,7 +125,8 @@ func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 }
 
 // itemShape returns the shape of the items of an array whose shape is s. The result is nil if the
-// document does not describe the items, or maps the array as a whole to a slot.
+// document does not describe the items, or maps the array as a whole to one field of an event (a
+// slot).
 func itemShape(s *dialect.Shape) *dialect.Shape {
 	if s.HasSlot {
 		return nil

@@ -22,7 +22,8 @@ type StreamEncoder struct {
 }
 
 // NewStream returns an encoder for one stream. The seed determines the text between frames and the
-// ends of segments. It does not affect the encoding of the frames themselves.
+// division into segments, which are flushed one by one. It does not affect the encoding of the
+// frames themselves.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 	rng := v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
 	return &StreamEncoder{variation: v, rng: rng, lastByte: '\n'}

@@ -17,14 +17,15 @@ import (
 // server.
 type Trait string
 
-// The traits. A variation has only those that the document of its dialect allows.
+// The traits of variations: the ways in which their streams may differ from the original ones. A
+// variation has only the traits that the document of its dialect allows.
 const (
 	ByteOrderMark      Trait = "mark"            // the stream begins with a byte order mark
 	CRLF               Trait = "crlf"            // lines end with CR LF
 	CR                 Trait = "cr"              // lines end with CR
 	MixedLineEnds      Trait = "mixed-ends"      // lines end with any of the three
 	NoSpace            Trait = "no-space"        // no space after the colon of a field
-	FieldOrder         Trait = "field-order"     // data before id and event
+	FieldOrder         Trait = "field-order"     // fields of a frame in random order
 	Comments           Trait = "comments"        // comments between frames
 	InnerComments      Trait = "inner-comments"  // comments between the lines of a frame
 	BlankLines         Trait = "blank-lines"     // more blank lines than one
@@ -87,6 +88,9 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 // traits CRLF, CR and MixedLineEnds, which exclude each other, or none of them.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
+	if !v.profile.allows(choice) {
+		choice = ""
+	}
 	v.traits = slices.DeleteFunc(v.traits, func(t Trait) bool {
 		return (t == CRLF || t == CR || t == MixedLineEnds) && t != choice
 	})

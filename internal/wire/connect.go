@@ -18,9 +18,8 @@ import (
 // errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
-// connect opens a connection to the target for one exchange, with TLS if the scheme of the base URL
-// is https. An error is of type *Error. It is not evidence about the target, because no request was
-// sent yet.
+// connect opens a connection to the target, with TLS if the scheme of the base URL is https. It
+// returns an error of type *Error if that fails or takes longer than the idle timeout.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
@@ -96,7 +95,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// certReason returns why a certificate was rejected, for a message.
+// certReason returns why a certificate was rejected, in words for an error message.
 func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "signed by an unknown authority"
@@ -147,7 +146,8 @@ func isReset(err error) bool {
 	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, wsaConnReset)
 }
 
-// isTimeout reports whether err is a network timeout or the end of a context by its deadline.
+// isTimeout reports whether err is a network timeout, or the error of a context whose deadline has
+// passed.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()

@@ -122,7 +122,8 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 }
 
 // nextChunk reads up to the data of the next chunk and sets c.left to the size of that chunk. After
-// the last chunk, it reads the trailer as well and sets c.ended.
+// the last chunk, it reads the trailer as well and sets c.ended. It returns an error if the framing
+// is invalid or the connection ends.
 func (c *chunkedReader) nextChunk() error {
 	budget := newByteBudget(maxSizeLine, "a line before a chunk")
 	if c.inChunk {

@@ -18,15 +18,16 @@ import (
 // It also limits the trailer after the body.
 const maxHead = 256 << 10
 
-// A connReader reads from a connection. It remembers when the last bytes arrived, and tells the
-// watchdog that the connection is active.
+// A connReader reads from a connection. It records when the last bytes arrived, and then restarts
+// the watchdog's idle timeout.
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
 	lastRead time.Time
 }
 
-// Read reads from the connection and notes the time if it got any bytes.
+// Read reads from the connection. If it got any bytes, it records the time and restarts the idle
+// timeout.
 func (t *connReader) Read(p []byte) (int, error) {
 	n, err := t.conn.Read(p)
 	if n > 0 {
@@ -37,14 +38,14 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A watchedReader tells the watchdog of each Read of another reader, so that sending a large
-// request counts as activity.
+// A watchedReader restarts the watchdog's idle timeout at each Read of the embedded reader, so that
+// sending a large request counts as activity.
 type watchedReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the wrapped reader and notifies the watchdog, even if it got nothing.
+// Read reads from the embedded reader and restarts the idle timeout, even if it got no bytes.
 func (s watchedReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
@@ -197,7 +198,8 @@ type byteBudget struct {
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
 // readLine reads one line and returns it without the line end. It returns an error that wraps
-// spec.ErrLimitExceeded if the line is longer than what is left of the budget.
+// spec.ErrLimitExceeded if the line is longer than what is left of the budget, and
+// io.ErrUnexpectedEOF if the connection ends within the line.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {

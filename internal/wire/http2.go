@@ -59,8 +59,9 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest returns the request in the form that package http2 sends. Its URL is opaque because
-// the package would encode the path of any other URL again.
+// httpRequest returns the request in the form that package http2 sends. The context of w cancels
+// it, and sending its body restarts the idle timeout of w. Its URL is opaque because the package
+// would encode the path of any other URL again.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -83,15 +84,16 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
-// An http2Body reads the body of an HTTP/2 response, notifies the watchdog when bytes arrive, and
-// converts errors from the library to errors from package spec, such as [spec.ErrReset].
+// An http2Body reads the body of an HTTP/2 response, restarts the watchdog's idle timeout when
+// bytes arrive, and converts errors from the library to errors from package spec, such as
+// [spec.ErrReset].
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the body and notifies the watchdog. It returns io.EOF at the end of the body, and
-// otherwise the errors from [http2EndError].
+// Read reads from the body and restarts the idle timeout. It returns io.EOF at the end of the body,
+// and otherwise the errors from [http2EndError].
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
@@ -103,9 +105,9 @@ func (s *http2Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// http2EndError returns an error that wraps the error from package spec, such as [spec.ErrReset], for
-// what err, an error from the HTTP/2 library, reports. If the client itself ended the exchange, it
-// returns the reason for that.
+// http2EndError converts err, an error from the HTTP/2 library, to an error that wraps one from
+// package spec, such as [spec.ErrReset]. If the client itself ended the exchange, it returns the
+// reason for that instead.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

@@ -11,13 +11,13 @@ import (
 )
 
 // An idleConn holds the connection of a complete exchange until another exchange uses it. At most
-// one is held. It is safe for concurrent use. The methods of a nil *idleConn hold no connection.
+// one is held. It is safe for concurrent use. The method take of a nil *idleConn returns nil.
 type idleConn struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
-// put holds conn, and closes the connection that was held before, if any.
+// put makes i hold conn, and closes the connection that i held before, if any.
 func (i *idleConn) put(conn net.Conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -65,8 +65,9 @@ func isPersistent(resp *spec.Response) bool {
 	return resp.Proto == "HTTP/1.1" && resp.Framing != spec.FramingClose && resp.Status != 101
 }
 
-// isStale reports whether the server closed a reused connection without any response. It may do so
-// at any time, so the request must be sent again (RFC 9112, section 9.3.1).
+// isStale reports whether resp, recorded from a reused connection, shows that the server closed
+// that connection without any response. It may do so at any time, so the request must be sent again
+// (RFC 9112, section 9.3.1).
 func isStale(resp spec.Response) bool {
 	return resp.Status == 0 && (errors.Is(resp.End, spec.ErrTruncated) || errors.Is(resp.End, spec.ErrReset))
 }

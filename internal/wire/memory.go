@@ -19,17 +19,18 @@ const unreservedBytes = 1 << 20
 // spec.ErrClientLeft, since no single response exceeded a limit.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation that
-// exceeds [unreservedBytes] needs one of a fixed number of slots. If none is free, it waits, and its
-// responses are not read meanwhile. A conversation that exceeds the limiter's maximum size ends with
-// an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for concurrent use.
+// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation with
+// bodies of more than 1 MiB in total needs one of a fixed number of slots. If none is free, it
+// waits, and its responses are not read meanwhile. A conversation that exceeds the limiter's
+// maximum size ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for
+// concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{}
 	maxBytes int
 }
 
-// NewMemoryLimiter returns a limiter for the given number of large conversations of at most
-// maxBytes each.
+// NewMemoryLimiter returns a limiter with the given number of slots. The maximum size of a
+// conversation is maxBytes, in addition to the 1 MiB that needs no slot.
 func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
@@ -109,8 +110,8 @@ func (h *reservation) use(ctx context.Context, do func()) bool {
 	return true
 }
 
-// CountEvents returns the number of events and comments of an event stream without a content
-// coding, and 0 for any other response.
+// CountEvents returns the number of complete events and comments in the body of r if its media type
+// is that of event streams, and 0 otherwise. It does not undo a content coding.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {

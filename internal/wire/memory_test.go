@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -34,7 +36,7 @@ func TestRoom(t *testing.T) {
 	const wait = 1200 * time.Millisecond // longer than the timeouts
 	select {
 	case x := <-done:
-		t.Errorf("the second did not wait: %d bytes, %v", len(x.Response.Body), x.Response.End)
+		t.Fatalf("the second did not wait: %d bytes, %v", len(x.Response.Body), x.Response.End)
 	case <-time.After(wait):
 	}
 	first.ReleaseMemory()
@@ -45,6 +47,29 @@ func TestRoom(t *testing.T) {
 	if last := x.Response.Arrivals[len(x.Response.Arrivals)-1]; last.At >= wait {
 		t.Errorf("the wait counts: the body was whole after %v", last.At)
 	}
+}
+
+// TestTouchWhilePaused checks that no timeout expires while a client waits for memory, although the
+// goroutine that writes the request reports that it sent bytes.
+func TestTouchWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		local, remote := net.Pipe()
+		defer remote.Close()
+		base := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+		w := dial(t, Config{Base: base, IdleTimeout: 20 * time.Millisecond}).newWatchdog(t.Context(), local, StopWhen{})
+		defer w.stop()
+		err := w.runPaused(func() error {
+			w.touch()
+			<-time.After(100 * time.Millisecond)
+			return context.Cause(w.ctx)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if <-w.ctx.Done(); !errors.Is(context.Cause(w.ctx), spec.ErrIdleTimeout) {
+			t.Errorf("after the pause: %v, want the idle timeout", context.Cause(w.ctx))
+		}
+	})
 }
 
 // TestFull checks that the client leaves when a conversation exceeds its memory limit.

@@ -12,7 +12,8 @@ import (
 // reached, they are merged in pairs.
 const maxReads = 1 << 20
 
-// A recorder records the response of one exchange, and ends the exchange at a limit.
+// A recorder records the response of one exchange, and ends the exchange when the response reaches
+// a limit.
 type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
@@ -92,7 +93,8 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 }
 
 // checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until returns true for the response
-// so far, and nil otherwise. It starts the time that StopWhen.Linger asks for.
+// so far, and nil otherwise. If StopWhen.Linger returns a positive duration, checkStop makes the
+// client leave after that time.
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
 		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
@@ -105,8 +107,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt removes from the record everything after offset end, the end of the last event that
-// was asked for. A client that disconnects there would not have received it.
+// truncateAt removes the bytes after offset end from the recorded body and arrivals. end is the end
+// of the last event that StopWhen.Frames counts. A client that disconnects there would not have
+// received it.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.

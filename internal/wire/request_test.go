@@ -144,7 +144,7 @@ func TestDialRefuses(t *testing.T) {
 		}
 	}
 	if _, err := NewClient(Config{}); err == nil {
-		t.Error("no base URL is no error")
+		t.Error("got no error without a base URL")
 	}
 }
 

@@ -34,7 +34,11 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 		return nil, fmt.Errorf("invalid method %q (e.g. GET)", r.Method)
 	}
 	var err error
-	if m.path, err = joinTarget(c.cfg.Base, r.Target); err != nil {
+	target := r.Target
+	if c.cfg.IsEndpoint && (target == "/" || strings.HasPrefix(target, "/?")) {
+		target = target[1:]
+	}
+	if m.path, err = joinTarget(c.cfg.Base, target); err != nil {
 		return nil, err
 	}
 	if err := checkHeader(r.Header); err != nil {
@@ -76,7 +80,8 @@ func (m *outgoingRequest) http1Head() []byte {
 // joinTarget returns target appended to the path of the base URL, without normalizing either. An
 // empty target stands for the base URL itself. If both parts have a slash where they meet, one of
 // them is dropped. A query of the base URL precedes that of the target. joinTarget returns an error
-// if target has no leading slash or contains bytes that must be percent-encoded.
+// if target contains bytes that must be percent-encoded, or if it is not empty and begins with
+// neither a slash nor a question mark.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
 		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)

@@ -1,9 +1,9 @@
 // Package wire is an HTTP client that records exchanges byte for byte.
 //
-// It does exactly what it is asked to: there are no redirects, compression, proxies or cookies. If
-// the client itself ends an exchange, the record shows that. Each exchange has its own connection
-// unless [Config.KeepAlive] is set. HTTP/1 is read from the connection directly, HTTP/2 through
-// golang.org/x/net/http2, with the header decoded again from the recorded bytes.
+// It follows no redirects and uses no compression, proxies or cookies. If the client itself ends an
+// exchange, the record shows that. Each exchange has its own connection unless [Config.KeepAlive]
+// is set. HTTP/1 is read from the connection directly, HTTP/2 through golang.org/x/net/http2, with
+// the header decoded again from the recorded bytes.
 package wire
 
 import (
@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,9 @@ type Config struct {
 	// Base is the prefix of every request's target: http or https, a host, and optionally
 	// a path and a query. Its user and password are sent as basic authentication.
 	Base *url.URL
+
+	// IsEndpoint says that Base is not a prefix but the only URL: the target "/" stands for it.
+	IsEndpoint bool
 
 	// Header is added to every request that does not have the same field itself. It may
 	// contain secrets: neither exchanges nor errors contain it.
@@ -112,8 +116,8 @@ func (c *Client) CloseIdleConnection() {
 }
 
 // Use calls do while the conversation holds a slot of Config.Memory. It is for work that needs as
-// much memory as a large body. It returns false, without calling do, if ctx was done before a slot was
-// free.
+// much memory as a large body. It returns false, without calling do, if ctx was done before a slot
+// was free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
 // WithHeader returns a client for the same conversation with other credentials: header replaces
@@ -135,12 +139,14 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 func (c *Client) AtRoot() *Client {
 	other := *c
 	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
+	other.cfg.IsEndpoint = false
 	other.name = plainURL(other.cfg.Base)
 	return &other
 }
 
-// A StopWhen specifies when the client stops reading a response of its own accord. The response's
-// End is then spec.ErrClientLeft. The zero value reads every response to its end.
+// A StopWhen specifies when the client leaves, which means that it stops reading a response of its
+// own accord. The response's End is then spec.ErrClientLeft. The zero value reads every response to
+// its end.
 type StopWhen struct {
 	// Frames is the number of events after which to leave; comments and blocks without
 	// data do not count, nor do events after one that exceeds Config.MaxEventBytes. The
@@ -175,12 +181,11 @@ func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends one request and records the response until it ends, exceeds a limit of the Config, or
-// meets the condition limit. The Exchange shows what the server did, even if the server closed the
-// connection or sent nothing. If no HTTP response arrived, Status is 0 and Response.End is the
-// reason. An error is of type *Error
-// and is caused by the client or the network: an invalid request, no connection, a TLS failure, or
-// a cancelled context.
+// Do sends one request and records the response until the response ends, exceeds a limit of the
+// Config, or meets the condition limit. The Exchange shows what the server did, even if the server
+// closed the connection or sent nothing. If no HTTP response arrived, Status is 0 and Response.End
+// is the reason. An error is of type *Error and is caused by the client or the network: an invalid
+// request, no connection, a TLS failure, or a cancelled context.
 //
 // The request is sent as given: its request target is appended to the path of the base URL byte for
 // byte, and header fields keep their order and spelling (except in HTTP/2). There are these
@@ -259,6 +264,8 @@ type watchdog struct {
 	ctx        context.Context
 	sentAt     time.Time     // when the request was sent
 	timeout    time.Duration // idle timeout
+	mu         sync.Mutex    // held to restart or stop idleTimer
+	isPaused   bool          // guarded by mu
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
 	deadline   time.Time     // when totalTimer fires
@@ -306,15 +313,30 @@ func (w *watchdog) leaveAfter(d time.Duration, end error) {
 	w.lingers = time.AfterFunc(d, func() { w.hangUp(end) })
 }
 
-// touch restarts the idle timeout. It must be called whenever bytes are sent or received.
+// touch restarts the idle timeout, unless the timeouts are paused. It must be called whenever bytes
+// are sent or received. It is safe for concurrent use: a request may still be written while its
+// response is read.
 func (w *watchdog) touch() {
-	w.idleTimer.Reset(w.timeout)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.isPaused {
+		w.idleTimer.Reset(w.timeout)
+	}
+}
+
+// setPaused stops the idle timeout, or restarts it.
+func (w *watchdog) setPaused(paused bool) {
+	w.mu.Lock()
+	w.isPaused = paused
+	w.idleTimer.Stop()
+	w.mu.Unlock()
+	w.touch()
 }
 
 // runPaused calls wait and stops the timeouts until wait returns, because the server is not to
 // blame while the client does not read. It returns the error that wait returned.
 func (w *watchdog) runPaused(wait func() error) error {
-	w.idleTimer.Stop()
+	w.setPaused(true)
 	w.totalTimer.Stop()
 	began := time.Now()
 	err := wait()
@@ -322,7 +344,7 @@ func (w *watchdog) runPaused(wait func() error) error {
 	w.paused += took
 	w.deadline = w.deadline.Add(took)
 	w.totalTimer.Reset(time.Until(w.deadline))
-	w.touch()
+	w.setPaused(false)
 	return err
 }
 

@@ -1,5 +1,5 @@
-// Package yamltree finds values in parsed YAML, and the lines on which they begin. It sees through
-// anchors and tags, but does not follow aliases.
+// Package yamltree finds values in parsed YAML, and the lines on which they begin. It skips anchors
+// and tags, but does not follow aliases.
 package yamltree
 
 import (
@@ -8,7 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Content returns the node to which a YAML anchor or tag is attached, or n itself if n is neither.
+// Content returns n without YAML anchors and tags: the node to which they are attached, or n itself
+// if it is neither an anchor nor a tag.
 func Content(n ast.Node) ast.Node {
 	for {
 		switch wrapper := n.(type) {
@@ -22,7 +23,8 @@ func Content(n ast.Node) ast.Node {
 	}
 }
 
-// Fields returns the fields of n in the order of the file, or nil if n is not a mapping.
+// Fields returns the fields of n in the order in which they are written, or nil if n is not a
+// mapping.
 func Fields(n ast.Node) []*ast.MappingValueNode {
 	switch n := Content(n).(type) {
 	case *ast.MappingNode:
@@ -49,10 +51,10 @@ func Line(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-// Find follows a path from n, which consists of keys of mappings and indexes of sequences. It
-// returns the last node that it reaches, the line of that node, and the number of steps that it
-// made, which is less than len(path) if the tree lacks the rest. The line of a field is that of its
-// key.
+// Find follows path, which consists of keys of mappings and indexes of sequences (from 0), starting
+// at n. It returns the last node that it reaches, the line of that node (from 1; for the value of a
+// field, the line of its key), and the number of steps that it made. If steps is less than
+// len(path), the tree does not contain the rest of the path.
 func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	line = Line(n)
 	for _, step := range path {
@@ -65,8 +67,8 @@ func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	return n, line, steps
 }
 
-// child returns the value of a field or the item of n that one step of a path leads to, and its
-// line. It returns nil if there is none.
+// child returns the value of the field of n, or the item of n, that step names, and the line of the
+// key of that field or of that item. It returns nil and 0 if n has no such field or item.
 func child(n ast.Node, step string) (ast.Node, int) {
 	if list, ok := Content(n).(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list.Values) {

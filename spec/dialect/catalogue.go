@@ -72,7 +72,7 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 }
 
 // isYAMLList reports whether the first line of data that is not empty, a comment or the start of a
-// document begins a list.
+// document begins a list. It returns true if there is no such line.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

@@ -50,40 +50,30 @@ type openChunk struct {
 	end   spec.Event // its implied end, without a position
 }
 
-// openChunks lists those messages and tool calls, in the order of their starts. Without by at most
-// one can be open.
+// openChunks lists the messages and tool calls that are open in a stream, in the order of their
+// starts. At most one is open in each lane if their chunkKinds have no by.
 type openChunks []openChunk
 
 // appendEvents appends to events the starts and ends that e implies before itself, and returns the
 // result. e is the event of a frame, or one that a frame carries; if e is a chunk without an id,
-// appendEvents sets its id. chunk is the x-chunk of the variant of e, or nil. Events that cannot be
-// decoded are not passed to appendEvents: they may belong to anything.
+// appendEvents sets its id. chunk is the x-chunk of the variant of e, or nil. The caller must not
+// pass an event that could not be decoded: it may belong to anything.
 func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
 		key = *chunk.by(e)
 	}
-	if chunk != nil {
-		id := chunk.id(e)
-		for i := range *o {
-			open := &(*o)[i]
-			if open.kinds != chunk || open.key != key {
-				continue
-			}
-			if *id == "" {
-				*id = *chunk.id(&open.end)
-			}
-			if *id == *chunk.id(&open.end) {
-				return events
-			}
-		}
+	if chunk != nil && o.setID(chunk.id(e), chunk, key, e.Lane) {
+		return events
 	}
 	*o = slices.DeleteFunc(*o, func(open openChunk) bool {
 		switch isEnd := e.Kind == open.end.Kind && *open.kinds.id(e) == *open.kinds.id(&open.end); {
 		case isEnd:
 			return true
+		case open.end.Lane != e.Lane && e.Kind.Subject() != "run":
+			return false // e is about another agent within the agent
 		case open.kinds.by != nil && e.Kind != open.kinds.until && (chunk != open.kinds || key != open.key):
-			return false // another one, or something else, meanwhile
+			return false // e belongs to another message or call, or to none
 		}
 		events = append(events, impliedBy(e, open.end))
 		return true
@@ -93,10 +83,29 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 	}
 	start := spec.Event{
 		Kind: chunk.start, Message: e.Message, Call: e.Call, Name: e.Name, Role: e.Role, Type: e.Type, Index: e.Index,
+		Lane: e.Lane,
 	}
 	*o = append(*o, openChunk{chunk, key, start})
 	(*o)[len(*o)-1].end.Kind = chunk.end
 	return append(events, impliedBy(e, start))
+}
+
+// setID reports whether the chunk with the given id and lane continues what is open. If it has no
+// id, setID sets it. A chunk that names neither its id nor its lane may continue another lane's.
+func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool {
+	find := func(matches func(openChunk) bool) int {
+		return slices.IndexFunc(*o, func(open openChunk) bool {
+			return open.kinds == chunk && open.key == key && matches(open)
+		})
+	}
+	i := find(func(open openChunk) bool { return *id == *chunk.id(&open.end) || *id == "" && open.end.Lane == lane })
+	if i < 0 && *id == "" && lane == "" {
+		i = find(func(openChunk) bool { return true })
+	}
+	if i >= 0 {
+		*id = *chunk.id(&(*o)[i].end)
+	}
+	return i >= 0
 }
 
 // impliedBy returns a copy of the event implied that is marked as implied and has the position, the

@@ -28,8 +28,9 @@ func HasContentCoding(r spec.Response) bool {
 
 // DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4) and
 // without arrival times, which no longer apply. A response without a content coding is returned
-// unchanged. If the coding is unknown or the body is invalid, the result has no body and ends with
-// spec.ErrClientLeft, so that it counts neither for nor against the server.
+// unchanged. A decoded body of more than 64 MiB or 200,000 events is cut there, and ends with
+// spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result has no body
+// and ends with spec.ErrClientLeft, so that it counts neither for nor against the server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r

@@ -76,9 +76,9 @@ func (w *variant) decode(e *spec.Event, v any, validate bool) {
 	}
 }
 
-// checkSchema validates v by the variant's schema, and adds to e the violations and the requirements
-// that v exercises. It keeps the results for valid values in the variant's cache, so that equivalent
-// values need no validation.
+// checkSchema validates v against the variant's schema, and adds to e the violations found and the
+// requirements that v exercises. It keeps the results for valid values in the variant's cache, so
+// that equivalent values need no validation.
 func (w *variant) checkSchema(e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
@@ -104,8 +104,9 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v as events, with what they exercise but without violations,
-// since v is validated as a whole. The parameter validate is as in [variant.decode].
+// decodeParts returns the parts of v as events, with the requirements that they exercise but
+// without violations, since v is validated as a whole. The parameter validate is as in
+// [variant.decode].
 func (w *variant) decodeParts(v any, validate bool) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {

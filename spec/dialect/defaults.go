@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DefaultValue returns the default of the parameter of o that carries the slot, or "" if there is
-// no such parameter or it has no default.
+// DefaultValue returns the default of the parameter of o that carries the given slot (x-slot), such
+// as "limit", or "" if o has no parameter with that slot or the parameter has no default.
 func (o *Operation) DefaultValue(slot string) string {
 	for _, p := range o.parameters {
 		if p.slot == slot {

@@ -19,8 +19,8 @@ type denialRule struct {
 	refusal      spec.RefusalRequirement
 }
 
-// addDenials adds to the operation the rules of n, which is its x-denied. It returns an error if n
-// names an unknown reason or slot.
+// addDenials adds to the operation the rules of n, the x-denied of the operation. It returns an
+// error if n names an unknown reason or slot.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {

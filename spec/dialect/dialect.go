@@ -24,6 +24,7 @@ type Dialect struct {
 	Version      string             // "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the document's server: "/api/v1/agent", or ""
+	IsEndpoint   bool               // no path is prescribed: a base URL is where requests to "/" go; Base is an example
 	Requirements []spec.Requirement // those of its catalogue that are about servers
 	File         string             // path of its document; "" if it is embedded
 
@@ -34,6 +35,7 @@ type Dialect struct {
 	requirements []spec.Requirement // the catalogue
 	catalogue    []sourceFile       // the file of the catalogue, and those of the catalogues that it extends
 	operations   []*Operation
+	kinds        func() []spec.Kind // implements Kinds
 }
 
 // A registry holds the dialects of a file system, each of which it reads on first use. It is safe
@@ -139,7 +141,8 @@ func (s *registry) open(name string) (*Dialect, error) {
 	}
 	read := s.dialects[family+"@"+version]
 	if read == nil {
-		return nil, fmt.Errorf("unknown dialect %q (want one of %s)", name, strings.Join(s.names, ", "))
+		return nil, fmt.Errorf("unknown dialect %q (want one of %s; without @VERSION: the default version)",
+			name, strings.Join(s.names, ", "))
 	}
 	return read()
 }
@@ -163,12 +166,15 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 // operations.
 func newDialect(document *document) *Dialect {
 	d := &Dialect{document: document}
+	d.kinds = sync.OnceValue(d.findKinds)
 	d.settings = d.document.settingDefaults()
 	root := d.document.lookup("")
 	d.Title = root.get("info").get("title").text()
-	for _, server := range root.get("servers").items() {
-		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
-		break
+	if servers := root.get("servers").items(); len(servers) > 0 {
+		d.Base = strings.TrimSuffix(servers[0].get("url").text(), "/")
+		if d.IsEndpoint = d.Base == "{endpoint}"; d.IsEndpoint {
+			d.Base = servers[0].get("variables").get("endpoint").get("default").text()
+		}
 	}
 	return d
 }
@@ -188,8 +194,8 @@ func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	return err
 }
 
-// addOperations adds the operations of the document to the dialect. It returns an error if the
-// document is invalid.
+// addOperations adds the operations of the document to the dialect. It returns an error if one of
+// them is invalid.
 func (d *Dialect) addOperations() error {
 	paths, items := d.document.lookup("/paths").members()
 	for i, p := range paths {
@@ -201,7 +207,8 @@ func (d *Dialect) addOperations() error {
 }
 
 // Document returns the OpenAPI document as YAML. If the document extends that of another version,
-// the result is the two merged; otherwise it is the file as written.
+// the result is the two merged; otherwise it is the file as written. The error is that of encoding
+// the merged document.
 func (d *Dialect) Document() ([]byte, error) {
 	if len(d.document.sources) == 1 {
 		return d.document.sources[0].data, nil
@@ -223,14 +230,17 @@ func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.require
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
 // slot that these events or the parameters of requests carry, the result also has the kind
 // "slot.NAME".
-func (d *Dialect) Kinds() []spec.Kind {
+func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
+
+// findKinds implements [Dialect.Kinds].
+func (d *Dialect) findKinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
 	var add func(variants []*variant)
 	add = func(variants []*variant) {
 		for _, w := range variants {
 			set[w.kind] = true
 			if w.chunk != nil {
-				set[w.chunk.start], set[w.chunk.end] = true, true
+				set[w.chunk.start], set[w.chunk.end], set[spec.SlotChunk] = true, true, true
 			}
 			for _, site := range w.slots {
 				set[spec.Kind("slot."+site.slot)] = true

@@ -8,7 +8,9 @@
 //
 // Documents are OpenAPI 3.2; schemas are JSON Schema 2020-12, validated keyword by keyword.
 // itemSchema describes the frames of a stream. "x-default: true" at the top level marks the
-// default version of a family. The following extensions are defined.
+// default version of a family. If the URL of the server is {endpoint}, no path is prescribed: the
+// base URL of a target is where the requests to the path / go. The default of this variable is the
+// path that the servers of this project use. The following extensions are defined.
 //
 // x-kind, on a schema: the kind of the values of this schema ("message.delta", see package
 // spec). A schema with x-kind is called a variant. Variants are listed, most specific first,
@@ -68,7 +70,8 @@
 // x-snapshots: true, on a variant for an incomplete call: the reference server sends it
 // repeatedly while the call grows.
 //
-// x-times, on a variant: how often the reference server sends it, each time the same.
+// x-times, on a variant: the number of times that the reference server sends it, each time the
+// same.
 //
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
@@ -98,7 +101,10 @@
 // listen, cancel or health. The templates of other operations are the named examples of
 // their body: prompt, tool-offer, tool-result, resume and so on. In an example, "{{slot}}"
 // stands for the slot; a member with the value "{{slot?}}" is left out if the slot is empty;
-// "{{slot*}}" is the slot's text as JSON.
+// "{{slot*}}" is the slot's text as JSON. In a list that is a member of the body, the item
+// "{{history}}" stands for the messages of the thread so far, with the ids that they had: those
+// that were sent, and what the server answered, in the forms that the schema of the list's items
+// has for the kinds ask.assistant, tool.call and ask.tool.
 //
 // x-settings, at the top level: what only the user of a server knows, such as the name of a model.
 // It maps the name of each setting to {default, description}. In an example of a request body,
@@ -121,6 +127,12 @@
 // exercised if a request without the header is accepted. (OpenAPI does not allow parameters
 // named Accept, Content-Type or Authorization.)
 //
+// x-unknown, on the schema of a request body: the requirement that is exercised if members that the
+// document does not have are accepted, at every level.
+//
+// x-tolerated, on a property of a request: forms of it that this document allows although no clause
+// requires a server to accept them, a list of "null" and "absent". No such request is sent.
+//
 // x-error, on any schema, parameter, request body, media type or operation of a request, or
 // on a path item (for undocumented methods): how a request that violates it, or a schema
 // inside it, is refused. It is one refusal requirement or a list, each judged on its own:
@@ -132,12 +144,16 @@
 //
 // status is a number, a class ("4XX") or a list of either; the default is any status from
 // 400 on. code is one error code, or a list of alternatives. text must occur in the body.
-// "in-band: true" also accepts a stream of a single run.refused frame. requirement is an id,
+// "in-band: true" also accepts a stream of a single run.refused frame, and "accept: true" any
+// successful response. requirement is an id,
 // or a map from keyword to id for this schema alone; an entry whose map lacks the violated
 // keyword is skipped. The innermost list with an entry for the violated keyword applies;
 // "inherit: true" as an entry adds the next list outward. The x-error of a request body
 // (beside content) applies to an unsupported content type, that of a media type (beside
 // schema) to a body that is not valid JSON.
+//
+// x-encloses, on variants of the kinds step.start and step.end: the subject, "reasoning", around
+// which the reference server sends them, with the message of that subject.
 //
 // x-denied, on an operation: how valid requests without permission are refused. It maps each
 // reason to one refusal requirement or a list, as in x-error. The reasons are nobody (no

@@ -92,8 +92,8 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
 }
 
-// readSource reads a file. If files is a [boundedDir], the name of the result is the path of the
-// file as the user gave it.
+// readSource reads a file, and returns an error if it cannot be read. If files is a [boundedDir],
+// the name of the result is the path of the file as the user gave it.
 func readSource(files fs.FS, name string) (sourceFile, error) {
 	data, err := fs.ReadFile(files, name)
 	if dir, ok := files.(boundedDir); ok {
@@ -148,10 +148,10 @@ func (s *document) compile(at string) (*jsonschema.Schema, error) {
 	return s.compiler.Compile(s.url + "#" + at)
 }
 
-// validator returns a function that validates a value against the schema at a pointer, and returns
-// an error if the value violates the schema. The schema is compiled on first use, since most runs
-// need few of a document's schemas. The function panics if the schema is invalid, which the tests
-// of this package rule out.
+// validator returns a function that validates a decoded JSON value against the schema at the JSON
+// Pointer at. That function returns an error if the value violates the schema, and panics if the
+// schema is invalid, which the tests of this package rule out. It compiles the schema in its first
+// call, since most runs need few of a document's schemas.
 func (s *document) validator(at string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
 	return func(v any) error {
@@ -243,8 +243,8 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings returns the string n as a list of one, or the strings in the array n. Numbers count as
-// strings. For any other value it returns nil.
+// strings returns the strings that n consists of: n itself if it is a string, or the strings in n,
+// at any depth, if it is an array. Numbers count as strings. For any other value it returns nil.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:
@@ -264,7 +264,7 @@ var (
 	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// escape and unescape convert a text to and from a reference token of a JSON pointer, in which "~"
-// and "/" are escaped (RFC 6901).
+// escape and unescape convert a string to and from a reference token of a JSON pointer, in which
+// "~" and "/" are escaped (RFC 6901).
 func escape(token string) string   { return escapes.Replace(token) }
 func unescape(token string) string { return unescapes.Replace(token) }

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ErrUnsupportedKind means that a dialect has no variant for an event.
+// ErrUnsupportedKind means that the document of a dialect has no schema with which to encode an
+// event.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
 // CanEncode reports whether e can be sent in the stream of o: in a frame of its own, or in a frame
@@ -44,8 +45,8 @@ func (o *Operation) initCarriers() {
 	}
 }
 
-// HasEnvelopes reports whether frames of o stand for no event of their own, but for those that they
-// carry.
+// HasEnvelopes reports whether the stream of o has envelopes: frames that stand for no event of
+// their own, only for the events that they carry.
 func (o *Operation) HasEnvelopes() bool {
 	return slices.ContainsFunc(o.frameVariants, (*variant).isEnvelope)
 }
@@ -76,8 +77,8 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 }
 
 // chunkFor returns the event that one of the variants encodes in place of e. That is e itself,
-// except for variants with x-chunk: the start of what chunks belong to is its first chunk. ok is
-// false if none of the variants can encode e.
+// except for variants whose x-chunk has by: the start of a message or call is encoded as its first
+// chunk, and later chunks have no id. ok is false if none of the variants can encode e.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -121,7 +122,7 @@ func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 // falls back to the variants for deltas of messages. It returns nil if no variant fits.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
-		if w.kind == k && w.canEncode(e) {
+		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
 			return w
 		}
 	}
@@ -132,8 +133,11 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 }
 
 // canEncode reports whether the variant can encode e: each slot whose value the variant fixes must
-// be empty in e or have that value.
+// be empty in e or have that value. The type of a step must be what the variant encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
+	if w.kind.Subject() == "step" && w.encloses != e.Type {
+		return false
+	}
 	for _, c := range w.constants {
 		if want := *c.slot(e); want != "" && want != c.value {
 			return false
@@ -205,7 +209,7 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 }
 
 // WritesSentinel reports whether the reference server ends streams of o with the in-band
-// terminator.
+// terminator, such as [DONE].
 func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
 
 // WritesEventNames reports whether the reference server writes an SSE event field in each frame of

@@ -129,8 +129,8 @@ func (m *objectField) appendText(dst []byte, text string) []byte {
 	return appendString(dst, text)
 }
 
-// appendString appends text to dst as a JSON string. It is faster than compactJSON for a text in
-// which nothing needs to be escaped.
+// appendString appends text to dst as a JSON string. It is faster than compactJSON if nothing in
+// text needs to be escaped.
 func appendString(dst []byte, text string) []byte {
 	simple := true
 	for i := range len(text) {

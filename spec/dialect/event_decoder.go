@@ -42,6 +42,7 @@ func (d *Dialect) DecodeExchanges(
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
 				limit: maxEventBytes, messageSubjects: map[string]string{},
+				tellsReasoning: slices.Contains(d.kinds(), spec.ReasoningDelta),
 			}
 			for e := range decoder.events() {
 				e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
@@ -84,6 +85,7 @@ type eventDecoder struct {
 	operation       *Operation
 	limit           int               // of one event, in bytes
 	messageSubjects map[string]string // message id → subject of its start, if not "message"
+	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
 	openChunks      openChunks
 	frameIndex      int
 	arrivalIndex    int          // index of the arrival that completed the last event
@@ -206,8 +208,10 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	return t.buffer
 }
 
-// appendEvent appends to t.buffer what e implies, and then e. chunk is that of the variant of e.
+// appendEvent appends to t.buffer the starts and ends that e implies, and then e. chunk is the
+// x-chunk of the variant of e, or nil.
 func (t *eventDecoder) appendEvent(chunk *chunkKinds, e *spec.Event) {
+	e.IsChunk = chunk != nil
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
 }
@@ -291,11 +295,12 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) *var
 
 // inheritSubject changes the kind of e from message to reasoning if the message of e was started as
 // reasoning: in some dialects only the start of a message tells the two apart. If e is such a
-// start, it is remembered for the events that follow.
+// start, it is remembered for the events that follow. inheritSubject does nothing in dialects that
+// have deltas of reasoning.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
-	case subject != "message" && subject != "reasoning" || e.Message == "":
+	case subject != "message" && subject != "reasoning" || e.Message == "" || t.tellsReasoning:
 	case phase == "start" || phase == "progress":
 		if subject == "reasoning" {
 			t.messageSubjects[e.Message] = subject

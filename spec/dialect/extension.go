@@ -44,8 +44,9 @@ func (s *document) walk(at string, v any, visit func(pointer, name string, v any
 	return true
 }
 
-// walkMember calls visit, as walk does, for the members within v. The parameter v is the value of
-// the member with the given name at the pointer at; OpenAPI or this package defines the name.
+// walkMember calls visit for the members within v, in the order and with the result of walk. The
+// parameter v is the value of the member with the given name at the pointer at; OpenAPI or this
+// package defines the name.
 func (s *document) walkMember(at, name string, v any, visit func(pointer, name string, v any) bool) bool {
 	chosen, isObject := v.(map[string]any)
 	switch {
@@ -70,13 +71,14 @@ type extensionCheck func(n node) (pointer, message string)
 // values. The check is nil if only the name of the extension is checked here.
 var extensions = map[string]extensionCheck{
 	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
-	"x-requirement": nil, "x-without": nil, "x-write": nil, "x-code": nil,
+	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
 	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
 	"x-mark":      oneOfCheck("present", "false", false),
 	"x-parts":     oneOfCheck(true, "named", "events", "single"),
 	"x-snapshots": oneOfCheck(true, false),
 	"x-times":     nil,
 	"x-chunk":     memberCheck(chunkMembers),
+	"x-encloses":  oneOfCheck("reasoning"),
 	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
@@ -95,8 +97,8 @@ var (
 	slotCheck = nameCheck("slot", slices.Collect(maps.Keys(slotFields)))
 )
 
-// nameCheck returns a check that requires one of the given names. The messages of the check call
-// such a name what, such as "kind".
+// nameCheck returns a check that requires one of the given names. The parameter what is the noun
+// for such a name in messages, such as "kind".
 func nameCheck[T ~string](what string, names []T) extensionCheck {
 	known := make([]string, len(names))
 	for i, name := range names {
@@ -163,9 +165,9 @@ func eachMember(members ...string) extensionCheck {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members of x-error and those with the given names.
+// may have the members of x-error and those named in more.
 func refusalCheck(more ...string) extensionCheck {
-	members := append(more, "requirement", "status", "code", "text", "in-band", "inherit", "comment")
+	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
 			if pointer, message := memberCheck(nil, members...)(entry); message != "" {

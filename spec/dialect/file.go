@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// nameGrammar matches the parts of the name of a dialect. They are used in paths and file names.
+// nameGrammar matches the family and the version in the name of a dialect. Both are used in paths
+// and file names.
 var nameGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const nameCharacters = `letters, digits, ".", "_" and "-"`

@@ -143,8 +143,8 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a text that fits the format of the schemas in all, or else one of their
-// examples or defaults, or else "x". The text may violate other constraints, so callers validate
+// exampleText returns a string that fits the format of the schemas in all, or else one of their
+// examples or defaults, or else "x". The string may violate other constraints, so callers validate
 // it.
 func exampleText(all []node) string {
 	for _, s := range all {

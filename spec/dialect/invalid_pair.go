@@ -25,7 +25,8 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 		return
 	}
 	bad := change(m.valid)
-	if m.base != nil && string(valid.Body) == string(m.valid.Body) && valid.Target == m.valid.Target {
+	isUnchanged := string(valid.Body) == string(m.valid.Body) && valid.Target == m.valid.Target
+	if m.base != nil && (isUnchanged || m.further != nil) { // a limit may be on the sum of all items
 		valid = *m.base
 	}
 	if m.add(name, bad, valid) && m.base == nil {

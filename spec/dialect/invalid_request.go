@@ -83,7 +83,9 @@ type invalidRequestBuilder struct {
 	itemKind string        // suffix of names for an added list item
 	only     string        // name of the only request to make; "" for all
 	requests []InvalidRequest
-	edits    []requestEdit // the edits of requests that may be combined in pairs
+	edits    []requestEdit   // the edits of requests that may be combined in pairs
+	validity map[string]bool // results of isValid, by request
+	further  *furtherItem    // the item that breakFurtherItem breaks; nil elsewhere
 
 	// onTry, unless nil, is called with each candidate and its violations.
 	onTry func(name string, bad spec.Request, violations []spec.Violation)
@@ -132,16 +134,32 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if m.onTry != nil {
 		m.onTry(name, bad, violations)
 	}
-	if len(violations) != 1 || len(violations[0].Refusals) == 0 || len(m.dialect.ValidateRequest(valid)) > 0 {
+	if len(violations) != 1 || len(violations[0].Refusals) == 0 || !m.isValid(valid) {
 		return false
 	}
 	// One violation of an added value per constraint is enough.
-	if m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
+	if m.further != nil && !m.further.isNew(violations[0]) ||
+		m.further == nil && m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
 	m.names[name], m.schemaPaths[violations[0].SchemaPath] = true, true
 	m.requests = append(m.requests, InvalidRequest{name, bad, valid})
 	return true
+}
+
+// isValid reports whether r is valid. It validates the same request only once, since many invalid
+// requests have the same valid counterpart.
+func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
+	key := fmt.Sprintf("%s %s %v %s", r.Method, r.Target, r.Header, r.Body)
+	valid, known := m.validity[key]
+	if !known {
+		if m.validity == nil {
+			m.validity = map[string]bool{}
+		}
+		valid = len(m.dialect.ValidateRequest(r)) == 0
+		m.validity[key] = valid
+	}
+	return valid
 }
 
 // breakMethod adds requests with methods that the path does not have.
@@ -151,12 +169,18 @@ func (m *invalidRequestBuilder) breakMethod() {
 		bad.Method = method
 		m.add("method is "+method, bad, m.valid)
 	}
+	get := m.valid
+	get.Method, get.Body, get.Header = "GET", nil, m.valid.Header.Without("Content-Type")
+	m.addDemanded("method is GET", get)
 }
 
 // breakContentType adds requests with other content types, and with bodies that are not JSON.
 func (m *invalidRequestBuilder) breakContentType() {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
+	}
+	for _, other := range []string{"application/xml", "multipart/form-data; boundary=x"} {
+		m.addDemanded("header Content-Type is "+other, m.withContentType(other))
 	}
 	valid := string(m.valid.Body)
 	for _, c := range []struct{ name, body string }{
@@ -227,6 +251,7 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 				m.breakValue(n.get("items"), v[i], append(slices.Clone(at), strconv.Itoa(i)), depth+1)
 			}
 			m.breakItemKinds(n.get("items"), v, at, depth)
+			m.breakFurtherItem(n.get("items"), v, at, depth)
 		}
 	}
 }
@@ -267,7 +292,8 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 }
 
 // applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and the first
-// of its alternatives that v matches. It returns nil if n does not exist.
+// of its alternatives that v matches, if possible one whose discriminators v has. It returns nil if n
+// does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -277,13 +303,27 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	for _, part := range n.get("allOf").items() {
 		list = append(list, s.applicableSchemas(part, v)...)
 	}
-	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
-		if s.validator(choice.deref().pointer)(v) == nil {
-			list = append(list, s.applicableSchemas(choice, v)...)
-			break
-		}
+	choices := slices.Concat(n.get("oneOf").items(), n.get("anyOf").items())
+	choices = slices.DeleteFunc(choices, func(choice node) bool { return s.validator(choice.deref().pointer)(v) != nil })
+	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
+		choices = choices[i:]
+	}
+	if len(choices) > 0 {
+		list = append(list, s.applicableSchemas(choices[0], v)...)
 	}
 	return list
+}
+
+// hasDiscriminators reports whether v has all properties of the schema n with a single-valued enum.
+func hasDiscriminators(n node, v any) bool {
+	object, _ := v.(map[string]any)
+	names, properties := n.get("properties").members()
+	for i, name := range names {
+		if len(properties[i].deref().get("enum").items()) == 1 && !has(object, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // removed is a placeholder for the value of a member that is to be removed.

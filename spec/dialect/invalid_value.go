@@ -9,14 +9,14 @@ import (
 )
 
 // An invalidSample is a value that violates one keyword of a schema, together with the closest
-// value that does not. If valid is nil, the original value of the request serves as the latter.
+// value that does not. If valid is nil, that closest value is the original one in the request.
 type invalidSample struct {
 	name       string
 	bad, valid any
 }
 
-// nearMisses holds, by format, a text that looks like a value of the format but is not valid, such
-// as a date that does not exist.
+// nearMisses holds, by format, a string that looks like a value of the format but is not valid,
+// such as a date that does not exist.
 var nearMisses = map[string]string{
 	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
 	"date": "2026-02-30",
@@ -39,6 +39,9 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	}
 	if len(n.get("enum").items()) > 0 {
 		add("alien", nil, "is %q", "alien")
+		if !n.get("type").exists() {
+			add(nil, nil, "is null")
+		}
 	}
 	if n.get("format").exists() || n.get("pattern").exists() {
 		add("%%wrong%%", nil, "is %q", "%%wrong%%")

@@ -59,7 +59,7 @@ func fileParts(media node) map[string]formFileProperty {
 }
 
 // acceptsMediaType reports whether the document allows files of the given media type for the
-// property. If it lists no types, all are allowed.
+// property. If the document lists no types, all are allowed.
 func (s formFileProperty) acceptsMediaType(media string) bool {
 	media, _, err := mime.ParseMediaType(media)
 	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
@@ -348,9 +348,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns a copy of data that is extended to size bytes without a change of its meaning:
-// readers ignore bytes after the end of a file. In a RIFF file (WAV) these bytes form a JUNK chunk.
-// If data already has size bytes or more, nothing is added.
+// padFile returns a copy of data, extended to size bytes in a way that does not change what
+// decoders see: they ignore bytes after the end of the content. In a RIFF file (WAV) the added
+// bytes form a JUNK chunk. If data already has size bytes or more, nothing is added.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))

@@ -83,8 +83,25 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 			f.fields = append(f.fields, &objectField{name: name})
 			j = len(f.fields) - 1
 		}
-		f.fields[j].schemas = append(f.fields[j].schemas, withAllOf(props[i], 0)...)
+		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(props[i], 0))...)
 	}
+}
+
+// withSlotChoice returns schemas, which apply to one value. If none of them is about a slot, it
+// appends the first choice of their oneOf that is: that is the form in which the slot is encoded.
+func withSlotChoice(schemas []node) []node {
+	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
+	if slices.ContainsFunc(schemas, hasSlot) {
+		return schemas
+	}
+	for _, s := range schemas {
+		for _, choice := range s.get("oneOf").items() {
+			if all := withAllOf(choice, 0); slices.ContainsFunc(all, hasSlot) {
+				return append(schemas, all...)
+			}
+		}
+	}
+	return schemas
 }
 
 // withAllOf returns the schema n followed by the schemas of its allOf, recursively. depth is the

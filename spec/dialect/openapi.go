@@ -106,7 +106,7 @@ func (d *Dialect) loadError(err error) error {
 }
 
 // lastCause returns the last cause in the message of err, an error of the OpenAPI loader. It omits
-// the failed attempts that the message lists before.
+// the failed attempts that the message lists before that cause.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {

@@ -14,7 +14,7 @@ import (
 type Operation struct {
 	Name                string // "POST /runs"
 	Summary             string
-	IsStream            bool // its response is an event stream
+	IsStream            bool // its successful response is an event stream
 	StartsRun           bool // it takes a prompt, and thus starts a run
 	RequiresCredentials bool // its requests need credentials
 	AcceptsFiles        bool // its body may contain a file
@@ -61,6 +61,7 @@ type requestContent struct {
 	mediaType string
 	node      node
 	validate  func(any) error
+	judged    *judgedBodies // JSON bodies that were validated before
 	limit     bodyLimit
 	files     map[string]formFileProperty // files of a form, by field name
 }
@@ -197,7 +198,7 @@ func (o *Operation) addBodies(request node) (err error) {
 				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
 			}
 		}
-		b := requestContent{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i])}
+		b := requestContent{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
 		if media == formMediaType {
 			b.files = fileParts(contents[i])
 			o.AcceptsFiles = len(b.files) > 0

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -146,10 +147,18 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 			documentPlaces: inside, keyword: "json", problem: "is " + err.Error(),
 		})}
 	}
-	var violations []spec.Violation
+	if bytes.HasPrefix(r.Body, []byte("\ufeff")) { // a parser may ignore it or refuse the body (RFC 8259, 8.1)
+		message := requestBodyName + " begins with a byte order mark: expected none"
+		return v, []spec.Violation{{Location: "body", Message: message}}
+	}
+	violations, ok := b.judged.lookup(r.Body)
+	if ok {
+		return v, violations
+	}
 	for _, br := range d.document.schemaErrors(v, b.validate(v), inside) {
 		violations = append(violations, d.newViolation("body", br))
 	}
+	b.judged.store(r.Body, violations)
 	return v, violations
 }
 
@@ -172,7 +181,7 @@ func mediaTypes(bodies []requestContent) (all []string) {
 }
 
 // matchesMediaType reports whether a body of media type got counts as one of the documented type.
-// Where JSON is documented, every type with the suffix +json is accepted too, as it is by servers.
+// If JSON is documented, every type with the suffix +json counts too, since servers accept it.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
@@ -276,6 +285,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	}
 	facts.Denials, facts.Promised = o.denialsFor(&e), o.promised
 	facts.Omitted = o.omittedRequirements(r, v, path)
+	facts.Forms = func() []spec.RequestForm { return d.requestForms(o, r, v) }
 	if !e.Valid() {
 		e.Exercised = nil
 	} else if o.requirement != "" && !slices.Contains(e.Exercised, o.requirement) {

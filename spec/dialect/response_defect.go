@@ -240,8 +240,8 @@ func (w *variant) maxItems() int {
 }
 
 // example returns a value of the variant in which every slot that the reference server can write
-// has a value. A list of parts has one item, whose kind is that with the index item. The value may
-// violate the schema. depth is the depth of the recursion.
+// has a value. A list of parts has one item: a value of the variant whose index, modulo the number
+// of variants, is item. The value may violate the schema. depth is the depth of the recursion.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

@@ -223,6 +223,7 @@ func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool)
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
 	}
 	d.InBand, _ = n.get("in-band").value.(bool)
+	d.Accept, _ = n.get("accept").value.(bool)
 	d.Plain, _ = n.get("plain").value.(bool)
 	d.Comment = n.get("comment").text()
 	switch requirement := n.get("requirement"); {
@@ -243,9 +244,9 @@ func (b schemaError) schemaPath() string {
 	return b.documentPlaces[0].pointer + "/" + b.keyword
 }
 
-// violation returns the error as a violation without refusals. part is the part of the request,
-// such as "body", or "" for responses. root is what the message calls the whole value, such as "the
-// request body".
+// violation returns b as a violation without refusals. part is the part of the request, such as
+// "body", or "" for responses. root is what the message calls the whole value, such as "the request
+// body".
 func (b schemaError) violation(part, root string) spec.Violation {
 	return spec.Violation{
 		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),

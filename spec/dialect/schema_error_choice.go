@@ -202,7 +202,7 @@ func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError)
 	}
 }
 
-// pluralItems returns items, a text that begins with "item", in the singular if n is 1 and in the
+// pluralItems returns items, a string that begins with "item", in the singular if n is 1 and in the
 // plural otherwise.
 func pluralItems(items string, n int) string {
 	if n == 1 {
@@ -211,9 +211,9 @@ func pluralItems(items string, n int) string {
 	return "items" + strings.TrimPrefix(items, "item")
 }
 
-// describeConditions returns what the schema n requires of the members of an object, each as a text
-// such as "role user" or "data.output". path is the path of the object, and depth the depth of the
-// recursion, 0 at first.
+// describeConditions returns what the schema n requires of the members of an object, each as a
+// string such as "role user" or "data.output". path is the path of the object, and depth the depth
+// of the recursion, 0 at first.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

@@ -165,7 +165,7 @@ func truncate(s string, n int) string {
 	return s
 }
 
-// listValues returns alternative values as a text, such as "user, assistant or tool".
+// listValues returns alternative values as one string, such as "user, assistant or tool".
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
@@ -181,7 +181,7 @@ func listValues(values []any) string {
 	return joinOr(words)
 }
 
-// joinOr returns alternatives as a text, such as "a, b or c". It returns "" if there are none.
+// joinOr returns alternatives as one string, such as "a, b or c". It returns "" if there are none.
 func joinOr(items []string) string {
 	switch n := len(items); n {
 	case 0:
@@ -199,8 +199,8 @@ var typeNames = map[string]string{
 	"array": "an array", "object": "an object", "null": "null",
 }
 
-// describeTypes returns the types that a value may have as a text such as "a string or null", with
-// null last.
+// describeTypes returns the types that a value may have as one string, such as "a string or null",
+// with null last.
 func describeTypes(types []string) string {
 	var words []string
 	for _, t := range types {
@@ -278,7 +278,7 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 }
 
 // describeSize implements describe for keywords about lengths and numbers of items, and for all
-// keywords that describe does not know.
+// keywords that describe does not handle.
 func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	unit := "character"
 	if _, file := b.got.(formFile); file {
@@ -308,8 +308,8 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
-// quoteNames returns names in quotes as a text, such as `"a" and "b"`. It leaves out names beyond
-// maxListed.
+// quoteNames returns names in quotes as one string, such as `"a" and "b"`. It leaves out names
+// beyond maxListed.
 func quoteNames(names []string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names[:min(len(names), maxListed)] {

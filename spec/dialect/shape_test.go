@@ -30,7 +30,7 @@ func TestShapes(t *testing.T) {
 	in := frames.Members["in"]
 	for name, got := range map[string]bool{
 		"frames are open": frames.AllowsMembers(), "an object within is open": in.AllowsMembers(),
-		"integer or null": in.Members["n"].Number, "the type of an unknown event is no number": !frames.Members["name"].Number,
+		"integer or null": in.Members["n"].Number, "the type of an unknown event is not a number": !frames.Members["name"].Number,
 		"a fixed integer has one form": !in.Members["one"].Number, "a payload is left alone": !frames.Members["payload"].AllowsMembers(),
 		"a sealed object is not open": !replies.AllowsMembers() && replies.Members["n"].Number,
 		"items are open":              frames.Members["tree"].Members["children"].Items.AllowsMembers(),

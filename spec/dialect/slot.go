@@ -35,6 +35,8 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"day":       func(e *spec.Event) *string { return &e.Day },
 	"more":      func(e *spec.Event) *string { return &e.HasMore },
 	"about":     func(e *spec.Event) *string { return &e.Description },
+	"state":     func(e *spec.Event) *string { return &e.State },
+	"lane":      func(e *spec.Event) *string { return &e.Lane },
 }
 
 // checkSlot returns an error if there is no slot with the given name, and nil otherwise.
@@ -98,10 +100,10 @@ func slotText(v any) string {
 }
 
 // slotText returns v, a value at this location, in the form in which the slot holds it. If the slot
-// is text and the schema allows any type, the result is JSON even for a string: otherwise the
+// is text or state and the schema allows any type, the result is JSON even for a string: otherwise the
 // string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {
-	if s.slot == "text" && len(s.types) == 0 && v != nil {
+	if (s.slot == "text" || s.slot == "state") && len(s.types) == 0 && v != nil {
 		return compactJSON(v)
 	}
 	return slotText(v)

@@ -45,8 +45,7 @@ type sourceFile struct {
 }
 
 // documentFile returns the name of the file with the document of the given version: VERSION.yaml,
-// or VERSION if that is the name of a YAML file itself. catalogueFile returns that of its
-// catalogue.
+// or version itself if that is already the name of a YAML file.
 func documentFile(version string) string {
 	if isYAMLFile(version) {
 		return version
@@ -54,6 +53,8 @@ func documentFile(version string) string {
 	return version + ".yaml"
 }
 
+// catalogueFile returns the name of the file with the catalogue of the given version:
+// VERSION.requirements.yaml, or that of the version's YAML file if version names one.
 func catalogueFile(version string) string {
 	file := documentFile(version)
 	extension := path.Ext(file)

@@ -25,7 +25,7 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 }
 
 // InfoTemplates returns the templates of the operations that return information about the server
-// itself: their requests have neither a body nor parameters, and their responses are no streams.
+// itself: their requests have neither a body nor parameters, and their responses are not streams.
 func (d *Dialect) InfoTemplates() (all []string) {
 	for _, o := range d.operations {
 		if o.bodylessTemplate != "" && len(o.bodies) == 0 && len(o.parameters) == 0 && !o.IsStream {
@@ -47,9 +47,16 @@ func (d *Dialect) Templates() (all []string) {
 	return slices.Compact(all)
 }
 
-// BuildRequest returns the request that a template describes, with the slots of e filled in. It
-// returns an error if the dialect does not have the template.
+// BuildRequest returns the request that a template describes, with the slots of e filled in. The
+// request is the first of its thread. BuildRequest returns an error if the dialect does not have
+// the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
+	return d.BuildRequestAfter(nil, template, e)
+}
+
+// BuildRequestAfter is like [Dialect.BuildRequest] for a request after the messages of h, which it
+// repeats if the template has the placeholder {{history}}.
+func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
 		return spec.Request{}, fmt.Errorf("%s has no template %q", d.Name, template)
@@ -61,6 +68,7 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 	}}
 	if body := o.templates[template]; body != nil {
 		filled, _ := d.fillTemplate(body, &e)
+		fillHistory(filled, historyMember(body), h)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {
 			r.Body, media = encodeForm(withFiles(form))
@@ -108,7 +116,8 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 // fillString returns one string of a template with the slots of e filled in for {{slot}}. A string
 // that consists only of {{slot?}} is left out if the slot is empty. One that consists only of
 // {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}} becomes an integer. The second
-// result is false if the string is to be left out.
+// result is false if the string is to be left out, as it is if the slot's text is not JSON or not
+// an integer.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")

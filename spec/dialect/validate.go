@@ -21,7 +21,7 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 }
 
 // checkDocument does the part of [Dialect.Validate] that does not need the operations of the
-// document.
+// document, and returns the first error.
 func (d *Dialect) checkDocument() error {
 	if err := d.checkOpenAPI(); err != nil {
 		return err
@@ -29,7 +29,8 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents does the part of [Dialect.Validate] that needs the operations of the document.
+// checkContents does the part of [Dialect.Validate] that needs the operations of the document, and
+// returns the first error.
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
 		d.checkSchemas,
@@ -100,7 +101,7 @@ var (
 
 // checkCatalogue returns an error about the first invalid requirement of the catalogue. A
 // requirement is invalid if it lacks a member, if it names a check that does not exist or cannot
-// judge the dialect, or if it has neither a check nor a reason for that.
+// judge the dialect, or if it has neither a check nor a reason for having none.
 func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	kinds := d.Kinds()
 	seen := map[string]bool{}
@@ -147,7 +148,7 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 			}
 		}
 		for k, about := range r.About {
-			if !slices.Contains(kinds, about) && !isTransportKind(about) {
+			if !slices.Contains(kinds, about) && !isTransportKind(about) && !d.hasFrame(string(about)) {
 				return fail("about/"+strconv.Itoa(k), "requirement %s is about the kind %q, which the document does not have",
 					r.ID, about)
 			}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type variant struct {
 	parts              []partLocation
 	requirements       []requirementLocation
 	chunk              *chunkKinds // nil unless values of the variant are chunks
+	encloses           string      // the subject that a step encloses (x-encloses); "" if it is any
 	defaultRequirement string      // where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
@@ -53,8 +55,18 @@ type partLocation struct {
 	separate     bool // the items are events of their own
 }
 
-// A requirementLocation is a location in the values of a variant to which a requirement applies. A
-// value exercises the requirement if it has, or must have, a value there.
+// rank returns 1 for parts that answer interrupts, and 0 for others.
+func (p partLocation) rank() int {
+	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
+		return 1
+	}
+	return 0
+}
+
+// A requirementLocation is a location in the frames, requests or replies of a variant, with the
+// requirement that applies there. The requirement is exercised if there is a value at the location.
+// If the requirement is that a member be present, it is exercised if the object that must have the
+// member is present.
 type requirementLocation struct {
 	path        []string
 	id          string
@@ -62,8 +74,8 @@ type requirementLocation struct {
 	matchesForm func(any) error // if not nil, validates the alternative that the value must match
 }
 
-// isEnvelope reports whether frames of the variant stand for no event of their own, but for those
-// that they carry.
+// isEnvelope reports whether frames of the variant stand for no event of their own, only for the
+// events that they carry.
 func (w *variant) isEnvelope() bool {
 	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partLocation) bool { return p.separate })
 }
@@ -128,6 +140,8 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	if k, ok := n.extension("x-kind"); ok {
 		w.kind = spec.Kind(k.text())
 	}
+	encloses, _ := n.extension("x-encloses")
+	w.encloses = encloses.text()
 	if err := w.parseChunk(n); err != nil {
 		return nil, err
 	}
@@ -140,6 +154,9 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	if err := w.scanSchema(s, n, nil, true, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", target.pointer, err)
 	}
+	slices.SortStableFunc(w.parts, func(a, b partLocation) int { // what answers an interrupt follows the messages
+		return cmp.Compare(a.rank(), b.rank())
+	})
 	w.constants = constantSlotsOf(w)
 	w.layout = w.layoutOf(withAllOf(n, 0), nil, 0)
 	w.cache = newValidationCache(w.layout, withAllOf(n, 0))
@@ -308,8 +325,8 @@ func childAt(v any, token string) any {
 	return nil
 }
 
-// valueAt returns the value at a location within v, which consists of names of members and indexes
-// of items. It returns nil if there is none.
+// valueAt returns the value at a location within v; the location consists of names of members and
+// indexes of items. It returns nil if there is none.
 func valueAt(v any, location []string) any {
 	for _, token := range location {
 		v = childAt(v, token)
@@ -317,8 +334,8 @@ func valueAt(v any, location []string) any {
 	return v
 }
 
-// firstAt returns the first value at a path within v that is not null, in which "*" stands for
-// every item of an array. It returns nil if there is none.
+// firstAt returns the first value within v, other than null, at the given path. In the path, "*"
+// stands for every item of an array. firstAt returns nil if there is no such value.
 func firstAt(v any, path []string) any {
 	if !slices.Contains(path, "*") {
 		return valueAt(v, path)
@@ -331,8 +348,8 @@ func firstAt(v any, path []string) any {
 	return nil
 }
 
-// valuesAt returns all values at a path within v, in which "*" stands for every item of an array.
-// It returns nil if there are none.
+// valuesAt returns all values within v at the given path. In the path, "*" stands for every item of
+// an array. valuesAt returns nil if there are no such values.
 func valuesAt(v any, path []string) []any {
 	for i, key := range path {
 		if key == "*" {

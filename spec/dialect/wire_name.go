@@ -36,6 +36,13 @@ func (o *Operation) initWireNames() {
 	}
 }
 
+// hasFrame reports whether the document describes frames with the given name on the wire.
+func (d *Dialect) hasFrame(name string) bool {
+	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
+		return slices.ContainsFunc(o.frameVariants, func(w *variant) bool { return name != "" && o.wireName(w, nil) == name })
+	})
+}
+
 // TypeMembers returns the members of the data of events by which the document tells types apart, the
 // most frequent first. It returns nil if the dialect has no event stream. The caller must not modify
 // the slice.

@@ -11,18 +11,19 @@ import (
 // methods are safe for concurrent use. For a blob that does not exist, the error of a method wraps
 // fs.ErrNotExist; other errors mean that the storage is unavailable or full.
 type Storage interface {
-	// Put stores a blob at a path that was not used before. Readers never see a part of it. Put
-	// ignores a.Size.
+	// Put stores data with the attributes a at a path that was not used before. Readers never see
+	// only a part of the blob. Put ignores a.Size, and does not retain data.
 	Put(ctx context.Context, path string, data []byte, a Attributes) error
 
 	// Stat returns the attributes of a blob.
 	Stat(ctx context.Context, path string) (Attributes, error)
 
-	// Open returns a reader of a blob, and its attributes. The reader fails when ctx is done. The
-	// caller must close it.
+	// Open returns a reader of a blob, and its attributes. The reader may fail when ctx is done.
+	// The caller must close it.
 	Open(ctx context.Context, path string) (io.ReadSeekCloser, Attributes, error)
 
-	// Ping checks that blobs can be stored, by storing one and deleting it.
+	// Ping returns an error if blobs cannot be stored. It may store a blob and delete it to find
+	// out.
 	Ping(ctx context.Context) error
 }
 
@@ -33,6 +34,6 @@ type Attributes struct {
 	Metadata map[string]string // values by name, both in ASCII; names are in lower case
 }
 
-// ProbeSize is the size, in bytes, of the blob that Ping stores. It is so large that Ping fails
-// also if a full file system has a small remainder.
+// ProbeSize is the size, in bytes, of the blob that Ping stores. It is large enough for Ping to
+// fail on a file system that has only a little space left.
 const ProbeSize = 16 << 10

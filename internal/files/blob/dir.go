@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// A dirStorage is the path of a directory that is used as a storage. Each blob is a file, with its
+// A dirStorage is the path of a directory in which blobs are stored. Each blob is a file, with its
 // attributes in another file beside it. The directory is opened for each call, so that it may be
 // unmounted and mounted again.
 type dirStorage string
@@ -26,10 +26,10 @@ type storedAttributes struct {
 	Metadata map[string]string `json:"user.metadata"`
 }
 
-// OpenDir returns a storage in the directory at path, which it creates if it does not exist. The
-// directory is not created again if it is deleted later, because it could be on a disk that was
-// unmounted. Only the owner of the files can read them. Links that lead out of the directory are
-// not followed.
+// OpenDir returns a storage in the directory at path, which it creates if it does not exist. It
+// returns an error if it cannot create or open the directory. The directory is not created again if
+// it is deleted later, because it could be on a disk that was unmounted. Only the owner of the
+// files can read them. Symbolic links that lead out of the directory are not followed.
 func OpenDir(path string) (Storage, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func writeFile(root *os.Root, name string, data []byte) error {
 	return err
 }
 
-// temporaryName returns a new file name, which is not the path of a blob.
+// temporaryName returns a new file name that is not the path of a blob.
 func temporaryName() string { return "tmp-" + rand.Text() }
 
 func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err error) {

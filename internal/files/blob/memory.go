@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// A memoryStorage is a storage in memory. It drops the oldest blobs to stay within its limit.
+// A memoryStorage is a storage in memory. It drops the oldest blobs when all blobs have more than
+// maxBytes bytes in total.
 type memoryStorage struct {
 	mu       sync.Mutex
 	blobs    map[string]memoryBlob
@@ -22,8 +23,8 @@ type memoryBlob struct {
 	Attributes
 }
 
-// NewMemory returns a storage in memory. When its blobs exceed maxBytes, it drops the oldest ones,
-// but never the latest one.
+// NewMemory returns a storage in memory. When its blobs have more than maxBytes bytes in total, it
+// drops the oldest ones, but never the latest one.
 func NewMemory(maxBytes int64) Storage {
 	return &memoryStorage{blobs: map[string]memoryBlob{}, maxBytes: maxBytes}
 }

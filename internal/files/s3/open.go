@@ -22,11 +22,14 @@ import (
 //
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
-// The defaults are those of the AWS tools. The region and the endpoint come from the environment
-// (AWS_REGION, AWS_ENDPOINT_URL); without an endpoint there, it is that of Amazon. Requests name
-// the bucket in the host rather than in the path. Credentials come from the environment, the shared
-// configuration files or the machine's role. Open does not contact the service. Its errors contain
-// the names of invalid parameters, but no values, which may be secrets.
+// The parameters are optional. The region and the endpoint default to those in the environment
+// (AWS_REGION, AWS_ENDPOINT_URL), and the endpoint otherwise to that of Amazon in the region. If
+// use_path_style is true, requests name the bucket in the path of their URL rather than in its
+// host. So do requests for a bucket whose name contains a dot, and requests to an IP address.
+// Credentials come from the environment, the shared configuration files or the machine's role. Open
+// does not contact the service. It returns an error if location is invalid, or if there is neither
+// a region nor an endpoint. The error contains the names of invalid parameters, but no values,
+// which may be secrets.
 func Open(location string) (blob.Storage, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {

@@ -106,9 +106,11 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 	return res.Body.Close()
 }
 
-// do sends a request about an object and returns the response if it reports success. It repeats the
-// request while the service is unavailable. The error wraps fs.ErrNotExist if the service responds
-// that there is no such object.
+// do sends a signed request for the object at path, and returns the response if its status is 2xx.
+// The caller must close the body of the response. The request has the fields of header, to which do
+// adds those of the signature; header must not be nil. While the service is unavailable, do repeats
+// the request, up to maxAttempts attempts. The error wraps
+// fs.ErrNotExist if the service responds that there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (res *http.Response, err error) {

@@ -21,7 +21,7 @@ func contractWatch(p *probe) {
 	run := p.run("t", "r")
 	receiveSoon(p, changed)
 	receiveSoon(p, also)
-	// Whoever looks, and then waits, misses nothing.
+	// A subscriber that reads first and then waits misses no event.
 	for i := range 50 {
 		for drained := false; !drained; {
 			select {

@@ -40,16 +40,15 @@ type redisStore struct {
 // RedisMaxRuns is the default of Config.MaxRuns of a store in Redis.
 const RedisMaxRuns = 100_000
 
-// OpenRedis opens the store in a Redis (7.0 or later) or Valkey server with the given
-// URL:
+// OpenRedis opens the store in a Redis (7.0 or later) or Valkey server with a URL of this form:
 //
 //	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
 //
-// rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels
-// begin with NAME and a colon; the default is "streamassay:". The user of the URL needs
-// access to those keys and channels. The server must not evict keys. Acknowledged data is
-// guaranteed to survive a crash of the server only with appendonly yes and appendfsync
-// always.
+// rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels begin with
+// NAME and a colon; the default is "streamassay:". The user of the URL needs access to those keys
+// and channels. The server must not evict keys. Acknowledged data is guaranteed to survive a crash
+// of the server only with appendonly yes and appendfsync always. OpenRedis returns an error if the
+// URL is invalid, or if the server cannot be reached or is unsuitable.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
 	address, err := parseRedisURL(url)
 	if err != nil {
@@ -71,7 +70,8 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 }
 
 // startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
-// both have succeeded. If the first attempt of one of them fails, it returns the error from that.
+// both have succeeded. If the first attempt of one of them fails, or ctx is done before, it returns
+// an error.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -135,8 +135,8 @@ func unsuitableReason(info string) string {
 // increase; those of different replicas are never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
-// encodeRef returns a reference as one string, which is used in the names of keys: the length of
-// the thread's name, a colon, and both names.
+// encodeRef returns r as one string, which is used in the names of keys: the length of the thread's
+// name in bytes, a colon, and the names of the thread and the run.
 func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
 // parseRunRef returns the reference for which encodeRef returns id. It returns false if id is not
@@ -168,7 +168,9 @@ func (s *redisStore) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close releases the store. Other replicas can claim its running runs immediately.
+// Close gives up the runs that this replica was executing, so that other replicas can claim them
+// immediately, and closes the connections. No other call may be in progress. It returns an error if
+// a connection cannot be closed. Later calls return the result of the first.
 func (s *redisStore) Close() error {
 	s.closeOnce.Do(func() {
 		s.stop()

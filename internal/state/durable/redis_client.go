@@ -36,8 +36,8 @@ type redisAddress struct {
 	prefix             string // ends in a colon
 }
 
-// parseRedisURL parses the URL of a server; see [OpenRedis]. Its errors do not quote the URL, which
-// may contain a password.
+// parseRedisURL parses the URL of a server; see [OpenRedis]. It returns an error if the URL is
+// invalid. Its errors do not quote the URL, which may contain a password.
 func parseRedisURL(location string) (a redisAddress, err error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -69,7 +69,8 @@ func parseRedisURL(location string) (a redisAddress, err error) {
 	return a, nil
 }
 
-// dial opens a connection.
+// dial opens a connection to the server. It returns an error if the server cannot be reached,
+// refuses the user or the database, or does not reply in time, or if ctx is done.
 func (a redisAddress) dial(ctx context.Context) (redis.Conn, error) {
 	return redis.DialContext(ctx, a.network, a.address,
 		redis.DialUsername(a.username), redis.DialPassword(a.password), redis.DialDatabase(a.database),
@@ -116,8 +117,9 @@ func (c *redisClient) do(ctx context.Context, command string, args ...any) (any,
 	})
 }
 
-// runScript executes a script and returns its reply, which must be a list. The prefix of all keys
-// becomes KEYS[1] of the script, and args become ARGV.
+// runScript executes a script and returns its reply. The prefix of all keys becomes KEYS[1] of the
+// script, and args become ARGV. runScript returns an error if the script fails or the reply is not
+// a list.
 func (c *redisClient) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
 	return redis.Values(c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
 		return script.DoContext(ctx, conn, append([]any{c.prefix}, args...)...)

@@ -24,7 +24,7 @@ type heartbeat struct {
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
-	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
+	lastBeat, steadySince int64 // last heartbeat, and first one since a gap: server time in ms
 }
 
 // newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
@@ -33,8 +33,9 @@ func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
-// beatScript records a heartbeat and returns the server's time in ms. Its arguments are "", "",
-// replica, and the time after which the replica counts as dead (in ms from now).
+// beatScript records a heartbeat and returns the server's time in ms. Its first two arguments are
+// not used and must be empty; the others are replica, and the time after which the replica counts
+// as dead (in ms from now).
 var beatScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local now = now()
 call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
@@ -60,7 +61,7 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth while
+// run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth of it while
 // heartbeats fail. It returns when ctx is done.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
@@ -96,8 +97,8 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
-// leave marks this replica as dead, so that the others can claim its runs at once. It then closes
-// the connection.
+// leave marks this replica as dead, so that other replicas can claim its runs at once. It then
+// closes the connection.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -114,9 +115,10 @@ type orphanTakeover struct {
 }
 
 // takeoverScript assigns runs of dead replicas to the calling replica and returns the ids of those
-// runs. Its arguments are "", "", replica, token, limit (in runs), since, known, dead (the last
-// three in ms). A call with the token of the previous call returns the same ids again, because a
-// claimed run whose id was lost would never end.
+// runs. Its first two arguments are not used and must be empty; the others are replica, token,
+// limit (in runs), since and known (see steadiness), and dead, the value of Config.DeadAfter in ms.
+// A call with the token of the previous call returns the same ids again, because a claimed run
+// whose id was lost would never end.
 //
 // A replica without heartbeats is certainly dead only if the server was able to receive heartbeats
 // all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have

@@ -26,8 +26,8 @@ type runLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // holders and waiters; guarded by runLocks.mu
 
-	// The last Append failed, but the server may have executed it. If the caller repeats
-	// it, it is sent with the same token.
+	// The token and the hash of the last Append if it failed although the server may have
+	// executed it. If the caller repeats the Append, it is sent with the same token.
 	token string // "" if the last Append did not fail
 	hash  [sha256.Size]byte
 }
@@ -71,8 +71,8 @@ func (ls *runLocks) release(run state.RunRef, l *runLock) {
 	}
 }
 
-// retryToken returns the token of the run's last Append if that call failed and update is the same
-// again. Otherwise it returns "". In both cases it forgets the token.
+// retryToken returns the token of the run's last Append if that call failed and had the same
+// update. Otherwise it returns "". In both cases it forgets the token.
 func (l *runLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,7 +191,9 @@ func follow(t testing.TB, s state.Store, run state.RunRef) <-chan int64 {
 	t.Helper()
 	places := make(chan int64, 1)
 	changed, stop := s.Watch(run.Thread)
-	go func() {
+	var reader sync.WaitGroup
+	t.Cleanup(reader.Wait) // the store is closed later, and no call may be in progress then
+	reader.Go(func() {
 		defer close(places)
 		defer stop()
 		for at := int64(0); ; {
@@ -201,7 +204,11 @@ func follow(t testing.TB, s state.Store, run state.RunRef) <-chan int64 {
 			}
 			for _, e := range entries {
 				at = e.Position
-				places <- at
+				select {
+				case places <- at:
+				case <-t.Context().Done():
+					return
+				}
 			}
 			if over {
 				return
@@ -217,7 +224,7 @@ func follow(t testing.TB, s state.Store, run state.RunRef) <-chan int64 {
 				return
 			}
 		}
-	}()
+	})
 	return places
 }
 

@@ -54,22 +54,22 @@ func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 	return ""
 }
 
-// due returns at most limit runs whose StartRun failed and was not repeated since. It omits runs
-// whose failure is more recent than the duration given by the parameter after.
-func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[state.RunRef]uncertainRun {
+// due returns at most limit runs whose StartRun failed at least minAge ago and has not been
+// repeated since.
+func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	due := map[state.RunRef]uncertainRun{}
 	for ref, run := range l.runs {
-		if time.Since(run.since) >= after && len(due) < limit {
+		if time.Since(run.since) >= minAge && len(due) < limit {
 			due[ref] = run
 		}
 	}
 	return due
 }
 
-// remove forgets a run that due returned, and returns true. It returns false if the run has been
-// forgotten, or its StartRun repeated, in the meantime.
+// remove forgets the failed call run of StartRun for ref, a pair that due returned, and returns
+// true. It returns false if the call has been forgotten, or repeated, in the meantime.
 func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
 }
 
 // resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
-// considers runs whose StartRun failed at least Config.DeadAfter ago. Those that it cannot look up
+// considers runs whose StartRun failed at least Config.DeadAfter ago. Runs that it cannot look up
 // on the server are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {

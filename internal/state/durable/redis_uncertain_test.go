@@ -14,14 +14,15 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A cuttingProxy is a proxy between a store and its server. It cuts a connection with a certain
-// request when the response arrives, so that the request is executed but its response is lost.
+// A cuttingProxy is a proxy between a store and its server. For the next left requests that contain
+// about, it cuts the connection when the response arrives, so that the request is executed but its
+// response is lost.
 type cuttingProxy struct {
 	net.Listener
 	server string
 	mu     sync.Mutex
-	about  string // what is in the request
-	left   int    // how many more are cut
+	about  string // a part of the requests whose responses are lost
+	left   int    // number of further responses to lose
 }
 
 func newCutter(t testing.TB, server string) *cuttingProxy {

@@ -1,5 +1,5 @@
-// Package durable provides stores of state that outlive the process: in a file of SQLite, or in a
-// Redis server that several processes share.
+// Package durable provides stores (see [state.Store]) that outlive the process: in an SQLite file,
+// or in a Redis server that several processes share.
 package durable
 
 import (
@@ -49,11 +49,11 @@ type sqliteStore struct {
 const SQLiteMaxRuns = 1_000_000
 
 // OpenSQLite opens the store in the file at path, which it creates if there is none. It returns an
-// error if another process has the store open, or if the file is not such a store. The files
-// PATH-wal and PATH-shm beside the file belong to it, as does PATH.lock, the lock. Acknowledged
-// data survives the death of the process at any moment; if the machine crashes, the latest changes
-// may be lost, but what remains is consistent. Space in the file is reused, but never returned to
-// the file system.
+// error if the file cannot be created or opened, is not such a store, or is open in another
+// process. The files PATH-wal and PATH-shm beside the file belong to it, as does PATH.lock, the
+// lock. Acknowledged data survives the death of the process at any moment; if the machine crashes,
+// the latest changes may be lost, but what remains is consistent. Space in the file is reused, but
+// never returned to the file system.
 func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
@@ -250,8 +250,8 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite executes an SQL statement in the goroutine that makes all changes, and returns the
-// error from that. The blob that Ping inserts has 16 KiB, which needs new pages in the file, so
+// probeWrite executes an SQL statement of Ping in the goroutine that makes all changes, and returns
+// the error from that. The blob that Ping inserts has 16 KiB, which needs new pages in the file, so
 // that a full disk is detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // childEnv is the environment variable that makes this test binary a child process. Its value is
-// the path of the file.
+// the path of the store's file.
 const childEnv = "STATE_TEST_FILE"
 
 // child starts this test binary as a child process with the file at path. lines reads the standard

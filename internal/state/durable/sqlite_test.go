@@ -80,7 +80,7 @@ func TestSQLiteReopen(t *testing.T) {
 	p.hears(a, "1:1 2:2")
 	p.hears(b, "3:3 4:4 over")
 
-	// Who was given them may die as well.
+	// The process that claimed the runs may die, too.
 	if err := p.s.Close(); err != nil {
 		t.Fatal(err)
 	}

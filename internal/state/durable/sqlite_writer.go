@@ -20,7 +20,7 @@ type sqliteWriter struct {
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	baseTag           uint32
 	writerCounters
-	threads map[string]*writerThread    // threads of runs below, and those not written yet
+	threads map[string]*writerThread    // threads of the runs in the field runs, and those not written yet
 	runs    map[state.RunRef]*writerRun // runs that have not ended
 
 	// The transaction under way.
@@ -41,7 +41,7 @@ type writerCounters struct {
 // A writerThread is a thread as cached by a sqliteWriter.
 type writerThread struct {
 	state.Thread
-	id, lastMessage, startSeq int64
+	id, lastMessage, startSeq int64 // columns id, said and begun, see schema
 	name                      string
 	running                   int  // number of cached runs that have not ended
 	isNew                     bool // its row is not inserted yet
@@ -63,8 +63,8 @@ type writerRun struct {
 // once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that uses conn, with the current counters from the file. It appends
-// its prepared statements to open, a list of what its owner must close.
+// newWriter returns a writer that uses conn and notifies b, with the current counters from the
+// file. It appends its prepared statements to open, a list of what its owner must close.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),

@@ -1,0 +1,152 @@
+package fault
+
+import (
+	"bytes"
+	"cmp"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// chunkSlots are the kinds that a dialect must have for faults that send texts in chunks.
+var chunkSlots = []spec.Kind{spec.SlotChunk, spec.SlotMessage, spec.MessageStart, spec.MessageDelta}
+
+// inTurnFaults lists the faults that concern steps, chunks and the ends of lines.
+var inTurnFaults = []*Fault{
+	{Name: "step-end-missing", Doc: "a step that starts after the start of the run never ends",
+		RequiredKinds: []spec.Kind{spec.StepStart, spec.StepEnd}, Checks: []string{"step.all-end"},
+		NewEffect: followedBySteps(spec.StepStart)},
+	{Name: "step-end-alone", Doc: "a step ends that never started",
+		RequiredKinds: []spec.Kind{spec.StepStart, spec.StepEnd}, Checks: []string{"step.pairs"},
+		NewEffect: followedBySteps(spec.StepEnd)},
+	{Name: "step-start-twice", Doc: "a step starts twice and ends once",
+		RequiredKinds: []spec.Kind{spec.StepStart, spec.StepEnd}, Checks: []string{"step.pairs"},
+		NewEffect: followedBySteps(spec.StepStart, spec.StepStart, spec.StepEnd)},
+	{Name: "as-chunks", Doc: "texts and tool calls are sent in chunks, without the events that start and end them",
+		RequiredKinds: chunkSlots,
+		NewEffect:     editEvents(sendChunks)},
+	{Name: "chunk-unnamed", Doc: "texts are sent in chunks, the first of which does not name its message",
+		RequiredKinds: chunkSlots, Checks: []string{"chunk.first-names"},
+		NewEffect: editChunks(func(chunk *spec.Event, _ bool) { chunk.Message = "" })},
+	{Name: "chunk-role-changes", Doc: "texts are sent in chunks, and later chunks have another role than the first",
+		RequiredKinds: chunkSlots, Checks: []string{"chunk.agrees"},
+		NewEffect: editChunks(func(chunk *spec.Event, first bool) {
+			if chunk.Role = "user"; first {
+				chunk.Role = "assistant"
+			}
+		})},
+	{Name: "crlf", Doc: "the lines of an event, the first if no trigger is set, end with CRLF, which some protocols do not allow",
+		Triggers: atEvent, Checks: []string{"wire.lines-end-with-lf"},
+		NewEffect: endLinesWithCRLF},
+}
+
+// endLinesWithCRLF is a value for [Fault.NewEffect]. The effect changes the line ends of one frame.
+func endLinesWithCRLF(a Args) Effect {
+	n := -1
+	return Effect{OnFrame: func(frame []byte, emit func([]byte)) {
+		if n++; n == max(a.Trigger.Event, 0) {
+			a.Applied()
+			frame = bytes.ReplaceAll(frame, []byte("\n"), []byte("\r\n"))
+		}
+		emit(frame)
+	}}
+}
+
+// followedBySteps returns a value for [Fault.NewEffect]. After the start of the run, the effect
+// sends events of the given kinds about one step.
+func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
+		return func(e *spec.Event) {
+			r.pass(e)
+			if e.Kind != spec.RunStart {
+				return
+			}
+			for _, k := range kinds {
+				r.insert(&spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: "a step of its own", Seq: e.Seq}, e.Seq)
+			}
+		}
+	})
+}
+
+// sendChunks returns an edit for editEvents. It sends the deltas of messages, of reasoning and of
+// tool calls as chunks. Calls may overlap, which chunks cannot, so the chunks of a call are held back
+// until its end. Messages and calls without deltas are not changed.
+func sendChunks(r *eventEditor) func(*spec.Event) {
+	c := &chunkSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
+	return func(e *spec.Event) {
+		key := e.Kind.Subject() + "\x00" + cmp.Or(e.Call, e.Message) // events of a call may name a message or not
+		switch e.Kind {
+		case spec.MessageStart, spec.ReasoningStart, spec.ToolStart:
+			c.started[key] = new(*e)
+		case spec.MessageDelta, spec.ReasoningDelta, spec.ToolDelta:
+			c.sendDelta(key, *e)
+		case spec.MessageEnd, spec.ReasoningEnd, spec.ToolEnd:
+			c.sendEnd(key, e)
+		default:
+			r.pass(e)
+		}
+	}
+}
+
+// A chunkSender sends events as sendChunks describes. The keys of its maps are made of the ids of
+// messages and calls.
+type chunkSender struct {
+	*eventEditor
+	started map[string]*spec.Event // the starts of those that have no delta yet
+	chunked map[string]bool        // those that have deltas
+	calls   map[string][]spec.Event
+}
+
+// sendDelta sends or holds back the delta chunk as a chunk. The first one gets the role and the name
+// of the start, later ones have no id.
+func (c *chunkSender) sendDelta(key string, chunk spec.Event) {
+	chunk.IsChunk = true
+	if start := c.started[key]; start != nil {
+		chunk.Role, chunk.Name = start.Role, start.Name
+		delete(c.started, key)
+	} else {
+		chunk.Message, chunk.Call = "", ""
+	}
+	if c.chunked[key] = true; chunk.Kind == spec.ToolDelta {
+		c.calls[key] = append(c.calls[key], chunk)
+		return
+	}
+	c.replace(&chunk)
+}
+
+// sendEnd sends what was held back, or e and the start of a message or call that had no delta.
+func (c *chunkSender) sendEnd(key string, e *spec.Event) {
+	for i := range c.calls[key] {
+		c.replace(&c.calls[key][i])
+	}
+	delete(c.calls, key)
+	if c.chunked[key] {
+		delete(c.chunked, key)
+		return
+	}
+	if start := c.started[key]; start != nil {
+		delete(c.started, key)
+		c.pass(start)
+	}
+	c.pass(e)
+}
+
+// editChunks returns a value for [Fault.NewEffect]. The effect sends the messages of a run as chunks
+// that change has edited; first tells whether the chunk is the first of its message.
+func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
+	return editEvents(func(r *eventEditor) func(*spec.Event) {
+		begun := map[string]bool{}
+		return func(e *spec.Event) {
+			switch e.Kind {
+			case spec.MessageStart, spec.MessageEnd:
+			case spec.MessageDelta:
+				chunk := *e
+				chunk.IsChunk = true
+				change(&chunk, !begun[e.Message])
+				begun[e.Message] = true
+				r.replace(&chunk)
+			default:
+				r.pass(e)
+			}
+		}
+	})
+}

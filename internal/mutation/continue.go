@@ -1,0 +1,53 @@
+package mutation
+
+import (
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// continueMutants are servers that leave calls to the client, or take its results, wrongly.
+var continueMutants = []*Mutant{
+	{
+		Name: "client-call-run-fails", Doc: "a run that leaves a call to the client fails",
+		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no result" }),
+		KilledBy:  map[string]string{"tool.client-call-run-succeeds": "run.error"},
+		AlsoFails: []string{"script.client-tool*"}, // the run that was asked for has failed
+	}, {
+		Name: "client-call-run-cancelled", Doc: "a run that leaves a call to the client ends as cancelled",
+		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Status = "cancelled" }),
+		KilledBy:  map[string]string{"tool.client-call-run-succeeds": "run.end"},
+		AlsoFails: []string{"script.client-tool*"}, // the run that was asked for was cancelled
+	}, {
+		Name: "result-run-fails", Doc: "a run with the result of a client tool answers and then fails",
+		NewEffect: changeEndAfter(saysToolResult, func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no answer" }),
+		KilledBy:  map[string]string{"result.continues": "run.error"},
+		AlsoFails: []string{"script.client-tool-result"}, // the run that was asked for has failed
+	}, {
+		Name: "result-run-fails-without-words", Doc: "a run with the result of a client tool fails without a word",
+		NewEffect: changeEndAfter(saysToolResult, func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "" }),
+		KilledBy:  map[string]string{"result.continues": "run.error"},
+		AlsoFails: []string{"script.client-tool-result", "error.*"}, // the run that was asked for has failed
+	},
+}
+
+// saysToolResult reports whether e begins the scripted answer to the result of a client tool.
+func saysToolResult(e *spec.Event) bool {
+	return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, "tool")
+}
+
+// changeEndAfter returns an effect that changes the end of a run if an event before it fits.
+func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
+	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+		found := false
+		return func(e *spec.Event, emit func(*spec.Event)) {
+			found = found || fits(e)
+			if e.Kind == spec.RunEnd && found {
+				other := *e
+				change(&other)
+				e = &other
+			}
+			emit(e)
+		}
+	})
+}

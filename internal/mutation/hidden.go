@@ -1,0 +1,355 @@
+package mutation
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A circumstance is what a server can know about a run when it sends the run's stream.
+type circumstance struct {
+	prompt   string        // the text of the last user message
+	earlier  []string      // those of the earlier runs of the thread, oldest first
+	refused  bool          // a request with the id of the thread was refused before
+	left     bool          // a client closed a stream of the thread before its end
+	canceled bool          // a run of the thread was canceled
+	reused   bool          // an earlier request came on the same connection
+	denied   bool          // another user was denied a request about the thread
+	number   int           // of the run in the process, from 1
+	readers  int           // how often the stream was requested before
+	pause    time.Duration // since the last request about the thread
+	header   http.Header   // of the request that started the run
+	body     []byte        // likewise
+}
+
+// follows reports whether an earlier run of the thread was asked for by the test prompt with the
+// given name.
+func (c circumstance) follows(name string) bool {
+	return slices.ContainsFunc(c.earlier, func(p string) bool { return isPrompt(p, name) })
+}
+
+func isPrompt(text, name string) bool {
+	first, _, _ := strings.Cut(text, " ")
+	return first == "conformance:"+name
+}
+
+// A hidingCondition is a condition on a request. A hidden mutant has its defect only if the
+// condition holds, and otherwise behaves like the correct server.
+type hidingCondition struct {
+	name, doc string
+	holds     func(c circumstance) bool
+}
+
+// hidingConditions lists the conditions under which hidden mutants have their defects.
+var hidingConditions = []hidingCondition{
+	{"after-failed", "after a failed run", func(c circumstance) bool { return c.follows("error") || c.follows("error-mid") }},
+	{"after-empty", "after an empty reply", func(c circumstance) bool { return c.follows("empty") }},
+	{"after-tool", "after a tool call", func(c circumstance) bool { return c.follows("tool") || c.follows("tools") }},
+	{"after-resumed", "after an interrupt", func(c circumstance) bool { return c.follows("interrupt") }},
+	{"after-abandoned", "after an abandoned stream", func(c circumstance) bool { return c.left }},
+	{"after-canceled", "after a cancel", func(c circumstance) bool { return c.canceled }},
+	{"after-refused", "after a refused request", func(c circumstance) bool { return c.refused }},
+	{"after-denied", "after a denied request of another user", func(c circumstance) bool { return c.denied }},
+	{"sixth", "from the sixth run of a conversation on", func(c circumstance) bool { return len(c.earlier) >= 5 }},
+	{"hundredth", "from the hundredth run of the process on", func(c circumstance) bool { return c.number >= 100 }},
+	{"reused", "on a reused connection", func(c circumstance) bool { return c.reused && len(c.earlier) > 0 }},
+	{"over-100", "after a prompt of more than 100 bytes", longerThan(100)},
+	{"over-256", "after a prompt of more than 256 bytes", longerThan(256)},
+	{"over-4096", "after a prompt of more than 4,096 bytes", longerThan(4096)},
+	{"over-65536", "after a prompt of more than 65,536 bytes", longerThan(65536)},
+	{"leading-space", "for a text that begins with a space", func(c circumstance) bool { return strings.Contains(c.prompt, "text  ") }},
+	{"separators", "for a text with a line separator", func(c circumstance) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
+	{"other-planes", "for a text with characters of other planes", func(c circumstance) bool {
+		return strings.ContainsFunc(c.prompt, func(r rune) bool { return r > 0xffff })
+	}},
+	{"json-like", "for a text that looks like JSON", func(c circumstance) bool { return strings.Contains(c.prompt, `text {"`) }},
+	{"second-reader", "for the second and later readers", func(c circumstance) bool { return c.readers > 0 }},
+	{"after-pause", "after a pause of 200 ms", func(c circumstance) bool { return len(c.earlier) > 0 && c.pause > 200*time.Millisecond }},
+	{"charset", "for requests with a charset parameter", func(c circumstance) bool {
+		return strings.Contains(c.header.Get("Content-Type"), "charset")
+	}},
+	{"accept-list", "for requests with several media types in Accept", func(c circumstance) bool {
+		return strings.Contains(c.header.Get("Accept"), ",")
+	}},
+	{"indented", "for requests with indented JSON", func(c circumstance) bool { return bytes.Contains(c.body, []byte("\n")) }},
+}
+
+func longerThan(n int) func(circumstance) bool {
+	return func(c circumstance) bool { return len(c.prompt) > n }
+}
+
+// A hiddenDefect is a defect of one stream.
+type hiddenDefect struct {
+	name, doc string
+	checks    []string // globs of the checks one of which must find it
+	// edit returns the edit of a stream. It calls occurred when the stream has the defect. earlier is
+	// the first delta of the run before in the same thread.
+	edit func(v parsedRequest, earlier string, occurred func()) streamEdit
+	// status, if not 0, is the status with which the request that starts the run is answered.
+	status int
+}
+
+var (
+	textChecks = []string{
+		"script.*", "content.*", "delta.*", "message.*", "run.output-*", "resume.*", "history.*", "done.*", "sequence.*", "reasoning.*",
+	}
+	hiddenDefects = []hiddenDefect{
+		{name: "drops-last-delta", doc: "the last piece of a text is missing", checks: textChecks, edit: dropLastDelta},
+		{name: "loses-character", doc: "a piece of a text lacks its last character", checks: textChecks, edit: editDelta(func(s, _ string) string {
+			runes := []rune(s)
+			return string(runes[:max(0, len(runes)-1)])
+		})},
+		{name: "repeats-delta", doc: "a piece of a text is sent twice", checks: append(textChecks, "cursor.*"), edit: repeatDelta},
+		{name: "swaps-deltas", doc: "two pieces of a text are sent in the wrong order", checks: textChecks, edit: swapDeltas},
+		{name: "answers-earlier", doc: "a text begins like that of the run before", checks: textChecks, edit: editDelta(func(_, before string) string { return before })},
+		{name: "misaddresses", doc: "a piece of a text names another message", checks: append(textChecks, "wire.*"), edit: misaddressDelta},
+		{name: "never-ends", doc: "the terminal event is missing", checks: []string{"run.*", "done.*", "script.*", "cancel.*", "error.*"}, edit: dropEnd},
+		{
+			name: "status-500", doc: "the run is refused with status 500", status: http.StatusInternalServerError,
+			checks: []string{"accept.*", "wire.opens-stream", "reply.*", "script.*"},
+		},
+	}
+)
+
+// editDelta returns an edit that replaces the text of the first delta of a stream with change(text,
+// earlier), where earlier is the text of the previous run.
+func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
+	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
+		done := false
+		return streamEdit{frame: func(frame []byte) [][]byte {
+			e := v.decodeFrame(frame)
+			if done || e.Kind != spec.MessageDelta || e.Text == "" {
+				return [][]byte{frame}
+			}
+			done = true
+			if other := change(e.Text, earlier); other != e.Text && (other != "" || earlier != "") {
+				occurred()
+				return [][]byte{replaceInFrame(frame, e.Text, other)}
+			}
+			return [][]byte{frame}
+		}}
+	}
+}
+
+func dropLastDelta(v parsedRequest, _ string, occurred func()) streamEdit {
+	var held []byte
+	return streamEdit{frame: func(frame []byte) (out [][]byte) {
+		switch v.decodeFrame(frame).Kind {
+		case spec.MessageDelta:
+			if held != nil {
+				out = append(out, held)
+			}
+			held = frame
+			return out
+		default:
+			if held != nil {
+				occurred()
+			}
+			held = nil
+			return [][]byte{frame}
+		}
+	}}
+}
+
+func repeatDelta(v parsedRequest, _ string, occurred func()) streamEdit {
+	done := false
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		if done || v.decodeFrame(frame).Kind != spec.MessageDelta {
+			return [][]byte{frame}
+		}
+		done = true
+		occurred()
+		return [][]byte{frame, frame}
+	}}
+}
+
+func swapDeltas(v parsedRequest, _ string, occurred func()) streamEdit {
+	var held []byte
+	done := false
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		isDelta := v.decodeFrame(frame).Kind == spec.MessageDelta
+		switch {
+		case done || held == nil && !isDelta:
+			return [][]byte{frame}
+		case held == nil:
+			held = frame
+			return nil
+		}
+		if done = true; !isDelta {
+			return [][]byte{held, frame}
+		}
+		occurred()
+		return [][]byte{frame, held}
+	}}
+}
+
+func misaddressDelta(v parsedRequest, _ string, occurred func()) streamEdit {
+	done := false
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		e := v.decodeFrame(frame)
+		if done || e.Kind != spec.MessageDelta || e.Message == "" {
+			return [][]byte{frame}
+		}
+		done = true
+		occurred()
+		return [][]byte{replaceInFrame(frame, e.Message, e.Message+"x")}
+	}}
+}
+
+func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		if e := v.decodeFrame(frame); e.Kind == spec.RunEnd || e.Kind == spec.RunError {
+			occurred()
+			return nil
+		}
+		return [][]byte{frame}
+	}}
+}
+
+// replaceInFrame returns a copy of frame in which each string of the JSON data that equals from is
+// replaced with to.
+func replaceInFrame(frame []byte, from, to string) []byte {
+	line, ok := sse.FindField(frame, "data")
+	if !ok {
+		return frame
+	}
+	d := json.NewDecoder(bytes.NewReader(frame[line.ValueStart:line.ValueEnd()]))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return frame
+	}
+	data, _ := json.Marshal(replaceString(v, from, to))
+	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
+}
+
+// A runHistory records what a server knows about its threads and runs.
+type runHistory struct {
+	mu          sync.Mutex
+	threads     map[string]*circumstance // what the next run of the thread will know
+	runs        map[string]circumstance
+	seen        map[string]time.Time // thread → its last request
+	connections map[string]bool      // remote addresses
+	deltas      map[string]string    // thread → the first delta of its last run
+	count       int
+}
+
+// hidden returns a function that returns a middleware in front of a server that has defect d only
+// under the condition when.
+func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
+	return func(occurred func()) middleware {
+		return func(next dialectHandler) dialectHandler {
+			h := &runHistory{
+				threads: map[string]*circumstance{}, runs: map[string]circumstance{}, seen: map[string]time.Time{},
+				connections: map[string]bool{}, deltas: map[string]string{},
+			}
+			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
+				c := h.note(v)
+				isFaulty := when.holds(c)
+				if v.startsRun() && v.parsed().Valid() && isFaulty && d.status != 0 {
+					occurred()
+					w.WriteHeader(d.status)
+					return
+				}
+				var edit streamEdit
+				if isFaulty && d.edit != nil {
+					edit = d.edit(v, h.delta(v.parsed().Thread), occurred)
+				}
+				a := serveEdited(w, v.httpRequest, inner, h.listening(v, edit))
+				if a != nil {
+					h.noteStatus(v, a.status)
+					a.send(w)
+				}
+				if v.httpRequest.Context().Err() != nil {
+					h.change(v, func(c *circumstance) { c.left = true })
+				}
+			})(next)
+		}
+	}
+}
+
+// listening returns the edit with its frames recorded: the first delta of each run.
+func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
+	done := false
+	edit.sent = func(frame []byte) {
+		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
+			done = true
+			h.mu.Lock()
+			h.deltas[v.parsed().Thread] = e.Text
+			h.mu.Unlock()
+		}
+	}
+	return edit
+}
+
+func (h *runHistory) delta(thread string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deltas[thread]
+}
+
+// note records a request and returns what the server knows about the run that it is about.
+func (h *runHistory) note(v parsedRequest) circumstance {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e, now := v.parsed(), time.Now()
+	isReused := h.connections[v.httpRequest.RemoteAddr]
+	h.connections[v.httpRequest.RemoteAddr] = true
+	pause := now.Sub(h.seen[e.Thread])
+	h.seen[e.Thread] = now
+	switch {
+	case v.startsRun() && e.Valid():
+		t := h.threads[e.Thread]
+		if t == nil {
+			t = &circumstance{}
+			h.threads[e.Thread] = t
+		}
+		h.count++
+		c := *t
+		c.prompt, c.earlier, c.reused, c.number, c.pause = e.Text, slices.Clone(t.earlier), isReused, h.count, pause
+		c.header, c.body = v.httpRequest.Header, v.raw.Body
+		t.earlier = append(t.earlier, e.Text)
+		h.runs[e.Run] = c
+		return c
+	case v.isOperation("listen"):
+		c := h.runs[e.Run]
+		again := c
+		again.readers++
+		h.runs[e.Run] = again
+		return c
+	case v.isOperation("cancel"):
+		if t := h.threads[e.Thread]; t != nil {
+			t.canceled = true
+		}
+	}
+	return circumstance{}
+}
+
+// noteStatus records the status of the response to a request.
+func (h *runHistory) noteStatus(v parsedRequest, status int) {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		h.change(v, func(c *circumstance) { c.denied = true })
+	case status >= 400:
+		h.change(v, func(c *circumstance) { c.refused = true })
+	}
+}
+
+// change calls edit with what the server knows about the thread that a request names, even if the
+// request is invalid.
+func (h *runHistory) change(v parsedRequest, edit func(c *circumstance)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for thread, c := range h.threads {
+		if thread != "" && (bytes.Contains(v.raw.Body, []byte(thread)) || strings.Contains(v.raw.Target, thread)) {
+			edit(c)
+		}
+	}
+}

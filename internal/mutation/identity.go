@@ -1,0 +1,183 @@
+package mutation
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// identityMutants are servers that confuse what a message or a run is: its role, type, id, status
+// and times.
+var identityMutants = []*Mutant{
+	{
+		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",
+		NewEffect: changeEvents(fault.OfKind(spec.MessageStart), func(e *spec.Event) { e.Role = "user" }),
+		KilledBy:  map[string]string{"message.keeps-role-and-type": "message.end"},
+		AlsoFails: []string{matchesSchema}, // a schema may say whose tool results are
+	}, {
+		Name: "system-at-last", Doc: "a message is the assistant's at its start and the system's at its end",
+		NewEffect: changeEvents(fault.OfKind(spec.MessageEnd), func(e *spec.Event) { e.Role = "system" }),
+		KilledBy:  map[string]string{"message.keeps-role-and-type": "message.end"},
+		// The output has the role of the start, the answer is the system's, and a schema may say
+		// whose tool results are.
+		AlsoFails: []string{"run.output-matches", "script.text", matchesSchema},
+	}, {
+		Name: "answers-as-user", Doc: "the messages of an answer are the user's",
+		NewEffect: changeRole("user"),
+		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
+		KilledBy:  map[string]string{"script.text": "message.end message.start"},
+	}, {
+		Name: "answers-as-system", Doc: "the messages of an answer are the system's",
+		NewEffect: changeRole("system"),
+		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
+		KilledBy:  map[string]string{"script.text": "message.end message.start"},
+	}, {
+		Name: "image-of-nothing", Doc: "asked for a text and an image, the server sends an image without a URL",
+		Script:   replyScript("contents", `[message: [text: see, image: '']]`),
+		KilledBy: map[string]string{"script.contents": "http.close"},
+	}, {
+		Name: "one-run-id", Doc: "all runs have the same id",
+		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "the-run" }),
+		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
+		// The id of a request is not repeated, and a repeated opening event differs.
+		AlsoFails: []string{"echo.run", "sequence.never-falls"},
+	}, {
+		Name: "few-run-ids", Doc: "the ids of runs are one of sixteen",
+		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "run-" + e.Run[:min(1, len(e.Run))] }),
+		Needs:     []spec.Kind{spec.MessageStart}, // or else nearly all requests choose the id themselves
+		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
+		AlsoFails: []string{"echo.run"}, // the id of a request is not repeated
+	}, {
+		Name: "ended-at-once", Doc: "the time at which a run ended is a millisecond after its start",
+		NewEffect: changeFrames(endAfter(1)),
+		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
+	}, {
+		Name: "ended-soon-after", Doc: "the time at which a run ended is a tenth of a second after its start",
+		NewEffect: changeFrames(endAfter(100)),
+		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
+	}, {
+		Name: "failed-is-canceled", Doc: "a run that fails is reported as canceled",
+		NewEffect: changeStatus("failed", "canceled"),
+		KilledBy:  map[string]string{"error.says-failed": "run.error"},
+	}, {
+		Name: "failed-is-rejected", Doc: "a run that fails is reported as rejected",
+		NewEffect: changeStatus("failed", "rejected"),
+		KilledBy:  map[string]string{"error.says-failed": "run.error"},
+	}, {
+		Name: "list-canceled", Doc: "the end of the run lists its messages as canceled",
+		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) {
+			own := e.Kind
+			changeNested(e, func(p *spec.Event) {
+				if p.Kind != own && isMessage(p) {
+					p.Status = "canceled"
+				}
+			})
+		}),
+		KilledBy: map[string]string{"run.output-matches": "run.end"},
+	}, {
+		Name: "call-is-a-text", Doc: "a message that contains a tool call has the type of a text",
+		Middleware: retypeMessages(func(types []string) map[string]string {
+			return map[string]string{types[0]: strings.ToUpper(textType)}
+		}),
+		KilledBy:  map[string]string{"tool.message-type": "message.end tool.call"},
+		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may tell calls by the type of their message
+	}, {
+		Name: "result-is-a-call", Doc: "a message that contains a tool result has the type of a call",
+		Middleware: retypeMessages(func(types []string) map[string]string {
+			other := map[string]string{}
+			for _, t := range types[1:] {
+				other[t] = types[0]
+			}
+			return other
+		}),
+		KilledBy:  map[string]string{"tool.message-type": "message.end tool.result"},
+		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may tell results by the type of their message
+	}, {
+		Name: "one-thread-for-the-nameless", Doc: "all requests that name no thread get the same one",
+		Middleware: nameCreatedThread,
+		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
+	},
+}
+
+// isMessage reports whether e ends a message or a section of reasoning.
+func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
+
+// changeRole returns a fault that gives all messages of the assistant another role.
+func changeRole(role string) newEffect {
+	return changeFrames(func(frame []byte) []byte {
+		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
+	})
+}
+
+// reportedTimes matches the times at which a run ended and began, as numbers.
+var reportedTimes = regexp.MustCompile(`"completed(_at|At)":\d+(.*"created(?:_at|At)":)(\d+)`)
+
+// endAfter returns a function that sets the end of a run in a frame to ms after its start.
+func endAfter(ms int64) func(frame []byte) []byte {
+	return func(frame []byte) []byte {
+		m := reportedTimes.FindSubmatch(frame)
+		if m == nil {
+			return frame
+		}
+		began, _ := strconv.ParseInt(string(m[3]), 10, 64)
+		return reportedTimes.ReplaceAll(frame, fmt.Appendf(nil, `"completed${1}":%d${2}${3}`, began+ms))
+	}
+}
+
+// changeStatus returns a fault that replaces the status from with the status to in all frames.
+func changeStatus(from, to string) newEffect {
+	return changeFrames(func(frame []byte) []byte {
+		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
+	})
+}
+
+// retypeMessages returns a middleware that replaces the types of messages. The function other
+// returns a map from each type to replace to its replacement. Its argument lists the types, other
+// than textType, that messages of the stream have had so far; the first of them is that of a tool
+// call.
+func retypeMessages(other func(types []string) map[string]string) middleware {
+	return editStreams(func(v parsedRequest) streamEdit {
+		var types []string
+		return streamEdit{frame: func(frame []byte) [][]byte {
+			e := v.decodeFrame(frame)
+			isAbout := e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress || e.Kind == spec.MessageEnd
+			isNew := e.Type != "" && !strings.EqualFold(e.Type, textType) && !slices.Contains(types, e.Type)
+			if isAbout && isNew {
+				types = append(types, e.Type)
+			}
+			if len(types) == 0 {
+				return [][]byte{frame}
+			}
+			for from, to := range other(types) {
+				if from == strings.ToLower(from) {
+					to = strings.ToLower(to)
+				}
+				frame = bytes.ReplaceAll(frame, []byte(`"type":`+strconv.Quote(from)), []byte(`"type":`+strconv.Quote(to)))
+			}
+			return [][]byte{frame}
+		}}
+	})
+}
+
+// textType is the type of a message that contains text, in lower case.
+const textType = "message"
+
+// nameCreatedThread is a middleware for runs that were started by a request without a thread. It
+// gives all of them the same thread id.
+var nameCreatedThread = editStreams(func(v parsedRequest) streamEdit {
+	if v.event.Thread != "" || !v.startsRun() {
+		return streamEdit{}
+	}
+	return streamEdit{frame: func(frame []byte) [][]byte {
+		if thread := v.decodeFrame(frame).Thread; thread != "" {
+			frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte(`"the-thread"`))
+		}
+		return [][]byte{frame}
+	}}
+})

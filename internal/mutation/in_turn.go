@@ -1,0 +1,244 @@
+package mutation
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// inTurnMutants are servers that send the events of runs, messages, calls and steps out of turn.
+var inTurnMutants = []*Mutant{
+	{
+		Name: "started-twice-at-once", Doc: "the event that starts the run is sent twice, one after the other",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), sameAgain),
+		KilledBy:  map[string]string{"run.starts-in-turn": "run.start"},
+	}, {
+		Name: "failed-twice", Doc: "a run that has failed fails again, with another message",
+		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
+			return []spec.Event{withChange(e, func(o *spec.Event) { o.Text = "failed to process the request: " + e.Text })}
+		}),
+		KilledBy:  map[string]string{"run.ends-in-turn": "run.error"},
+		AlsoFails: []string{"script.error", "script.error-mid"},
+	}, {
+		Name: "message-opened-again", Doc: "the event that starts a message is sent twice",
+		NewEffect: insertAfter(fault.OfKind(spec.MessageStart), sameAgain),
+		KilledBy:  map[string]string{"message.in-turn": "message.start"},
+	}, {
+		Name: "message-ended-again", Doc: "the event that ends a message is sent twice",
+		NewEffect: insertAfter(fault.OfKind(spec.MessageEnd), sameAgain),
+		KilledBy:  map[string]string{"message.in-turn": "message.end"},
+	}, {
+		Name: "reasoning-ended-first", Doc: "reasoning ends before its last piece",
+		NewEffect: endReasoningEarly,
+		KilledBy:  map[string]string{"message.in-turn": "reasoning.delta"},
+	}, {
+		Name: "call-opened-after-its-arguments", Doc: "a call is opened again before its end",
+		NewEffect: editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+			starts := map[string]spec.Event{}
+			return func(e *spec.Event, emit func(*spec.Event)) {
+				if e.Kind == spec.ToolStart {
+					starts[e.Call] = *e
+				}
+				if start, ok := starts[e.Call]; ok && e.Kind == spec.ToolEnd {
+					emit(&start)
+				}
+				emit(e)
+			}
+		}),
+		KilledBy:  map[string]string{"tool.starts-in-turn": "tool.start"},
+		AlsoFails: []string{"tool.arguments-are-json"}, // they begin with the start
+		Without:   []spec.Kind{spec.Done},              // or else call-opened-twice is the same defect
+	}, {
+		Name: "step-left-open", Doc: "a step starts at the beginning of the run and never ends",
+		Fault:    "step-end-missing",
+		KilledBy: map[string]string{"step.all-end": "run.end"},
+	}, {
+		Name: "inner-step-left-open", Doc: "of two steps, one in the other, only the outer one ends",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
+			return []spec.Event{
+				newStep(spec.StepStart, e, "outer"), newStep(spec.StepStart, e, "inner"), newStep(spec.StepEnd, e, "outer"),
+			}
+		}),
+		KilledBy: map[string]string{"step.all-end": "run.end"},
+	}, {
+		Name: "step-ends-alone", Doc: "a step ends that never started",
+		Fault:    "step-end-alone",
+		KilledBy: map[string]string{"step.pairs": "step.end"},
+	}, {
+		Name: "step-starts-twice", Doc: "a step starts while it is open",
+		Fault:    "step-start-twice",
+		KilledBy: map[string]string{"step.pairs": "step.start"},
+	}, {
+		Name: "step-ends-as-another", Doc: "a step ends under another name",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
+			return []spec.Event{newStep(spec.StepStart, e, "plan"), newStep(spec.StepEnd, e, "PLAN")}
+		}),
+		KilledBy:  map[string]string{"step.pairs": "step.end"},
+		AlsoFails: []string{"step.all-end"}, // the first is left open
+	},
+}
+
+// chunkMutants are servers whose chunks do not say what they belong to.
+var chunkMutants = []*Mutant{
+	{
+		Name: "chunk-of-nothing", Doc: "the chunks of a message name no message",
+		Fault:     "chunk-unnamed",
+		KilledBy:  map[string]string{"chunk.first-names": "message.delta"},
+		AlsoFails: []string{"script.*"}, // clients have nothing to append the text to
+	}, {
+		Name: "call-chunk-without-a-tool", Doc: "the first chunk of a call has no name of a tool",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
+			return []spec.Event{
+				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Text: "{}"}),
+				{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: "x-r", Call: "x", Text: "1"},
+			}
+		}),
+		KilledBy:  map[string]string{"chunk.first-names": "tool.start"},
+		AlsoFails: []string{"script.*"}, // no prompt asks for the call
+	}, {
+		Name: "chunk-in-another-role", Doc: "the second chunk of a message has another role",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
+			return []spec.Event{
+				newChunk(spec.MessageDelta, e, spec.Event{Message: "x", Role: "assistant"}),
+				newChunk(spec.MessageDelta, e, spec.Event{Role: "user"}),
+			}
+		}),
+		KilledBy: map[string]string{"chunk.agrees": "message.delta"},
+	}, {
+		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
+			return []spec.Event{
+				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Name: "lookup", Text: "{"}),
+				newChunk(spec.ToolDelta, e, spec.Event{Name: "look", Text: "}"}),
+				{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: "x-r", Call: "x", Text: "1"},
+			}
+		}),
+		KilledBy:  map[string]string{"chunk.agrees": "tool.delta"},
+		AlsoFails: []string{"script.*"}, // no prompt asks for the call
+	},
+}
+
+// lineMutants are servers whose lines end otherwise, or that end streams as other protocols do.
+var lineMutants = []*Mutant{
+	{
+		Name: "lines-end-with-crlf", Doc: "all lines of a stream end with CRLF",
+		NewEffect: changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r\n")) }),
+		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
+	}, {
+		Name: "line-ends-with-crlf", Doc: "the lines of the first event of a stream end with CRLF",
+		Fault:    "crlf; streams=0",
+		KilledBy: map[string]string{"wire.lines-end-with-lf": "*"},
+	}, {
+		Name: "last-line-ends-with-cr", Doc: "the lines of the last event end with CR",
+		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r")) }),
+		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
+	}, {
+		Name: "terminator-at-the-end", Doc: "the terminator of other protocols comes after the last event",
+		NewEffect: changeLastFrame(func(frame []byte) []byte { return append(frame, "data: [END]\n\n"...) }),
+		KilledBy:  map[string]string{"done.absent": "?"},
+		AlsoFails: []string{"wire.frames-are-json"},
+	}, {
+		Name: "terminator-in-between", Doc: "the terminator of other protocols comes in the middle of a stream",
+		NewEffect: insertFrame("[END]"),
+		KilledBy:  map[string]string{"done.absent": "?"},
+		AlsoFails: []string{"wire.frames-are-json"},
+	},
+}
+
+// answerMutants are servers whose results and interrupts do not say what they belong to.
+var answerMutants = []*Mutant{
+	{
+		Name: "result-with-a-longer-id", Doc: "results name calls by ids with one letter too many",
+		NewEffect: changeEvents(fault.OfKind(spec.ToolResult), func(e *spec.Event) { e.Call += "x" }),
+		KilledBy:  map[string]string{"tool.result-names-call": "tool.result"},
+		AlsoFails: []string{"script.tool", "script.tools", "tool.client-call-is-offered"}, // the call has no result
+	}, {
+		Name: "result-before-its-call", Doc: "the result of a call is sent before the call",
+		NewEffect: sendResultsFirst,
+		KilledBy:  map[string]string{"tool.result-after-end": "tool.result"},
+		Needs:     []spec.Kind{spec.ToolResult},
+		AlsoFails: []string{"script.tool", "script.tools"},
+	}, {
+		Name: "interrupt-twice", Doc: "the end of the run has its interrupt twice",
+		NewEffect: changeEvents(hasInterrupt, func(e *spec.Event) { e.Parts = append(slices.Clone(e.Parts), e.Parts...) }),
+		KilledBy:  map[string]string{"interrupt.ids-differ": "interrupt"},
+		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt asked for one
+	}, {
+		Name: "interrupts-share-an-id", Doc: "the end of the run has a second interrupt, with another question and the id of the first",
+		NewEffect: changeEvents(hasInterrupt, func(e *spec.Event) {
+			other := e.Parts[len(e.Parts)-1]
+			other.Text = `{"question":"Really?"}`
+			e.Parts = append(slices.Clone(e.Parts), other)
+		}),
+		KilledBy:  map[string]string{"interrupt.ids-differ": "interrupt"},
+		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt asked for one
+	},
+}
+
+// hasInterrupt reports whether e ends a run and has an interrupt.
+func hasInterrupt(e *spec.Event) bool {
+	_, ok := e.Last(spec.Interrupt)
+	return e.Kind == spec.RunEnd && ok
+}
+
+// sameAgain returns a list with e.
+func sameAgain(e *spec.Event) []spec.Event { return []spec.Event{*e} }
+
+// newStep returns an event of kind k in the run of e, about the step with the given name.
+func newStep(k spec.Kind, e *spec.Event, name string) spec.Event {
+	return spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
+}
+
+// newChunk returns the chunk of kind k in the run of e, with the other members of chunk.
+func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) spec.Event {
+	chunk.Kind, chunk.Thread, chunk.Run, chunk.IsChunk = k, e.Thread, e.Run, true
+	return chunk
+}
+
+// endReasoningEarly is a fault that sends the end of reasoning before the last delta of it.
+var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	var held *spec.Event
+	return func(e *spec.Event, emit func(*spec.Event)) {
+		release := func() {
+			if held != nil {
+				emit(held)
+				held = nil
+			}
+		}
+		switch e.Kind {
+		case spec.ReasoningDelta:
+			release()
+			held = new(*e)
+		case spec.ReasoningEnd:
+			emit(e)
+			release()
+		default:
+			release()
+			emit(e)
+		}
+	}
+})
+
+// sendResultsFirst is a fault that holds back the events of tool calls until the first result.
+var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	var held []spec.Event
+	return func(e *spec.Event, emit func(*spec.Event)) {
+		isCall := e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd
+		if isCall {
+			held = append(held, *e)
+			return
+		}
+		if e.Kind == spec.ToolResult {
+			emit(e)
+		}
+		for i := range held {
+			emit(&held[i])
+		}
+		held = nil
+		if e.Kind != spec.ToolResult {
+			emit(e)
+		}
+	}
+})

@@ -1,0 +1,142 @@
+package mutation
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// invalidForms lists forms of invalid requests that a server may accept although it refuses the
+// same violation in other forms. Each has the name of the defect, a description of the form, and a
+// function that reports whether a request has the form.
+var invalidForms = []struct {
+	defect, doc string
+	matches     func(parsedRequest) bool
+}{
+	{"null-accepted", "with null in place of one of several values", isNullForEnum},
+	{"later-item-accepted", "with the violation in the second of two similar list items", isInLaterItem},
+	{"get-accepted", "with the method GET", func(v parsedRequest) bool {
+		return v.raw.Method == "GET" && v.dialect.Operation(v.raw) == nil
+	}},
+	{"xml-accepted", "with the content type application/xml", func(v parsedRequest) bool {
+		return v.raw.Header.MediaType() == "application/xml"
+	}},
+}
+
+// addInvalidForms adds the servers that accept invalid requests of one form only.
+func (g *generator) addInvalidForms() {
+	for _, o := range g.dialect.Operations() {
+		for _, template := range o.Templates() {
+			valid, err := g.dialect.BuildRequest(template, sampleEvent)
+			if err != nil {
+				continue
+			}
+			for _, m := range g.dialect.InvalidRequests(valid) {
+				e := g.dialect.ParseRequest(m.Request)
+				if len(e.Violations) == 1 {
+					g.addInvalidForm(parsedRequest{
+						dialect: g.dialect, raw: m.Request, parsed: func() *spec.Event { return &e },
+					})
+				}
+			}
+		}
+	}
+}
+
+// addInvalidForm adds the servers that accept requests of the same form as v.
+func (g *generator) addInvalidForm(v parsedRequest) {
+	for _, form := range invalidForms {
+		if !form.matches(v) {
+			continue
+		}
+		for _, r := range v.parsed().Violations[0].Refusals {
+			if r.Accept {
+				continue
+			}
+			g.add(r.Requirement, form.defect, Mutant{
+				Doc:       "invalid requests " + form.doc + ", whose refusal " + r.Requirement + " is about, are accepted",
+				KilledBy:  map[string]string{refusesAsDocumented: string(spec.HTTPRequest)},
+				AlsoFails: contentChecks, // an accepted request gets the response to another one
+				defect: func(occurred func()) middleware {
+					return acceptInvalidForm(occurred, r.Requirement, form.matches)
+				},
+			})
+		}
+	}
+}
+
+// violatedPlace returns the body of a request and the tokens of the pointer to its only violation.
+// ok is false if the violation is not in the body, or if there are several.
+func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
+	violations := v.parsed().Violations
+	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &body) != nil {
+		return nil, nil, false
+	}
+	return body, strings.Split(violations[0].Pointer, "/")[1:], true
+}
+
+// isNullForEnum reports whether a request has null where one of several values is expected.
+func isNullForEnum(v parsedRequest) bool {
+	at, tokens, ok := violatedPlace(v)
+	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {
+		return false
+	}
+	for _, token := range tokens {
+		switch in := at.(type) {
+		case map[string]any:
+			if at, ok = in[token]; !ok {
+				return false
+			}
+		case []any:
+			if i, err := strconv.Atoi(token); err == nil && i < len(in) {
+				at = in[i]
+			}
+		}
+	}
+	return at == nil
+}
+
+// isInLaterItem reports whether the violation of a request is in the second of two similar items.
+func isInLaterItem(v parsedRequest) bool {
+	at, tokens, ok := violatedPlace(v)
+	if !ok {
+		return false
+	}
+	for i, token := range tokens {
+		switch in := at.(type) {
+		case map[string]any:
+			at = in[token]
+		case []any:
+			if len(in) == 2 && token == "1" && areSimilar(in[0], in[1], tokens[i+1:]) {
+				return true
+			}
+			if i, err := strconv.Atoi(token); err == nil && i < len(in) {
+				at = in[i]
+			}
+		}
+	}
+	return false
+}
+
+// areSimilar reports whether both values are objects, the second has only members that the first
+// has too, and the texts of the second begin with those of the first. The member that the first of
+// the tokens names is not compared.
+func areSimilar(first, second any, tokens []string) bool {
+	a, isObject := first.(map[string]any)
+	b, areObjects := second.(map[string]any)
+	if !isObject || !areObjects {
+		return false
+	}
+	for name, value := range b {
+		one, ok := a[name]
+		text, _ := value.(string)
+		begin, _ := one.(string)
+		isViolated := len(tokens) > 0 && tokens[0] == name
+		if !ok || !isViolated && !strings.HasPrefix(text, begin) {
+			return false
+		}
+	}
+	return true
+}

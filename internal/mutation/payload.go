@@ -1,0 +1,362 @@
+package mutation
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// rewriteInput returns a middleware in front of a server that receives other texts than the client
+// sent: rewrite(v, text) returns what it receives in place of the last text of kind k in a request
+// v. It is called only with valid requests, one at a time.
+func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		rewrite := begin()
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			r := v.httpRequest
+			part, ok := v.event.Last(k)
+			if _, isPrompt := v.event.Prompt(); ok && v.startsRun() && v.event.Valid() && (k != spec.InputUser || isPrompt) {
+				var body any
+				isJSON := json.Unmarshal(v.raw.Body, &body) == nil
+				received := part.Text
+				if isJSON && !hasString(body, received) {
+					received = longestString(received)
+				}
+				mu.Lock()
+				text := rewrite(v, received)
+				mu.Unlock()
+				if text != received && isJSON {
+					other := v.raw
+					other.Body, _ = json.Marshal(replaceString(body, received, text))
+					r = v.withRequest(other)
+				}
+			}
+			next.ServeHTTP(w, r)
+		})(next)
+	}
+}
+
+// hasString reports whether the decoded JSON value v is the string text or contains it.
+func hasString(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return hasString(item, text) })
+	case map[string]any:
+		for _, member := range v {
+			if hasString(member, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// longestString returns the longest string among the members of a JSON object, such as the payload
+// with which a client answers an interrupt. If there are none, it returns object itself.
+func longestString(object string) string {
+	var members map[string]any
+	if json.Unmarshal([]byte(object), &members) != nil {
+		return object
+	}
+	longest := ""
+	for _, v := range members {
+		if text, ok := v.(string); ok && len(text) > len(longest) {
+			longest = text
+		}
+	}
+	return cmp.Or(longest, object)
+}
+
+// replaceString returns the decoded JSON value v with each string that equals old replaced with
+// text. It modifies v.
+func replaceString(v any, old, text string) any {
+	switch v := v.(type) {
+	case string:
+		if v == old {
+			return text
+		}
+	case []any:
+		for i := range v {
+			v[i] = replaceString(v[i], old, text)
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = replaceString(v[name], old, text)
+		}
+	}
+	return v
+}
+
+// rewriteArguments returns a middleware that replaces the arguments of the test prompt with the
+// given name with rewrite(arguments).
+func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
+	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+		return func(_ parsedRequest, text string) string {
+			if arguments, ok := strings.CutPrefix(text, "conformance:"+name+" "); ok {
+				return "conformance:" + name + " " + rewrite(arguments)
+			}
+			return text
+		}
+	})
+}
+
+// repeatFirst returns a middleware that replaces the arguments of the test prompt with the given
+// name with those of the first such prompt in the thread.
+func repeatFirst(name string) middleware {
+	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+		first := map[string]string{}
+		return func(v parsedRequest, text string) string {
+			if !strings.HasPrefix(text, "conformance:"+name+" ") {
+				return text
+			}
+			key := v.user() + v.event.User + "\n" + v.event.Thread
+			if first[key] == "" {
+				first[key] = text
+			}
+			return first[key]
+		}
+	})
+}
+
+// replyToRecall returns a middleware that replies to the prompt recall with the text that recall
+// selects from the earlier texts of the user in the thread.
+func replyToRecall(recall func(earlier []string) string) middleware {
+	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+		all := map[string][]string{}
+		return func(v parsedRequest, text string) string {
+			key := v.user() + v.event.User + "\n" + v.event.Thread
+			earlier := all[key]
+			all[key] = append(earlier, text)
+			if text == "conformance:recall" && len(earlier) > 0 {
+				return "conformance:text " + recall(earlier)
+			}
+			return text
+		}
+	})
+}
+
+// rewriteText returns a middleware that replaces the last text of kind k in each valid request that
+// starts a run with rewrite(text).
+func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
+	return rewriteInput(k, func() func(parsedRequest, string) string {
+		return func(_ parsedRequest, text string) string { return rewrite(text) }
+	})
+}
+
+// dropNulls returns a JSON object without its members that are null. Text that is not a JSON object
+// is returned unchanged.
+func dropNulls(object string) string {
+	var members map[string]any
+	if json.Unmarshal([]byte(object), &members) != nil {
+		return object
+	}
+	for name, v := range members {
+		if v == nil {
+			delete(members, name)
+		}
+	}
+	text, _ := json.Marshal(members)
+	return string(text)
+}
+
+// squeeze returns s with one space in place of each piece of white space.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// storedToo lists patterns of the ids of checks that may fail in addition to the expected one if a
+// mutant changes a text before the server receives it, because the server then stores and returns
+// the changed text.
+var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
+
+// payloadMutants are servers that change some texts and JSON values before they send or store them,
+// that forget some of them, or that repeat an earlier one in place of a later one.
+var payloadMutants = slices.Concat([]*Mutant{
+	{
+		Name: "text-trimmed", Doc: "the white space at the ends of a text is lost",
+		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("text", strings.TrimSpace),
+	}, {
+		Name: "line-ends-normalized", Doc: "a carriage return and line feed is sent as a line feed",
+		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("text", func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }),
+	}, {
+		Name: "reasoned-text-trimmed", Doc: "the white space at the ends of a text is lost after reasoning",
+		KilledBy:   map[string]string{"script.reasoning": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Needs:      []spec.Kind{spec.ReasoningStart},
+		Middleware: rewriteArguments("reasoning", strings.TrimSpace),
+	}, {
+		Name: "errors-escaped", Doc: "the message of an error is escaped for HTML",
+		KilledBy:   map[string]string{"script.error": "run.error"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("error", html.EscapeString),
+	}, {
+		Name: "recall-squeezed", Doc: "recalled texts have one space in place of each piece of white space",
+		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: replyToRecall(func(earlier []string) string { return squeeze(earlier[len(earlier)-1]) }),
+	}, {
+		Name: "recalls-the-first", Doc: "asked for the previous message, the server repeats the first of the conversation",
+		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: replyToRecall(func(earlier []string) string { return earlier[0] }),
+	}, {
+		Name: "recall-passes-over-tools", Doc: "asked for the previous message, the server passes over those that called a tool",
+		KilledBy:  map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails: storedToo,
+		Middleware: replyToRecall(func(earlier []string) string {
+			i := len(earlier) - 1
+			for i > 0 && strings.Contains(earlier[i], "tool {") {
+				i--
+			}
+			return earlier[i]
+		}),
+	}, {
+		Name: "nulls-dropped", Doc: "members of the arguments of a tool that are null are lost",
+		KilledBy:   map[string]string{"script.tool": "tool.*"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("tool", dropNulls),
+	}, {
+		Name: "client-nulls-dropped", Doc: "members of the arguments of a client tool that are null are lost",
+		KilledBy:   map[string]string{"script.client-tool": "tool.*"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("client-tool", dropNulls),
+	}, {
+		Name: "interrupt-nulls-dropped", Doc: "members of the payload of an interrupt that are null are lost",
+		KilledBy:   map[string]string{"script.interrupt": "interrupt"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("interrupt", dropNulls),
+	}, {
+		Name: "results-trimmed", Doc: "the white space at the ends of the result of a client tool is lost",
+		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		Middleware: rewriteText(spec.InputToolResult, strings.TrimSpace),
+	}, {
+		Name: "empty-result-unheard", Doc: "an empty result of a client tool is taken for null",
+		KilledBy: map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		Middleware: rewriteText(spec.InputToolResult, func(text string) string {
+			if text == "" {
+				return "null"
+			}
+			return text
+		}),
+	}, {
+		Name: "resume-trimmed", Doc: "the white space at the ends of the reply to an interrupt is lost",
+		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
+		Middleware: rewriteText(spec.InputResume, strings.TrimSpace),
+	},
+}, freshnessMutants, historyPayloadMutants, payloadAgainMutants)
+
+// freshnessMutants are servers that repeat what they sent or what was sent to them before.
+var freshnessMutants = []*Mutant{
+	{
+		Name: "second-text-is-the-first", Doc: "asked for a second text, the server sends the first one",
+		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: repeatFirst("text"),
+	}, {
+		Name: "second-call-is-the-first", Doc: "the second call of the server's tool has the arguments of the first",
+		KilledBy:   map[string]string{"script.tool": "tool.*"},
+		AlsoFails:  storedToo,
+		Middleware: repeatFirst("tool"),
+	}, {
+		Name: "second-client-call-is-the-first", Doc: "the second call of a client tool has the arguments of the first",
+		KilledBy:   map[string]string{"script.client-tool": "tool.*"},
+		AlsoFails:  storedToo,
+		Middleware: repeatFirst("client-tool"),
+	}, {
+		Name: "second-interrupt-is-the-first", Doc: "the second interrupt has the payload of the first",
+		KilledBy:   map[string]string{"script.interrupt": "interrupt"},
+		AlsoFails:  storedToo,
+		Middleware: repeatFirst("interrupt"),
+	}, {
+		Name: "message-ids-by-run", Doc: "the messages of each run have the same ids",
+		KilledBy:  map[string]string{"message.ids-fresh": "message.*"},
+		NewEffect: repeatMessageIDs(1),
+	}, {
+		Name: "message-ids-come-again", Doc: "the messages of every eighth run have the same ids",
+		KilledBy:  map[string]string{"message.ids-fresh": "message.*"},
+		NewEffect: repeatMessageIDs(8),
+	},
+}
+
+// historyPayloadMutants are servers whose histories have texts that differ from the sent ones only
+// in white space or special characters, or that are repeated.
+var historyPayloadMutants = []*Mutant{
+	{
+		Name: "user-squeezed", Doc: "the history has one space in place of each piece of white space of the user",
+		KilledBy:   map[string]string{"history.tells-the-user": "history"},
+		AlsoFails:  []string{"accepted.keeps-prompt"},
+		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = squeeze(m.Text) }),
+	}, {
+		Name: "user-escaped", Doc: "what the user said is escaped for HTML in the history",
+		KilledBy:   map[string]string{"history.tells-the-user": "history"},
+		AlsoFails:  []string{"accepted.keeps-prompt", "history.tells-images", "history.tells-only-sent-prompts"},
+		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = html.EscapeString(m.Text) }),
+	}, {
+		Name: "answer-trimmed", Doc: "the white space at the ends of answers is lost in the history",
+		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
+		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = strings.TrimSpace(m.Text) }),
+	}, {
+		Name: "user-told-twice", Doc: "the history has every message of the user twice",
+		KilledBy:   map[string]string{"history.tells-once": "history"},
+		Middleware: repeatMessages(spec.HistoryUser),
+	}, {
+		Name: "answer-told-twice", Doc: "the history has every message of the assistant twice",
+		KilledBy:   map[string]string{"history.tells-once": "history"},
+		Middleware: repeatMessages(spec.HistoryAssistant),
+	},
+}
+
+// repeatMessages returns a middleware that repeats each message of the given kind in histories, with
+// an id and a number of its own.
+func repeatMessages(k spec.Kind) middleware {
+	return editHistories(func(_ parsedRequest, e *spec.Event) {
+		var all []spec.Event
+		for _, m := range e.Parts {
+			all = append(all, m)
+			if m.Kind == k {
+				m.ID += "-again"
+				all = append(all, m)
+			}
+		}
+		for i := range all {
+			all[i].Seq = strconv.Itoa(i + 1)
+		}
+		e.Parts = all
+	})
+}
+
+// repeatMessageIDs returns a fault that replaces the ids of messages. Within a response they stay
+// different, but each run has the ids of the n-th run before it.
+func repeatMessageIDs(n int64) newEffect {
+	var runs atomic.Int64
+	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+		names, run := map[string]string{}, runs.Add(1)%n
+		return func(e *spec.Event, emit func(*spec.Event)) {
+			other := *e
+			changeNested(&other, func(e *spec.Event) {
+				if e.Message == "" {
+					return
+				}
+				if names[e.Message] == "" {
+					names[e.Message] = fmt.Sprintf("message-%d-%d", run, len(names)+1)
+				}
+				e.Message = names[e.Message]
+			})
+			emit(&other)
+		}
+	})
+}

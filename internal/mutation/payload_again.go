@@ -1,0 +1,130 @@
+package mutation
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// cutAt returns a function that cuts texts after n bytes, at the end of a character.
+func cutAt(n int) func(text string) string {
+	return func(text string) string {
+		if len(text) <= n {
+			return text
+		}
+		return strings.ToValidUTF8(text[:n], "")
+	}
+}
+
+// firstOfThread returns a middleware that replaces the last text of kind k in each request with the
+// first such text in the thread.
+func firstOfThread(k spec.Kind) middleware {
+	return rewriteInput(k, func() func(parsedRequest, string) string {
+		first := map[string]string{}
+		return func(v parsedRequest, text string) string {
+			key := v.user() + v.event.User + "\n" + v.event.Thread
+			if first[key] == "" {
+				first[key] = text
+			}
+			return first[key]
+		}
+	})
+}
+
+// recallReply returns a middleware that replies to the prompt recall with the last reply of the
+// client, a tool result or an answer to an interrupt, if no prompt came after it.
+func recallReply() middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		replies := map[string]string{}
+		return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+			return func(v parsedRequest, text string) string {
+				mu.Lock()
+				defer mu.Unlock()
+				reply := replies[v.event.Thread]
+				delete(replies, v.event.Thread)
+				if text == "conformance:recall" && reply != "" {
+					return "conformance:text " + reply
+				}
+				return text
+			}
+		})(interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			for _, k := range []spec.Kind{spec.InputToolResult, spec.InputResume} {
+				if part, ok := v.event.Last(k); ok && v.event.Valid() {
+					mu.Lock()
+					replies[v.event.Thread] = part.Text
+					mu.Unlock()
+				}
+			}
+			next.ServeHTTP(w, v.httpRequest)
+		})(next))
+	}
+}
+
+// payloadAgainMutants are servers that cut long texts, that use the second of two values in place
+// of the first, or that keep only one of several values.
+var payloadAgainMutants = []*Mutant{
+	{
+		Name: "reasoned-text-cut", Doc: "texts after reasoning are cut after 1,024 bytes",
+		KilledBy:   map[string]string{"script.reasoning": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Needs:      []spec.Kind{spec.ReasoningStart},
+		Middleware: rewriteArguments("reasoning", cutAt(1024)),
+	}, {
+		Name: "errors-cut", Doc: "the messages of errors are cut after 1,024 bytes",
+		KilledBy:   map[string]string{"script.error": "run.error"},
+		AlsoFails:  storedToo,
+		Middleware: rewriteArguments("error", cutAt(1024)),
+	}, {
+		Name: "results-cut", Doc: "the results of client tools are cut after 1,024 bytes",
+		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		Middleware: rewriteText(spec.InputToolResult, cutAt(1024)),
+	}, {
+		Name: "resume-cut", Doc: "replies to interrupts are cut after 1,024 bytes",
+		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
+		Middleware: rewriteText(spec.InputResume, cutAt(1024)),
+	}, {
+		Name: "recall-cut", Doc: "recalled texts are cut after 1,024 bytes",
+		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Middleware: replyToRecall(func(earlier []string) string { return cutAt(1024)(earlier[len(earlier)-1]) }),
+	}, {
+		Name: "second-error-is-the-first", Doc: "the second error of a conversation has the message of the first",
+		KilledBy:   map[string]string{"script.error": "run.error"},
+		AlsoFails:  storedToo,
+		Middleware: repeatFirst("error"),
+	}, {
+		Name: "second-result-is-the-first", Doc: "the second result of a client tool is taken for the first",
+		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		Middleware: firstOfThread(spec.InputToolResult),
+	}, {
+		Name: "second-resume-is-the-first", Doc: "the second reply to an interrupt is taken for the first",
+		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
+		Middleware: firstOfThread(spec.InputResume),
+	}, {
+		Name: "recalls-replies", Doc: "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
+		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails:  storedToo,
+		Needs:      []spec.Kind{spec.InputTool, spec.InputResume},
+		Middleware: recallReply(),
+	}, {
+		Name: "user-deduplicated", Doc: "the history has a text that the user sent twice only once",
+		KilledBy: map[string]string{"history.tells-the-user": "history"},
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			seen := map[string]bool{}
+			e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
+				again := m.Kind == spec.HistoryUser && seen[m.Text]
+				seen[m.Text] = seen[m.Text] || m.Kind == spec.HistoryUser
+				return again
+			})
+		}),
+	}, {
+		Name: "history-cut", Doc: "what the user said is cut after 1,024 bytes in the history",
+		KilledBy:   map[string]string{"history.tells-the-user": "history"},
+		AlsoFails:  []string{"accepted.keeps-prompt"},
+		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = cutAt(1024)(m.Text) }),
+	},
+}

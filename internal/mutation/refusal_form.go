@@ -1,0 +1,142 @@
+package mutation
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// refusalFormMutants are servers that refuse requests in a form that the document does not allow,
+// and servers whose histories contain messages or images that nobody sent.
+var refusalFormMutants = []*Mutant{
+	{
+		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",
+		Middleware: reformRefusals(func(_ parsedRequest, a *plainResponse) {
+			if !isDenial(a.status) {
+				a.header["Content-Type"] = []string{spec.EventStream}
+				a.body = slices.Concat([]byte("data: "), bytes.ReplaceAll(a.body, []byte("\n"), nil), []byte("\n\n"))
+			}
+		}),
+		KilledBy:  map[string]string{"refuse.no-stream": "http.response"},
+		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
+	}, {
+		Name: "labels-refusals-as-streams", Doc: "a refusal has the content type of an event stream",
+		Middleware: reformRefusals(func(_ parsedRequest, a *plainResponse) {
+			if !isDenial(a.status) {
+				a.header["Content-Type"] = []string{spec.EventStream + "; charset=utf-8"}
+			}
+		}),
+		KilledBy:  map[string]string{"refuse.no-stream": "http.response"},
+		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
+	}, {
+		Name: "history-refusals-as-json", Doc: "refusals of histories have another media type than all others",
+		Middleware: reformRefusals(func(v parsedRequest, a *plainResponse) {
+			if v.isOperation("history") {
+				a.header["Content-Type"] = []string{"application/json"}
+			}
+		}),
+		KilledBy: map[string]string{"refuse.same-form": "http.response"},
+	}, {
+		Name: "cancel-denials-without-code", Doc: "refusals of cancel requests of unknown users have no code",
+		Middleware: reformRefusals(func(v parsedRequest, a *plainResponse) {
+			if v.isOperation("cancel") && a.status == http.StatusUnauthorized {
+				a.body = withoutMember(a.body, "code")
+			}
+		}),
+		KilledBy: map[string]string{"refuse.same-form": "http.response"},
+	}, {
+		Name: "greets-in-history", Doc: "a history begins with a message that the user did not send",
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if len(e.Parts) > 0 {
+				added := e.Parts[0]
+				added.Kind, added.Role, added.Parts, added.Text = spec.HistoryUser, "", nil, "Be kind to me."
+				added.ID, added.Seq = "greeting", "-1"
+				e.Parts = slices.Insert(e.Parts, 0, added)
+			}
+		}),
+		KilledBy: map[string]string{"history.tells-only-sent-prompts": "history"},
+	}, {
+		Name: "history-says-the-system", Doc: "the history has what the system was told as words of the user",
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if n := len(e.Parts); n > 0 {
+				added := e.Parts[n-1]
+				added.Kind, added.Role, added.Parts, added.Text = spec.HistoryUser, "", nil, "You are a helpful assistant."
+				added.ID, added.Seq = "prompt", "1000000"
+				e.Parts = append(e.Parts, added)
+			}
+		}),
+		KilledBy: map[string]string{"history.tells-only-sent-prompts": "history"},
+	}, {
+		Name: "images-for-all", Doc: "the history has an image with every message of the user",
+		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) {
+			if len(m.Parts) == 0 {
+				m.Parts = []spec.Event{{Kind: spec.HistoryImage, Type: "image/png", Text: "https://example.com/image.png"}}
+			}
+		}),
+		KilledBy: map[string]string{"history.tells-only-sent-images": "history"},
+	}, {
+		Name: "history-starts-with-an-image", Doc: "the first message of a history has an image",
+		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
+			if len(images[0]) == 0 {
+				images[0] = []spec.Event{{Kind: spec.HistoryImage, Type: "image/png", Text: "https://example.com/first.png"}}
+			}
+			return images
+		}),
+		KilledBy: map[string]string{"history.tells-only-sent-images": "history"},
+	}, {
+		Name: "history-links-to-nothing", Doc: "the links to images in the history open nothing",
+		Middleware: editHistoryLinks(func(link string) string { return link + "x" }),
+		KilledBy:   map[string]string{"history.links-open": "http.response"},
+	}, {
+		Name: "history-links-need-a-signature", Doc: "the links to images in the history are not signed",
+		Middleware: editHistoryLinks(func(link string) string {
+			path, _, _ := strings.Cut(link, "?")
+			return path
+		}),
+		KilledBy: map[string]string{"history.links-open": "http.response"},
+	},
+}
+
+// reformRefusals returns a middleware that calls edit to change each response with a 4xx status.
+func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		if a.status/100 == 4 {
+			edit(v, a)
+		}
+	})
+}
+
+// isDenial reports whether a status is about the client and not about its request.
+func isDenial(status int) bool {
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, status)
+}
+
+// editHistoryLinks returns a middleware that replaces each link to an image in a history.
+func editHistoryLinks(edit func(link string) string) middleware {
+	return editMessages(spec.HistoryUser, func(m *spec.Event) {
+		m.Parts = slices.Clone(m.Parts)
+		for i := range m.Parts {
+			if m.Parts[i].Kind == spec.HistoryImage {
+				m.Parts[i].Text = edit(m.Parts[i].Text)
+			}
+		}
+	})
+}
+
+// withoutMember returns a JSON object without the member of a name.
+func withoutMember(object []byte, name string) []byte {
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(object, &members) != nil {
+		return object
+	}
+	delete(members, name)
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return object
+	}
+	return rest
+}

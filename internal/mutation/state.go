@@ -1,0 +1,54 @@
+package mutation
+
+import (
+	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// stateMutants are servers that tell the state, the messages or the steps of a run wrongly.
+var stateMutants = []*Mutant{
+	{
+		Name: "delta-of-nothing", Doc: "the deltas of the state replace what is not there",
+		NewEffect: changeEvents(fault.OfKind(spec.StateDelta), func(e *spec.Event) {
+			e.Text = `[{"op":"replace","path":"/nowhere/at/all","value":1}]`
+		}),
+		KilledBy:  map[string]string{"state.delta-applies": "state.delta"},
+		AlsoFails: []string{"script.state"}, // the state that results cannot be told
+	}, {
+		Name: "snapshot-of-nothing", Doc: "the snapshots of the state are null",
+		NewEffect: changeEvents(fault.OfKind(spec.StateSnapshot), func(e *spec.Event) { e.Text = "" }),
+		KilledBy:  map[string]string{"state.delta-applies": "state.delta"},
+		AlsoFails: []string{"script.state"}, // the state is another one
+	}, {
+		Name: "state-untold", Doc: "asked to change the state, the server sends no snapshot of it",
+		NewEffect: dropEvents(fault.OfKind(spec.StateSnapshot)),
+		KilledBy:  map[string]string{"script.state": "http.close"},
+	}, {
+		Name: "state-unchanged", Doc: "asked to change the state, the server sends no delta of it",
+		NewEffect: dropEvents(fault.OfKind(spec.StateDelta)),
+		KilledBy:  map[string]string{"script.state": "http.close"},
+	}, {
+		Name: "snapshot-in-other-words", Doc: "snapshots of the messages have other texts than those that were streamed",
+		NewEffect: changeEvents(fault.OfKind(spec.History), func(e *spec.Event) {
+			changeNested(e, func(part *spec.Event) { part.Text += "!" })
+		}),
+		KilledBy: map[string]string{"messages.snapshot-agrees": "history"},
+	}, {
+		Name: "snapshot-shortened", Doc: "snapshots of the messages have only the beginnings of their texts",
+		NewEffect: changeEvents(fault.OfKind(spec.History), func(e *spec.Event) {
+			changeNested(e, func(part *spec.Event) { part.Text = part.Text[:len(part.Text)/2] })
+		}),
+		KilledBy: map[string]string{"messages.snapshot-agrees": "history"},
+	}, {
+		Name: "steps-untold", Doc: "asked for steps, the server sends only their messages",
+		NewEffect: dropEvents(isNamedStep),
+		KilledBy:  map[string]string{"script.steps": "http.close"},
+	}, {
+		Name: "steps-misnamed", Doc: "asked for steps, the server gives them other names",
+		NewEffect: changeEvents(isNamedStep, func(e *spec.Event) { e.Name = "step " + e.Name }),
+		KilledBy:  map[string]string{"script.steps": "http.close"},
+	},
+}
+
+// isNamedStep reports whether e starts or ends a step that has a name.
+func isNamedStep(e *spec.Event) bool { return e.Kind.Subject() == "step" && e.Name != "" }

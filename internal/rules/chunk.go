@@ -1,0 +1,54 @@
+package rules
+
+import "github.com/streamassay/streamassay/spec"
+
+var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
+
+// ChunkFirstNames judges whether the first chunk of a message or tool call says what it is: its id
+// and, for a call, the name of the tool.
+var ChunkFirstNames = &spec.Check{
+	ID: "chunk.first-names",
+	Doc: `the first chunk of a message has its id; that of a tool call has its id and the tool's name
+
+Later chunks may leave them out, as they belong to what the first one started.`,
+	Needs: []spec.Kind{spec.SlotChunk},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		return func(e spec.Event) {
+			key, named := pairKeyOf(e)
+			switch {
+			case e.IsChunk && !named:
+				p.Judge(e, false, "%s has no id while no %s is open in chunks; expected the id in the first chunk",
+					displayName(e), key.noun())
+			case e.Implied && e.Kind == spec.ToolStart:
+				p.Judge(e, e.Name != "", "first chunk of call %q has no tool name; expected the name", e.Call)
+			case e.Implied && e.Kind.Phase() == "start":
+				p.Judge(e, true, "")
+			}
+		}
+	}),
+}
+
+// ChunkAgrees judges whether the chunks of a message or tool call have the role and the name that
+// the first of them has.
+var ChunkAgrees = &spec.Check{
+	ID:    "chunk.agrees",
+	Doc:   "a chunk has the role and the name of the first chunk of its message or tool call, or none",
+	Needs: []spec.Kind{spec.SlotChunk},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		type identity struct{ role, name string }
+		first := map[pairKey]identity{}
+		return func(e spec.Event) {
+			key, _ := pairKeyOf(e)
+			began, ok := first[key]
+			switch {
+			case e.Implied && e.Kind.Phase() == "start":
+				first[key] = identity{e.Role, e.Name}
+			case e.IsChunk && ok:
+				sameRole := e.Role == "" || began.role == "" || e.Role == began.role
+				p.Judge(e, sameRole, "%s has role %q; expected %q, as in the first chunk", displayName(e), e.Role, began.role)
+				sameName := e.Name == "" || began.name == "" || e.Name == began.name
+				p.Judge(e, sameName, "%s has name %q; expected %q, as in the first chunk", displayName(e), e.Name, began.name)
+			}
+		}
+	}),
+}

@@ -1,0 +1,55 @@
+package rules
+
+import (
+	"regexp"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var errorChecks = []*spec.Check{ErrorVisible, ErrorSaysFailed, NoStackTrace}
+
+// ErrorVisible judges whether clients can see that a run failed.
+var ErrorVisible = &spec.Check{
+	ID: "error.visible",
+	Doc: `a failed run does not end like a successful one
+
+It ends with an event that reports the failure, or its transfer is broken off.`,
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		if a.isToFail() {
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
+				"the prompt asked the run to fail, but it completed successfully; expected an error event or a connection closed before the end of the response")
+		}
+	}),
+}
+
+// ErrorSaysFailed judges whether a run that fails has the status of a failure.
+var ErrorSaysFailed = &spec.Check{
+	ID:  "error.says-failed",
+	Doc: "a run that fails is reported as failed, neither as canceled nor as rejected",
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		if f := a.failure; a.isToFail() && f.Kind == spec.RunError && f.Status != "" {
+			p.Judge(f, f.Status == "failed", "the prompt asked the run to fail, and it has status %s; expected failed", f.Status)
+		}
+	}),
+}
+
+// stackTracePattern matches a line that is typical of the stack traces of Python, Java, JavaScript
+// or Go.
+var stackTracePattern = regexp.MustCompile(
+	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
+
+// NoStackTrace judges whether error responses are free of stack traces, which would reveal
+// internals of the server.
+var NoStackTrace = &spec.Check{
+	ID:  "error.no-stack-trace",
+	Doc: "errors contain no stack trace",
+
+	AllPrincipals: true,
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+		isError := x.status() >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused
+		if e.Kind != spec.HTTPResponse && isError && len(e.Raw) > 0 {
+			shown := stackTracePattern.Find(e.Raw)
+			p.Judge(e, shown == nil, "error contains a stack trace (%q); expected none", shown)
+		}
+	}),
+}

@@ -1,0 +1,80 @@
+package rules
+
+import "github.com/streamassay/streamassay/spec"
+
+// HistoryHasMessagesOnce judges whether a history contains no message more often than it was sent.
+var HistoryHasMessagesOnce = &spec.Check{
+	ID: "history.tells-once",
+	Doc: `the history contains no message more often than it was sent
+
+This is judged for threads that are known to be new, if the streams of all their runs were
+read to the end.`,
+	Needs: []spec.Kind{spec.History, spec.RunAccepted},
+	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		for _, x := range c.historyExchanges {
+			if page, ok := x.page(); ok && len(page.Parts) > 0 {
+				c.judgeRepetitions(p, x, page)
+			}
+		}
+	}),
+}
+
+// judgeRepetitions judges whether the history page, returned in x, has each text no more often than
+// it was sent in the thread. It judges nothing if the conversation does not show all texts that
+// were sent.
+func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Event) {
+	sent, known := c.sentTexts(x, page.Thread)
+	if !known {
+		return
+	}
+	told := map[sentText]int{}
+	for _, m := range page.Parts {
+		told[sentText{m.Kind, m.Text}]++
+	}
+	for _, m := range page.Parts {
+		key := sentText{m.Kind, m.Text}
+		if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" { // an empty one may accompany a tool call
+			p.Judge(page, n <= sent[key],
+				"history has the message %q of the %s %d times; expected it at most %d times, as it was sent",
+				m.Text, roleOf[m.Kind], n, sent[key])
+		}
+		delete(told, key)
+	}
+}
+
+// roleOf maps the kind of a message of a history to the role of its sender.
+var roleOf = map[spec.Kind]string{spec.HistoryUser: "user", spec.HistoryAssistant: "assistant"}
+
+// A sentText is a text that a user or the assistant sent: the kind of its messages in a history, and
+// the text itself.
+type sentText struct {
+	kind spec.Kind
+	text string
+}
+
+// sentTexts returns the number of times that each text was sent in a thread before the history x
+// was requested. known is false if more may have been sent: if the thread may have existed before,
+// if another request may have changed it, or if the stream of a run was not read to its end.
+func (c *conversation) sentTexts(x *exchange, thread string) (sent map[sentText]int, known bool) {
+	sent = map[sentText]int{}
+	for _, r := range c.runs {
+		if r.request.Thread != thread || r.request.At > x.request.At {
+			continue
+		}
+		first := len(sent) == 0
+		if first && (!c.isFirstInThread(r) || r.acceptance.Created != "true" && !c.wasThreadUnknown(r)) ||
+			r.requestedAgain || r.content == nil || credentialKey(r.request) != credentialKey(x.request) {
+			return nil, false
+		}
+		user, _ := r.request.Prompt()
+		sent[sentText{spec.HistoryUser, user}]++
+		texts := r.content.texts(false)
+		for _, text := range texts {
+			sent[sentText{spec.HistoryAssistant, text}]++
+		}
+		if len(texts) > 1 {
+			sent[sentText{spec.HistoryAssistant, r.content.text()}]++
+		}
+	}
+	return sent, len(sent) > 0 && !c.changedOtherwise[thread] && !c.changedOtherwise[""]
+}

@@ -1,0 +1,132 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var historyUnsentChecks = []*spec.Check{HistoryHasSentPromptsOnly, HistoryHasSentImagesOnly, HistoryLinkOpens}
+
+// A sentPrompt is the text of a user's message in a request, without white space, and whether the
+// message had images.
+type sentPrompt struct {
+	text      string
+	hasImages bool
+}
+
+// resembles reports whether the text of a message in a history may be that of the prompt. A server
+// may join the blocks of a prompt in any way; what else it changes is judged by other checks.
+func (s sentPrompt) resembles(text string) bool {
+	const enough = 12 // bytes at the start
+	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
+		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
+}
+
+// eachToldPrompt returns a watchFunc that calls judge, at the end of a conversation, with each user
+// message m in the latest page of the history of a thread that is known to be new, and with the
+// prompts of all requests that it resembles, whether they were accepted or not.
+func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	return func(p *spec.Pass) func(spec.Event) {
+		var sent []sentPrompt
+		watch := atConversationEnd(func(p *spec.Pass, c *conversation) {
+			for _, x := range c.historyExchanges {
+				page, ok := x.page()
+				if !ok || x.request.Day != "" || !c.isNewThread(page.Thread) {
+					continue
+				}
+				for _, m := range page.PartsOf(spec.HistoryUser) {
+					text := squeeze(m.Text)
+					judge(p, page, m, slices.DeleteFunc(slices.Clone(sent), func(s sentPrompt) bool {
+						return !s.resembles(text)
+					}))
+				}
+			}
+		})(p)
+		return func(e spec.Event) {
+			if e.Kind == spec.HTTPRequest {
+				for _, m := range e.PartsOf(spec.InputUser) {
+					s := sentPrompt{squeeze(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
+					if !slices.Contains(sent, s) {
+						sent = append(sent, s)
+					}
+				}
+			}
+			watch(e)
+		}
+	}
+}
+
+// isNewThread reports whether it is known that a thread did not exist before the conversation.
+func (c *conversation) isNewThread(thread string) bool {
+	i := slices.IndexFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == thread })
+	if thread == "" || i < 0 || !c.isFirstInThread(c.runs[i]) {
+		return false
+	}
+	return c.runs[i].acceptance.Created == "true" || c.wasThreadUnknown(c.runs[i])
+}
+
+// Checks that judge whether a history contains something that nobody sent.
+var (
+	HistoryHasSentPromptsOnly = &spec.Check{
+		ID: "history.tells-only-sent-prompts",
+		Doc: `the user messages of a history are those that the user sent
+
+This is judged for threads that are known to be new, except for the pages of earlier days. A
+message that resembles a prompt is not judged here.`,
+		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted},
+		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
+			p.Judge(page, len(sent) > 0, "history has the user message %q, which was not sent; expected none", m.Text)
+		}),
+	}
+	HistoryHasSentImagesOnly = &spec.Check{
+		ID: "history.tells-only-sent-images",
+		Doc: `the images of a history are with messages that were sent with images
+
+This is judged for threads that are known to be new, except for the pages of earlier days.`,
+		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.RunAccepted},
+		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
+			hadImages := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.hasImages })
+			if n := len(m.PartsOf(spec.HistoryImage)); len(sent) > 0 && n > 0 {
+				p.Judge(page, hadImages, "history has %s with the prompt %q, which was sent without any; expected none",
+					pluralize(n, "image"), m.Text)
+			}
+		}),
+	}
+)
+
+// HistoryLinkOpens judges whether the links to images in a history work.
+var HistoryLinkOpens = &spec.Check{
+	ID: "history.links-open",
+	Doc: `the link to an image in a history returns the image
+
+This is judged if the link was requested without credentials. Not judged: links that have
+expired after half a minute or more, redirects, and servers that are too busy.`,
+	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		uploads, told := exchangesOf(p).uploads, map[string]time.Duration{} // by link: when the history told it
+		return func(x exchange) {
+			if x.reply.Kind == spec.History {
+				for _, m := range x.reply.Parts {
+					for _, image := range m.PartsOf(spec.HistoryImage) {
+						told[image.Text] = x.reply.At
+					}
+				}
+			}
+			at, isLink := told[x.request.ID]
+			status := x.status()
+			late := status/100 == 4 && x.request.At-at > maxLinkAge
+			unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
+			if !isLink || x.bodyEnd.Err != nil || unrelated || late || x.request.Operation != "" {
+				return
+			}
+			isFile := x.reply.Kind != spec.AttachmentContent || uploads.hasFile(x.reply.Text)
+			p.Judge(x.response, status == 200 && isFile,
+				"link of a history returned status %d with %s; expected status 200 with the uploaded file",
+				status, pluralize(len(x.reply.Text), "byte"))
+		}
+	}),
+}

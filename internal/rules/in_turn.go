@@ -1,0 +1,235 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var inTurnChecks = []*spec.Check{
+	RunOpensOrFails, RunStartsInTurn, RunEndsInTurn, MessageInTurn, ToolStartsInTurn, StepPairs, StepsAllEnd,
+}
+
+// RunOpensOrFails judges whether the first event of a stream starts the run or reports its failure.
+var RunOpensOrFails = firstFrameCheck("run.opens-or-fails",
+	"the first event of a stream starts the run, or reports that it failed", []spec.Kind{spec.RunStart, spec.RunError},
+	func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunError },
+	func(request spec.Event) eventName { return kindName(request, spec.RunStart, "the start of the run") })
+
+// RunStartsInTurn judges whether a run starts only after the runs before it in the stream have
+// ended.
+var RunStartsInTurn = &spec.Check{
+	ID: "run.starts-in-turn",
+	Doc: `a run starts only while no other run of the stream is open
+
+A stream may have several runs, one after the other.`,
+	Needs: []spec.Kind{spec.RunStart, spec.RunEnd},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		var open spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.RunStart:
+				p.Judge(e, open.Raw == nil, "%s comes while run %q is open; expected the end of that run first",
+					displayName(e), open.Run)
+				open = e
+			case isTerminal(e):
+				open = spec.Event{}
+			}
+		}
+	}),
+}
+
+// RunEndsInTurn judges what follows the terminal event of a run in its stream.
+var RunEndsInTurn = &spec.Check{
+	ID: "run.ends-in-turn",
+	Doc: `only the start of another run follows the end of a run, or a failure if the run had finished
+
+Only the first event after the end is judged. One that cannot be read is not judged, as it
+may be anything.`,
+	Needs: []spec.Kind{spec.RunStart, spec.RunEnd, spec.RunError},
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		var end spec.Event // the terminal event, until another event follows it
+		return func(e spec.Event) {
+			switch {
+			case e.IsFrame() && e.Kind != spec.Undecodable:
+				if end.Raw != nil {
+					mayFail := end.Kind == spec.RunEnd && e.Kind == spec.RunError
+					p.Judge(e, e.Kind == spec.RunStart || mayFail, "%s comes after %s; expected no event except %s",
+						displayName(e), displayName(end), kindName(request, spec.RunStart, "the start of another run"))
+				}
+				if end = (spec.Event{}); isTerminal(e) {
+					end = e
+				}
+			case isCleanEnd(e) && end.Raw != nil && !errors.Is(e.Err, spec.ErrLeftAfterEnd):
+				p.Judge(end, true, "")
+			}
+		}
+	}),
+}
+
+// A pairKey identifies something that starts and ends in a stream: a message, a section of
+// reasoning, a tool call or a step. A step is told by a name, a message or an id of its own; steps
+// that are told by different slots are different, and so are steps of the same name in different
+// lanes.
+type pairKey struct{ subject, name, message, id, lane string }
+
+// pairKeyOf returns the key of what e starts, continues or ends. ok is false if e does none of
+// that, or does not tell of what.
+func pairKeyOf(e spec.Event) (key pairKey, ok bool) {
+	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
+		return pairKey{}, false
+	}
+	switch key.subject = e.Kind.Subject(); key.subject {
+	case "message", "reasoning":
+		key.message = e.Message
+	case "tool":
+		key.id = e.Call
+	case "step":
+		if key.name, key.message, key.id = e.Name, e.Message, e.ID; e.Name != "" {
+			key.lane = e.Lane
+		}
+	}
+	return key, key.text() != ""
+}
+
+// ended returns the key of what an event about k ends. That is k unless only things in other lanes
+// are open: an end need not name the lane.
+func (k pairKey) ended(open map[pairKey]bool) pairKey {
+	if open[k] {
+		return k
+	}
+	for other, isOpen := range open {
+		inLane := k
+		inLane.lane = other.lane
+		if isOpen && k.name != "" && other == inLane {
+			return other
+		}
+	}
+	return k
+}
+
+// text returns the id or the name of what the key identifies.
+func (k pairKey) text() string { return cmp.Or(k.id, k.message, k.name) }
+
+// noun returns the word for what the key identifies.
+func (k pairKey) noun() string {
+	if k.subject == "tool" {
+		return "call"
+	}
+	return k.subject
+}
+
+// eachPairEvent returns a watchFunc that calls judge with each event of a run that starts, continues
+// or ends a thing of one of the subjects, and with whether that thing is open before the event.
+// What was open at the end of a run is forgotten. Events after the end, before another run starts,
+// are left out: they are out of turn as such.
+func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool), subjects ...string) watchFunc {
+	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		open, ended := map[pairKey]bool{}, false
+		return func(e spec.Event) {
+			key, ok := pairKeyOf(e)
+			switch {
+			case e.Kind == spec.RunStart:
+				ended = false
+			case isTerminal(e):
+				ended = true
+				clear(open)
+			case ok && !ended && slices.Contains(subjects, key.subject):
+				phase := e.Kind.Phase()
+				if phase == "end" {
+					key = key.ended(open)
+				}
+				judge(p, e, key, open[key])
+				if phase == "end" {
+					delete(open, key)
+				} else if phase == "start" {
+					open[key] = true
+				}
+			}
+		}
+	})
+}
+
+// MessageInTurn judges whether a message, or a section of reasoning, starts only while it is not
+// open, and gets deltas and an end only while it is open.
+var MessageInTurn = &spec.Check{
+	ID: "message.in-turn",
+	Doc: `a message starts only while it is not open, and gets deltas and its end only while it is
+
+So does reasoning. The id of a message that has ended may be used again.`,
+	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageDelta, spec.MessageEnd},
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+		switch {
+		case e.Implied:
+		case e.Kind.Phase() == "start":
+			p.Judge(e, !isOpen, "%s comes while %s %q is open; expected the end first", displayName(e), key.subject, key.message)
+		default:
+			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected the start first",
+				displayName(e), key.subject, key.message)
+		}
+	}, "message", "reasoning"),
+}
+
+// ToolStartsInTurn judges whether a tool call starts only while it is not open.
+var ToolStartsInTurn = &spec.Check{
+	ID:    "tool.starts-in-turn",
+	Doc:   "a tool call starts only while no call with its id is open",
+	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+		if e.Kind == spec.ToolStart && !e.Implied {
+			p.Judge(e, !isOpen, "%s comes while call %q is open; expected the end first", displayName(e), key.id)
+		}
+	}, "tool"),
+}
+
+// StepPairs judges whether a step starts only while it is not open, and ends only while it is.
+var StepPairs = &spec.Check{
+	ID: "step.pairs",
+	Doc: `a step starts only while it is not open, and ends only while it is
+
+Steps are told apart by name or id, and those with a name by the agent within the agent that they
+are about, too. They may be nested, overlap, and come again.`,
+	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+		if e.Kind == spec.StepStart {
+			p.Judge(e, !isOpen, "%s comes while %q is open; expected the end first", displayName(e), key.text())
+		} else {
+			p.Judge(e, isOpen, "%s comes while %q is not open; expected the start first", displayName(e), key.text())
+		}
+	}, "step"),
+}
+
+// StepsAllEnd judges whether all steps end before their run finishes.
+var StepsAllEnd = &spec.Check{
+	ID:    "step.all-end",
+	Doc:   "every step ends before its run finishes, unless the run fails",
+	Needs: []spec.Kind{spec.StepStart, spec.StepEnd, spec.RunEnd},
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		var order []pairKey // the steps of the run, in order of their first start
+		open := map[pairKey]bool{}
+		return func(e spec.Event) {
+			key, ok := pairKeyOf(e)
+			switch {
+			case e.Kind == spec.StepStart && ok:
+				if _, known := open[key]; !known {
+					order = append(order, key)
+				}
+				open[key] = true
+			case e.Kind == spec.StepEnd && ok:
+				if key = key.ended(open); open[key] {
+					open[key] = false
+				}
+			case e.Kind == spec.RunEnd:
+				for _, key := range order {
+					p.Judge(e, !open[key], "run finished while %q was open; expected the end first", key.text())
+				}
+			}
+			if isTerminal(e) {
+				order = nil
+				clear(open)
+			}
+		}
+	}),
+}

@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// isRoleName reports whether the type of a message is the name of a role, as in an example of a
+// document. Such a type says nothing about what the message is.
+func isRoleName(messageType string) bool {
+	return slices.Contains([]string{"assistant", "user", "system", "tool"}, strings.ToLower(messageType))
+}
+
+// MessageKeepsRoleAndType judges whether all events about a message name the same role and type.
+var MessageKeepsRoleAndType = &spec.Check{
+	ID: "message.keeps-role-and-type",
+	Doc: `all events about a message name the same role and type
+
+Events that name none are not compared, nor are types that are names of roles.`,
+	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		roles, types := map[string]string{}, map[string]string{}
+		judge := func(e spec.Event, what, got string, known map[string]string) {
+			want, isKnown := known[e.Message]
+			switch {
+			case got == "":
+			case !isKnown:
+				known[e.Message] = got
+			default:
+				p.Judge(e, got == want, "message %q has the %s %q; expected %q, as in the events before",
+					e.Message, what, got, want)
+			}
+		}
+		return func(e spec.Event) {
+			if !isMessageStatus(e) || e.Message == "" {
+				return
+			}
+			judge(e, "role", e.Role, roles)
+			if !isRoleName(e.Type) {
+				judge(e, "type", e.Type, types)
+			}
+		}
+	}),
+}
+
+// RunIDsUnique judges whether runs have different ids if the server chooses them.
+var RunIDsUnique = &spec.Check{
+	ID: "run.ids-unique",
+	Doc: `the id of a run is not used again for another run
+
+A run whose request chooses the id is not judged.`,
+	Needs: []spec.Kind{spec.SlotRun, spec.RunEnd},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		used := map[string]bool{}
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			seen := request.Run != ""
+			return func(e spec.Event) {
+				if seen || e.Run == "" || e.Kind.Subject() != "run" {
+					return
+				}
+				seen = true
+				if len(used) > 0 {
+					p.Judge(e, !used[e.Run], "run has the id %q, which an earlier run has; expected a new id", e.Run)
+				}
+				used[e.Run] = true
+			}
+		})(p)
+	},
+}

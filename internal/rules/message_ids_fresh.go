@@ -1,0 +1,45 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A threadMessage identifies a message by its id and the thread in which it was sent.
+type threadMessage struct{ thread, message string }
+
+// MessageIDsFresh judges whether the messages of different runs in a thread have different ids.
+var MessageIDsFresh = &spec.Check{
+	ID: "message.ids-fresh",
+	Doc: `the id of a message is not that of a message of an earlier run in the thread
+
+A request that continues an earlier run, with a tool result for example, may continue its
+messages.`,
+	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		streamOf := map[threadMessage]string{} // the stream in which an id was used first
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			stream := fmt.Sprint("exchange ", request.Exchange)
+			if request.Run != "" { // several requests may ask for its stream
+				stream = request.Run
+			}
+			_, isPrompt := request.Prompt() // anything else may continue an earlier run
+			isJudged := isPrompt && request.Thread != "" && request.Valid()
+			judged := map[string]bool{}
+			return func(e spec.Event) {
+				if !isJudged || !isMessageStatus(e) || e.Message == "" || judged[e.Message] {
+					return
+				}
+				judged[e.Message] = true
+				key := threadMessage{request.Thread, e.Message}
+				first, used := streamOf[key]
+				p.Judge(e, !used || first == stream,
+					"got the message id %q, which a message of an earlier run of the thread had; expected a new id", e.Message)
+				if !used {
+					streamOf[key] = stream
+				}
+			}
+		})(p)
+	},
+}

@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var refusalFormChecks = []*spec.Check{RefusalsArePlain, RefusalsAgree}
+
+// RefusalsArePlain judges whether responses with an error status are plain responses, not event
+// streams.
+var RefusalsArePlain = &spec.Check{
+	ID: "refuse.no-stream",
+	Doc: `a response with an error status is not an event stream
+
+Not judged where another requirement says so of the denials of an operation.`,
+	AllPrincipals: true,
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		return func(x exchange) {
+			isDenial := slices.Contains([]int{401, 403, 429}, x.status())
+			if x.status() >= 400 && x.request.Operation != "" && !(isDenial && hasPlainDenials(x.request)) {
+				p.Judge(x.response, !x.response.IsStream(),
+					"got status %d with an event stream; expected a refusal that is not one", x.status())
+			}
+		}
+	}),
+}
+
+// hasPlainDenials reports whether the document says of denials of the request that they are no event
+// streams.
+func hasPlainDenials(request spec.Event) bool {
+	for _, refusals := range request.Facts().Denials {
+		if slices.ContainsFunc(refusals, func(r spec.RefusalRequirement) bool { return r.Plain }) {
+			return true
+		}
+	}
+	return false
+}
+
+// RefusalsAgree judges whether all operations refuse requests in the same form.
+var RefusalsAgree = &spec.Check{
+	ID: "refuse.same-form",
+	Doc: `all operations refuse requests in the same form
+
+Refusals with the same status are compared: their media types, and where in the body the
+error code stands. Statuses that something in front of the operations may give are not
+compared, such as 404 and 413.`,
+	AllPrincipals: true,
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		refusals := map[refusalKey]spec.Event{} // the first of each form
+		p.AtEnd(func() {
+			for _, status := range []int{401, 403, 422} {
+				judgeForms(p, refusals, status)
+			}
+		})
+		return func(x exchange) {
+			if x.request.Operation == "" || x.bodyEnd.Err != nil {
+				return
+			}
+			key := refusalKey{x.status(), x.request.Operation, refusalForm(x)}
+			if _, known := refusals[key]; !known {
+				refusals[key] = x.response
+			}
+		}
+	}),
+}
+
+// A refusalKey stands for all refusals of an operation with the same status and of the same form.
+type refusalKey struct {
+	status          int
+	operation, form string
+}
+
+// judgeForms judges whether all refusals with the given status have the same form: the one that
+// most operations use or, if several are used equally often, that of the first refusal.
+func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
+	var keys []refusalKey
+	operations, count := map[string]bool{}, map[string]int{} // count is by form
+	for _, key := range slices.SortedFunc(maps.Keys(refusals), func(a, b refusalKey) int {
+		return cmp.Compare(refusals[a].Exchange, refusals[b].Exchange)
+	}) {
+		if key.status == status {
+			keys = append(keys, key)
+			operations[key.operation] = true
+			count[key.form]++
+		}
+	}
+	if len(operations) < 2 {
+		return
+	}
+	usual := keys[0]
+	for _, key := range keys {
+		if count[key.form] > count[usual.form] {
+			usual = key
+		}
+	}
+	for _, key := range keys {
+		p.Judge(refusals[key], key.form == usual.form, "refusal with status %d is %s; expected %s, as of %s",
+			status, key.form, usual.form, usual.operation)
+	}
+}
+
+// refusalForm returns a description of the form of a refusal: its media type, and the location of
+// the error code in it.
+func refusalForm(x exchange) string {
+	media := cmp.Or(x.response.MediaType, "no content type")
+	var body any
+	if x.reply.Code == "" || json.Unmarshal(x.reply.Raw, &body) != nil {
+		return media + " without a code"
+	}
+	return media + " with the code at " + findString(body, x.reply.Code)
+}
+
+// findString returns a JSON pointer to the first string in a decoded JSON value that equals s, or
+// "?" if there is none. Members are searched in alphabetical order.
+func findString(v any, s string) string {
+	switch v := v.(type) {
+	case string:
+		if v == s {
+			return ""
+		}
+	case []any:
+		for i, item := range v {
+			if at := findString(item, s); at != "?" {
+				return "/" + strconv.Itoa(i) + at
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if at := findString(v[name], s); at != "?" {
+				return "/" + name + at
+			}
+		}
+	}
+	return "?"
+}

@@ -1,0 +1,115 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var snapshotChecks = []*spec.Check{SnapshotAgrees}
+
+// SnapshotAgrees judges whether snapshots of the messages have the texts that were streamed.
+var SnapshotAgrees = &spec.Check{
+	ID: "messages.snapshot-agrees",
+	Doc: `a snapshot of the messages has the texts and results that the run has streamed
+
+Judged are messages of the assistant that have ended, and results of tools. A snapshot may leave
+messages out, have others, join the texts of several, and have no content for a message. Not judged
+are a message that the request or the snapshot has more than once, a message that was started more
+than once, and content in parts.`,
+	Needs: []spec.Kind{spec.History, spec.MessageEnd},
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		told := streamedContent{byID: map[string]*streamedText{}, results: map[string]string{}}
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.History && e.IsFrame():
+				told.judge(p, request, e)
+			default:
+				told.observe(e)
+			}
+		}
+	}),
+}
+
+// A streamedContent holds what a stream has told so far.
+type streamedContent struct {
+	texts   []*streamedText
+	byID    map[string]*streamedText
+	results map[string]string // by call; "" if there were several
+}
+
+// A streamedText is the text of a message or of a section of reasoning.
+type streamedText struct {
+	text   strings.Builder
+	starts int
+	ended  bool
+}
+
+// observe adds an event of the stream.
+func (s *streamedContent) observe(e spec.Event) {
+	switch subject := e.Kind.Subject(); {
+	case subject == "message" || subject == "reasoning":
+		t := s.byID[e.Message]
+		if t == nil {
+			t = &streamedText{}
+			s.texts, s.byID[e.Message] = append(s.texts, t), t
+		}
+		switch t.ended = e.Kind == spec.MessageEnd; e.Kind.Phase() {
+		case spec.MessageStart.Phase():
+			t.starts++
+		case spec.MessageDelta.Phase():
+			t.text.WriteString(e.Text)
+		}
+	case e.Kind == spec.ToolResult:
+		if _, again := s.results[e.Call]; again {
+			e.Text = ""
+		}
+		s.results[e.Call] = e.Text
+	}
+}
+
+// judge judges the snapshot e in the response to a request.
+func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
+	times := map[[2]string]int{} // how often a message or a result is told
+	for _, part := range slices.Concat(request.Parts, e.Parts) {
+		if times[[2]string{"message", part.Message}]++; part.Call != "" && part.Kind != spec.ToolCall {
+			times[[2]string{"result", part.Call}]++
+		}
+	}
+	for _, part := range e.Parts {
+		t, result := s.byID[part.Message], s.results[part.Call]
+		switch {
+		case part.Text == "" || strings.HasPrefix(part.Text, "["):
+		case part.Kind == spec.HistoryAssistant && t != nil && t.isWhole() && times[[2]string{"message", part.Message}] == 1:
+			p.Judge(e, s.agrees(part.Text, t), "message %q has the text %q in the snapshot; expected %q, as streamed",
+				part.Message, excerpt(part.Text), excerpt(t.text.String()))
+		case part.Kind == spec.HistoryTool && result != "" && !strings.HasPrefix(result, "[") &&
+			times[[2]string{"result", part.Call}] == 1:
+			p.Judge(e, sameValue(part.Text, result), "call %q has the result %q in the snapshot; expected %q, as streamed",
+				part.Call, excerpt(part.Text), excerpt(result))
+		}
+	}
+}
+
+// isWhole reports whether t is a text that was streamed at once, and has ended.
+func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
+
+// agrees reports whether text, as a snapshot has it, is that of the message t. Texts of other
+// messages may be joined with it.
+func (s *streamedContent) agrees(text string, t *streamedText) bool {
+	rest, found := cutOut(text, t.text.String())
+	for _, other := range s.texts {
+		if other != t {
+			rest, _ = cutOut(rest, other.text.String())
+		}
+	}
+	return found && strings.TrimSpace(rest) == ""
+}
+
+// cutOut returns text without the first occurrence of part, and whether there is one. Spaces around
+// part do not matter.
+func cutOut(text, part string) (rest string, found bool) {
+	before, after, found := strings.Cut(text, strings.TrimSpace(part))
+	return before + after, found
+}

@@ -1,0 +1,45 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// ToolMessageType judges whether messages that contain a tool call or a tool result have another
+// type than messages with text, and those with a result another type than those with a call.
+var ToolMessageType = &spec.Check{
+	ID: "tool.message-type",
+	Doc: `a message that contains a tool call or its result has a type of its own
+
+It is not of the type of a text, and a result is not of the type of a call. Messages that
+name no type, or a role as their type, are not judged.`,
+	Needs: []spec.Kind{spec.ToolResult, spec.MessageEnd},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		types := map[string]string{} // by message
+		callTypes := map[string]bool{}
+		judge := func(e spec.Event) {
+			name := strings.ToLower(types[e.Message])
+			switch {
+			case name == "":
+			case e.Kind == spec.ToolCall:
+				callTypes[name] = true
+				p.Judge(e, name != "message", "message %q contains a tool call and has the type %q; expected that of a call",
+					e.Message, types[e.Message])
+			case e.Kind == spec.ToolResult:
+				p.Judge(e, name != "message" && !callTypes[name],
+					"message %q contains a tool result and has the type %q; expected that of a result", e.Message, types[e.Message])
+			}
+		}
+		return func(e spec.Event) {
+			if isMessageStatus(e) && e.Type != "" && !isRoleName(e.Type) {
+				types[e.Message] = e.Type
+			}
+			walkParts(e, func(part spec.Event) {
+				if e.Kind.Subject() != "run" {
+					judge(part)
+				}
+			})
+		}
+	}),
+}

@@ -1,0 +1,136 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var toolResultChecks = []*spec.Check{ResultNamesCall, ResultAfterEnd, InterruptIDsDiffer}
+
+// ResultNamesCall judges whether each tool result is for a call that is known.
+var ResultNamesCall = &spec.Check{
+	ID: "tool.result-names-call",
+	Doc: `a tool result names a call of its run, of an earlier run of the thread, or of the request
+
+Not judged if the request answers what no earlier exchange has shown: the server may know
+the call from a run that was not recorded.`,
+	Needs: []spec.Kind{spec.ToolStart, spec.ToolResult},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		exchanges, keep := exchangesOf(p), keeper(p)
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			var results []*spec.Event // those of calls that are not known yet
+			return func(e spec.Event) {
+				switch {
+				case e.Kind == spec.ToolResult && e.Call != "":
+					if exchanges.asked.hasCall(request, e.Call) {
+						p.Judge(e, true, "")
+					} else {
+						results = append(results, keep(e))
+					}
+				case isCleanEnd(e) && !exchanges.current.unaskedAnswer:
+					for _, result := range results {
+						p.Judge(*result, exchanges.asked.hasCall(request, result.Call),
+							"got a result for call %q, which was not made; expected a result for a call", result.Call)
+					}
+				}
+			}
+		})(p)
+	},
+}
+
+// ResultAfterEnd judges whether each result of a call of the same stream comes after the end of
+// that call.
+var ResultAfterEnd = &spec.Check{
+	ID:    "tool.result-after-end",
+	Doc:   "the result of a call that is made in the same stream comes after the end of the call",
+	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd, spec.ToolResult},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		ended := map[string]bool{} // by call, from its start
+		early := map[string]spec.Event{}
+		return func(e spec.Event) {
+			switch e.Kind {
+			case spec.ToolStart:
+				ended[e.Call] = false
+				if result, ok := early[e.Call]; ok {
+					p.Judge(result, false, "result of call %q comes before the call starts; expected it after the end", e.Call)
+					delete(early, e.Call)
+				}
+			case spec.ToolEnd:
+				ended[e.Call] = true
+			case spec.ToolResult:
+				if isEnded, started := ended[e.Call]; started {
+					p.Judge(e, isEnded, "result of call %q comes before the end of the call; expected it after the end", e.Call)
+				} else {
+					early[e.Call] = e
+				}
+			}
+		}
+	}),
+}
+
+// InterruptIDsDiffer judges whether the interrupts of a run have different ids.
+var InterruptIDsDiffer = &spec.Check{
+	ID: "interrupt.ids-differ",
+	Doc: `the interrupts of a run have ids of their own
+
+The next request answers each of them by its id.`,
+	Needs: []spec.Kind{spec.Interrupt},
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		seen := map[string]bool{}
+		return func(e spec.Event) {
+			switch {
+			case isTerminal(e):
+				clear(seen)
+			case e.Kind == spec.Interrupt && e.ID != "":
+				p.Judge(e, !seen[e.ID], "got a second interrupt with the id %q; expected an id of its own", e.ID)
+				seen[e.ID] = true
+			}
+		}
+	}),
+}
+
+// An askedInput holds what the server has asked of the client in a conversation: the tool calls and
+// interrupts of all runs so far, by thread.
+type askedInput map[string]map[pairKey]bool
+
+// record adds the call or the interrupt of e, an event of the response to a request.
+func (a askedInput) record(request, e spec.Event) {
+	key := pairKey{subject: e.Kind.Subject()}
+	switch e.Kind {
+	case spec.ToolStart, spec.ToolCall:
+		key.id = e.Call
+	case spec.Interrupt:
+		key.id = e.ID
+	default:
+		return
+	}
+	if a[request.Thread] == nil {
+		a[request.Thread] = map[pairKey]bool{}
+	}
+	a[request.Thread][key] = true
+}
+
+// hasCall reports whether the tool call with the given id was made: by a run of the thread of a
+// request or, as a part of the request other than a result tells, before.
+func (a askedInput) hasCall(request spec.Event, id string) bool {
+	told := false
+	for _, part := range request.Parts {
+		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
+	}
+	return told || a[request.Thread][pairKey{subject: "tool", id: id}]
+}
+
+// isAnsweredUnasked reports whether a request answers a tool call or an interrupt that neither the
+// conversation nor the request itself has shown. Only the server can know whether it has made them.
+func (a askedInput) isAnsweredUnasked(request spec.Event) bool {
+	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
+		switch p.Kind {
+		case spec.InputToolResult:
+			return p.Call != "" && !a.hasCall(request, p.Call)
+		case spec.InputResume:
+			return p.ID != "" && !a[request.Thread][pairKey{subject: "interrupt", id: p.ID}]
+		}
+		return false
+	})
+}

@@ -1,0 +1,49 @@
+package rules
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var wireLineChecks = []*spec.Check{LinesEndWithLF, NoTerminator}
+
+// LinesEndWithLF judges whether the lines of events end with LF.
+var LinesEndWithLF = &spec.Check{
+	ID: "wire.lines-end-with-lf",
+	Doc: `the lines of an event end with LF
+
+Event streams may also use CR and CRLF (HTML section 9.2.6); this is for protocols that allow
+only one of the three. Comments are not judged.`,
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.IsFrame() && !e.Implied {
+				p.Judge(e, !bytes.Contains(e.Raw, []byte("\r")), "a line of the event ends with CR or CRLF; expected LF")
+			}
+		}
+	}),
+}
+
+// terminator matches the data of an event that only marks the end of a stream, such as [DONE].
+var terminator = regexp.MustCompile(`^\[[A-Z]+\]$`)
+
+// NoTerminator judges whether streams have no in-band terminator.
+var NoTerminator = &spec.Check{
+	ID: "done.absent",
+	Doc: `a stream has no in-band terminator, such as a word in brackets
+
+Clients that parse the data of every event as JSON fail at it.`,
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		found := false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Undecodable && terminator.MatchString(frameData(e.Raw)):
+				found = true
+				p.Judge(e, false, "stream has the terminator %s; expected none", frameData(e.Raw))
+			case isCleanEnd(e) && !found:
+				p.Judge(e, true, "")
+			}
+		}
+	}),
+}

@@ -1,0 +1,44 @@
+package dialect
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// judgedBodies remembers the violations of request bodies, because a request is validated several
+// times: before it is sent, by a server in the same process, and when the exchange is judged. It is
+// safe for concurrent use. The zero value is empty.
+type judgedBodies struct {
+	mu         sync.Mutex
+	violations map[string][]spec.Violation // by body; empty for a valid body
+}
+
+// Limits of a judgedBodies, so that it takes little memory. When it is full, it is emptied.
+const (
+	maxJudgedBodies    = 1024
+	maxJudgedBodyBytes = 4 << 10 // larger bodies are not remembered
+)
+
+// lookup returns the violations of a body. ok is false if they are not known.
+func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	violations, ok = b.violations[string(body)]
+	return slices.Clone(violations), ok
+}
+
+// store records the violations of a body, or does nothing if the body has more than
+// maxJudgedBodyBytes.
+func (b *judgedBodies) store(body []byte, violations []spec.Violation) {
+	if len(body) > maxJudgedBodyBytes {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.violations == nil || len(b.violations) >= maxJudgedBodies {
+		b.violations = map[string][]spec.Violation{}
+	}
+	b.violations[string(body)] = slices.Clone(violations)
+}

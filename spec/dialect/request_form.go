@@ -1,0 +1,143 @@
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// requestForms returns the forms of r, a request for o with the decoded body v: which optional
+// members it leaves out, which are null, whether it has unknown ones, which lists have several
+// items, and how it is encoded.
+func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
+	forms := encodingForms(r)
+	if len(o.bodies) == 0 {
+		return forms
+	}
+	schema := o.bodies[0].node.get("schema")
+	c := formCollector{dialect: d, unknown: schema.deref().get("x-unknown").text(), forms: forms}
+	c.visit(schema, v, nil, "")
+	return c.forms
+}
+
+// encodingForms returns those forms of a request that HTTP and JSON define as equivalent to others.
+func encodingForms(r spec.Request) (forms []spec.RequestForm) {
+	add := func(has bool, name string) {
+		if has {
+			forms = append(forms, spec.RequestForm{Name: name})
+		}
+	}
+	isJSON := r.Header.MediaType() == jsonMediaType
+	add(isJSON && strings.Contains(r.Header.Get("Content-Type"), ";"), "with a parameter in its Content-Type")
+	add(strings.Contains(r.Header.Get("Accept"), ","), "with a list in its Accept field")
+	add(isJSON && bytes.HasPrefix(r.Body, []byte("\r\n\t")), "with white space before its JSON")
+	add(isJSON && bytes.Contains(r.Body, []byte(`{"\u`)), "with escapes in the names of its JSON")
+	return forms
+}
+
+// A formCollector collects the forms of one request.
+type formCollector struct {
+	dialect *Dialect
+	unknown string // the requirement on unknown members, or ""
+	forms   []spec.RequestForm
+}
+
+func (c *formCollector) add(what string, at []string, requirement string) {
+	c.forms = append(c.forms, spec.RequestForm{Name: what + " " + jsonPointer(at), Requirement: requirement})
+}
+
+// visit adds the forms of v, the value at the given location, whose schema is n. outer is the
+// requirement of the values around it, or "".
+func (c *formCollector) visit(n node, v any, at []string, outer string) {
+	if len(at) > maxDepth {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		c.visitObject(n, v, at, cmp.Or(c.dialect.valueRequirement(n, v), outer))
+	case []any:
+		items := n.deref().get("items")
+		if len(v) > 1 {
+			c.add(fmt.Sprintf("with %d items in", len(v)), at, c.dialect.toolRequirement(items, v[0]))
+		}
+		for i := range v {
+			c.visit(items, v[i], append(slices.Clone(at), strconv.Itoa(i)), outer)
+		}
+	}
+}
+
+// visitObject adds the forms of the object v, whose requirement is own.
+func (c *formCollector) visitObject(n node, v map[string]any, at []string, own string) {
+	members := c.dialect.document.membersOf(n, v, len(at) > 0)
+	for _, m := range members {
+		one, present := v[m.name]
+		inside := append(slices.Clone(at), m.name)
+		switch {
+		case !present && m.mayBeAbsent:
+			c.add("without", inside, cmp.Or(c.dialect.formRequirement(m.schema, true), own))
+		case present && one == nil && m.mayBeNull:
+			c.add("with null for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
+		case present:
+			c.visit(m.schema, one, inside, own)
+		}
+	}
+	if c.unknown == "" || !c.dialect.document.isOpen(n, v) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if !slices.ContainsFunc(members, func(m objectMember) bool { return m.name == name }) {
+			c.add("with the unknown member", append(slices.Clone(at), name), c.unknown)
+		}
+	}
+}
+
+// isTool reports whether v, an item of a list whose items have the schema n, is a tool of the client.
+func (s *document) isTool(n node, v any) bool {
+	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
+		return n.get("x-kind").text() == string(spec.InputTool)
+	})
+}
+
+// toolRequirement returns the id of the requirement on offers of a tool v whose schema is n. It
+// returns "" if v is not a tool, or if there is none that requests can exercise.
+func (d *Dialect) toolRequirement(n node, v any) string {
+	if !d.document.isTool(n, v) {
+		return ""
+	}
+	return d.valueRequirement(n, v)
+}
+
+// valueRequirement returns the id of the requirement on the value v whose schema is n, or "" if it
+// has none of its own that requests can exercise.
+func (d *Dialect) valueRequirement(n node, v any) string {
+	for _, n := range d.document.applicableSchemas(n, v) {
+		if id := d.formRequirement(n, false); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// formRequirement returns the id of the requirement that a member exercises by being null or, if
+// absent is true, by being left out: that of the member, or "" if it has none that requests can
+// exercise.
+func (d *Dialect) formRequirement(member node, absent bool) string {
+	var ids []string
+	if absent {
+		ids = append(ids, member.deref().get("x-absent").text())
+	}
+	ids = append(ids, requirementIDs(d.document.requirements[member.deref().pointer])...)
+	for _, id := range ids {
+		i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == id })
+		if i >= 0 && slices.Contains(d.Requirements[i].Checks, acceptCheck) {
+			return id
+		}
+	}
+	return ""
+}

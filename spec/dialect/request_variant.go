@@ -1,0 +1,168 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// acceptCheck is the id of the check that judges whether valid requests are accepted.
+const acceptCheck = "accept.as-documented"
+
+// A RequestVariant is a valid request that means the same as another one but is written
+// differently, for example with null for an optional member that the other one omits.
+type RequestVariant struct {
+	Name    string // "body /seed is null"
+	Form    string // what differs; the same for members with the same schema
+	Request spec.Request
+}
+
+// RequestVariants derives from a valid request with a JSON body other valid requests, each of which
+// differs in one member of the body: an optional one is left out or null, an unknown one is added,
+// or another tool is offered. All of them have the prompt of r. They are always in the same order.
+func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
+	o := d.Operation(r)
+	v, err := decode(r.Body)
+	if o == nil || len(o.bodies) == 0 || err != nil || len(d.ValidateRequest(r)) > 0 {
+		return nil
+	}
+	schema := o.bodies[0].node.get("schema")
+	b := variantBuilder{
+		dialect: d, request: r, prompt: d.ParseRequest(r).Text,
+		unknownAllowed: schema.deref().get("x-unknown").exists(),
+	}
+	b.vary(schema, v, nil)
+	return b.variants
+}
+
+// A variantBuilder collects the variants of one request.
+type variantBuilder struct {
+	dialect        *Dialect
+	request        spec.Request
+	prompt         string // of the request
+	unknownAllowed bool   // the document has a requirement about unknown members
+	variants       []RequestVariant
+}
+
+// add adds the variant with v as the value at the given location, whose schema is n, unless it is
+// invalid or has another prompt. change says what it does to the value, such as "is null".
+func (b *variantBuilder) add(change string, n node, at []string, v any) {
+	r := withBodyValue(b.request, at, v)
+	if e := b.dialect.ParseRequest(r); e.Valid() && e.Text == b.prompt {
+		variant := RequestVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
+		b.variants = append(b.variants, variant)
+	}
+}
+
+// vary adds the variants of v, the value at the given location, whose schema is n.
+func (b *variantBuilder) vary(n node, v any, at []string) {
+	if len(at) > maxDepth {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, m := range b.dialect.document.membersOf(n, v, len(at) > 0) {
+			inside := append(slices.Clone(at), m.name)
+			if _, present := v[m.name]; present && m.mayBeAbsent {
+				b.add("is missing", m.schema, inside, removed{})
+			}
+			if m.mayBeNull && (v[m.name] != nil || !has(v, m.name)) {
+				b.add("is null", m.schema, inside, nil)
+			}
+			if has(v, m.name) {
+				b.vary(m.schema, v[m.name], inside)
+			}
+		}
+		if b.unknownAllowed && b.dialect.document.isOpen(n, v) {
+			inside := append(slices.Clone(at), unknownMember)
+			b.add("is present", n.deref(), inside, map[string]any{"a": []any{nil}})
+		}
+	case []any:
+		items := n.deref().get("items")
+		for i := range v {
+			b.vary(items, v[i], append(slices.Clone(at), strconv.Itoa(i)))
+		}
+		if other, ok := b.otherTool(items, v); ok {
+			next := append(slices.Clone(at), strconv.Itoa(len(v)))
+			b.add("is another tool", items, next, other)
+		}
+	}
+}
+
+// otherTool returns a copy of the only tool in list, a list whose items have the schema items, with
+// a name that differs from the name of that tool. ok is false if list does not contain exactly one
+// tool.
+func (b *variantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
+	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
+		return nil, false
+	}
+	for _, at := range [][]string{{"name"}, {"function", "name"}} {
+		if name, is := firstAt(list[0], at).(string); is {
+			return replaceAt(list[0], at, name+"_2"), true
+		}
+	}
+	return nil, false
+}
+
+// unknownMember is a name that no document has for a member.
+const unknownMember = "xUnknownMember"
+
+func has(v map[string]any, name string) bool {
+	_, ok := v[name]
+	return ok
+}
+
+// An objectMember is what the document says about one member of an object in a request.
+type objectMember struct {
+	name                   string
+	schema                 node
+	mayBeAbsent, mayBeNull bool
+}
+
+// membersOf returns the members that the schema n has for the object v, each once, in the order of
+// the schemas. Within nested objects, a member that distinguishes kinds of objects, or that has a
+// slot of its own, may be absent only if it has a default.
+func (s *document) membersOf(n node, v map[string]any, nested bool) (list []objectMember) {
+	var required []string
+	schemas := s.applicableSchemas(n, v)
+	for _, n := range schemas {
+		required = append(required, n.get("required").strings()...)
+	}
+	for _, n := range schemas {
+		names, properties := n.get("properties").members()
+		for i, name := range names {
+			if slices.ContainsFunc(list, func(m objectMember) bool { return m.name == name }) {
+				continue
+			}
+			p := properties[i].deref()
+			nullable := slices.Contains(p.get("type").strings(), "null")
+			tolerated := p.get("x-tolerated").strings()
+			m := objectMember{
+				name: name, schema: properties[i], mayBeNull: nullable && !slices.Contains(tolerated, "null"),
+				mayBeAbsent: !slices.Contains(required, name) && !slices.Contains(tolerated, "absent"),
+			}
+			if nested && !p.get("default").exists() {
+				slotless := slices.Contains([]string{"", "message", "id", "name", "text"}, p.get("x-slot").text())
+				m.mayBeAbsent = m.mayBeAbsent && nullable && name != "type" && slotless
+			}
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// isOpen reports whether the schemas that apply to the object v define members and allow others.
+func (s *document) isOpen(n node, v map[string]any) bool {
+	if n.get("x-slot").exists() {
+		return false // a value of the user, such as a JSON schema
+	}
+	defines := false
+	for _, n := range s.applicableSchemas(n, v) {
+		if n.get("additionalProperties").value == false {
+			return false
+		}
+		defines = defines || len(n.get("properties").object()) > 0
+	}
+	return defines
+}

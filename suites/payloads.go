@@ -1,0 +1,314 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// payloadScenarios are the scenarios in which every value that a server stores or repeats is taken
+// from the [textSamples] and [jsonSamples], and those in which a thread has many different turns.
+// They send prompts to scripted targets only: the replies of others could not be compared.
+var payloadScenarios = []Scenario{
+	{
+		Name: "payloads", Doc: "texts of many kinds, each repeated by the reply, by recall and by the history",
+		Capability: "text", Templates: promptTemplates, Run: runPayloads,
+	}, {
+		Name: "payloads-apart", Doc: "texts of many kinds after reasoning and in errors",
+		Capability: "text", Templates: promptTemplates, Run: runPayloadsApart,
+	}, {
+		Name: "payloads-tools", Doc: "JSON objects and texts of many kinds as arguments and results of tools",
+		Capability: "text", Templates: promptTemplates, Run: runPayloadsOfTools,
+	}, {
+		Name: "payloads-interrupts", Doc: "JSON objects of many kinds in interrupts, answered with texts of many kinds",
+		Capability: "interrupt", Templates: needsInterrupt.Templates, Kinds: needsInterrupt.Kinds, Run: runPayloadsOfInterrupts,
+	}, {
+		Name: "memory", Doc: "recall after each kind of turn, in one thread",
+		Capability: "recall", Templates: promptTemplates, Run: runMemory,
+	}, {
+		Name: "twice", Doc: "each kind of turn twice in one thread, with other values",
+		Capability: "text", Templates: promptTemplates, Run: runTwice,
+	},
+}
+
+// newPayloadPlayer returns a player for conversation t, or false if the target is not scripted.
+func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
+	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
+}
+
+// askIfSupported sends the test prompt of a scenario if the target has the capability of that name.
+func (c *combinationPlayer) askIfSupported(scenario, args string) {
+	if !c.target.lacksCapability(scenario) {
+		c.ask(scenario, args)
+	}
+}
+
+// runPayloads plays the payloads scenario: it sends many kinds of texts, and asks after each for
+// the previous message.
+func runPayloads(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "payload")
+	if !ok {
+		return
+	}
+	for _, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples) {
+		if !c.target.fitsInPrompt(s) {
+			continue
+		}
+		c.ask("text", s.make(c.word()))
+		c.askIfSupported("recall", "")
+	}
+	for _, s := range edgeSamples { // a prompt's name would hide its beginning
+		c.SendAndRead("prompt", spec.Event{Text: s.make(c.word())})
+		c.askIfSupported("recall", "")
+	}
+	c.completeHistory()
+}
+
+// edgeSamples are the classes of texts whose first and last characters a careless server drops:
+// every kind of white space is the outermost of one of them.
+var edgeSamples = []textSample{
+	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
+	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
+	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
+}
+
+// longSamples are the classes of long texts: one longer than the usual sizes of fields, and one of
+// three-byte characters that is as long as the usual sizes of buffers.
+var longSamples = []textSample{
+	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
+	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
+}
+
+// isParsed reports whether a text could be taken for a value of another type.
+func isParsed(text string) bool { return len(text) < 2 || json.Valid([]byte(text)) }
+
+// parsedSamples returns those of the [textSamples] that a careless server parses: texts that are
+// JSON, and a text of one character.
+func parsedSamples() []textSample {
+	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
+}
+
+// joinedSamples returns those [textSamples] that are not sent one by one, joined into one text for
+// each of three kinds of characters: white space, characters beyond ASCII, and marks that have a
+// meaning in other formats. It leaves out long texts, and those that are special only at their
+// beginning or end, such as by leading spaces.
+func joinedSamples() []textSample {
+	joined := make([][]textSample, 3)
+	for _, s := range textSamples {
+		text := s.make("word")
+		if isParsed(text) || strings.TrimSpace(text) == "word" || len(text) >= 100 {
+			continue
+		}
+		kind := 2
+		if isBeyondASCII := func(r rune) bool { return r >= 0x80 }; strings.ContainsFunc(text, isBeyondASCII) {
+			kind = 1
+		} else if !strings.ContainsFunc(text, unicode.IsPunct) {
+			kind = 0
+		}
+		joined[kind] = append(joined[kind], s)
+	}
+	var all []textSample
+	for _, some := range joined {
+		all = append(all, textSample{"several texts", func(word string) string {
+			var texts []string
+			for _, s := range some {
+				texts = append(texts, s.make(word))
+			}
+			return strings.Join(texts, "\n")
+		}})
+	}
+	return all
+}
+
+// runPayloadsApart plays the payloads-apart scenario: it asks for reasoning and for errors with
+// many kinds of texts.
+func runPayloadsApart(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "apart")
+	if !ok {
+		return
+	}
+	reasons := slices.Contains(c.dialect.Kinds(), spec.ReasoningStart)
+	for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples()[:1], longSamples[:1], longSamples[:1]) {
+		if reasons {
+			c.askIfSupported("reasoning", s.make(c.word()))
+		}
+		c.askIfSupported([]string{"error", "error-mid"}[i%2], s.make(c.word()))
+	}
+}
+
+// toolResults are results of client tools in forms that no text sample has.
+var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
+
+// objectSamples returns the [jsonSamples] in fewer objects: those whose members are unusual by
+// themselves, and one that has the others as members.
+func objectSamples() (all []jsonSample) {
+	for i, s := range jsonSamples {
+		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
+			all = append(all, jsonSamples[i])
+		}
+	}
+	return append(all, jsonSample{"an object of many objects", func(word string) string {
+		var members []string
+		for i, s := range jsonSamples {
+			members = append(members, fmt.Sprintf(`"part %d":%s`, i, s.make(word)))
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}})
+}
+
+// runPayloadsOfTools plays the payloads-tools scenario: it asks for tool calls with many kinds
+// of arguments, and sends many kinds of tool results.
+func runPayloadsOfTools(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "tool")
+	if !ok {
+		return
+	}
+	objects := objectSamples()
+	for _, s := range objects {
+		c.askIfSupported("tool", s.make(c.word()))
+	}
+	if !c.target.supports(needsClientTool) {
+		return
+	}
+	results := slices.Clone(toolResults)
+	for _, s := range slices.Concat(edgeSamples, joinedSamples(), longSamples[:1]) {
+		results = append(results, s.make(c.word()))
+	}
+	for i, result := range results {
+		c.askClientTool(objects[i%len(objects)].make(c.word()), result)
+	}
+}
+
+// runPayloadsOfInterrupts plays the payloads-interrupts scenario: it asks for interrupts with
+// many kinds of payloads, and answers them with many kinds of values.
+func runPayloadsOfInterrupts(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "interrupt")
+	if !ok {
+		return
+	}
+	objects := objectSamples()
+	for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
+		c.askInterrupt(objects[i%len(objects)].make(c.word()), s.make(c.word()))
+	}
+}
+
+// runMemory plays the memory scenario: after each kind of turn, it asks for the previous message.
+func runMemory(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "memory")
+	if !ok {
+		return
+	}
+	c.ask("text", c.word())
+	c.ask("text", c.word())
+	c.ask("recall", "")
+	c.ask("recall", "") // the prompt recall itself
+	for _, turn := range []struct{ scenario, args string }{
+		{"reasoning", c.word()}, {"messages", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"}, {"large", "5000"},
+		{"tool", c.object()}, {"tools", ""}, {"error", c.word()}, {"error-mid", c.word()}, {"text", c.word()},
+	} {
+		c.askIfSupported(turn.scenario, turn.args)
+		c.ask("recall", "")
+	}
+	c.SendAndRead("prompt", spec.Event{Text: "no prompt, but " + c.word()})
+	c.ask("recall", "")
+	if c.target.supports(needsClientTool) {
+		c.askClientTool(c.object(), c.word())
+		c.ask("recall", "")
+	}
+	if c.target.supports(needsInterrupt) {
+		c.askInterrupt(c.object(), c.word())
+		c.ask("recall", "")
+	}
+	c.ask("text", c.word())
+	if !c.target.lacksCapability("refusals") {
+		c.sendRefused()
+		c.ask("recall", "")
+	}
+	c.askAfterMessage("recall", "")
+	c.askAfterMessage("text", c.word())
+	c.ask("recall", "")
+}
+
+// askAfterMessage sends a request with two messages of the user, of which the second is the test
+// prompt of a scenario. It sends nothing if the dialect's document does not allow such a request.
+func (c *combinationPlayer) askAfterMessage(scenario, args string) {
+	run, e := c.Run, c.PromptEvent(scenario, args)
+	c.Run = c.NewID()
+	r := c.BuildRequest("prompt", e)
+	var body map[string]any
+	count := len(c.dialect.ParseRequest(r).PartsOf(spec.InputUser))
+	earlier := strings.NewReplacer(jsonText(e.Text), jsonText("a message that precedes "+c.word()), c.Run, c.NewID())
+	if json.Unmarshal(r.Body, &body) != nil || !prependMessage(body, e.Text, earlier) {
+		c.Run = run
+		return
+	}
+	r.Body, _ = json.Marshal(body)
+	if user := c.dialect.ParseRequest(r); len(user.Violations) > 0 || len(user.PartsOf(spec.InputUser)) != count+1 {
+		c.Run = run
+		return
+	}
+	if c.accepted = c.Send(r); c.accepted && !c.respondsWithStream("prompt") {
+		c.ReadStream("", 0)
+	}
+}
+
+// jsonText returns text as a JSON string.
+func jsonText(text string) string {
+	encoded, _ := json.Marshal(text)
+	return string(encoded)
+}
+
+// prependMessage looks in a request body for the array of messages, the last of which contains
+// text. Before that message it inserts a copy in which earlier has replaced the text and the id, and
+// returns true. It returns false if there is no such array.
+func prependMessage(body map[string]any, text string, earlier *strings.Replacer) bool {
+	for name, member := range body {
+		messages, _ := member.([]any)
+		for i, m := range slices.Backward(messages) {
+			source, _ := json.Marshal(m)
+			if _, isObject := m.(map[string]any); !isObject || strings.Count(string(source), jsonText(text)) != 1 {
+				continue
+			}
+			var before any
+			if json.Unmarshal([]byte(earlier.Replace(string(source))), &before) != nil {
+				return false
+			}
+			body[name] = append(append(append([]any{}, messages[:i]...), before), messages[i:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// runTwice plays the twice scenario: it sends each of several test prompts twice, with different
+// arguments if it takes any.
+func runTwice(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "twice")
+	if !ok {
+		return
+	}
+	same := c.word()
+	for i := range 2 {
+		c.ask("text", same)
+		for _, scenario := range []string{"text", "reasoning", "error"} {
+			c.askIfSupported(scenario, c.word())
+		}
+		for _, scenario := range []string{"messages", "contents", "tools"} {
+			c.askIfSupported(scenario, "")
+		}
+		c.askIfSupported("tool", c.object())
+		if c.target.supports(needsClientTool) {
+			c.tool = []string{"paint", "sketch"}[i]
+			c.askClientTool(c.object(), c.word())
+		}
+		if c.target.supports(needsInterrupt) {
+			c.askInterrupt(c.object(), c.word())
+		}
+		c.askIfSupported("many", fmt.Sprint(3+i))
+	}
+	c.completeHistory()
+}

@@ -1,0 +1,41 @@
+package suites
+
+import (
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// rangeScenarios are the scenarios that send values at the ends of documented ranges which no other
+// scenario sends.
+var rangeScenarios = []Scenario{{
+	Name: "range-ends", Doc: "the longest run id in every request that names a run, and the ends of the calendar",
+	Capability: "text", Templates: []string{"prompt", "listen"},
+	ExpectedChecks: []string{"accept.as-documented"}, Run: runRangeEnds,
+}}
+
+// remoteDays are valid dates that a server seldom sees: a leap day, and the first and the last day
+// with a year of four digits.
+var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
+
+// runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
+// allows, reads its stream and requests its cancellation. Then it requests the history before remote
+// days.
+func runRangeEnds(t *Conversation) {
+	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
+		id := t.NewID()
+		t.Run = strings.Repeat(id, longest/len(id)+1)[:longest]
+		if !t.SendTemplate("prompt", t.PromptEvent("text", "one")) {
+			return // judged by the refusals scenario
+		}
+		t.ReadStream("", 0)
+		if t.canSend("cancel") {
+			t.SendTemplate("cancel", spec.Event{})
+		}
+	}
+	if t.completeHistory(); t.canSend("history") {
+		for _, day := range remoteDays {
+			t.SendTemplate("history", spec.Event{Day: day})
+		}
+	}
+}

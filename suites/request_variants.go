@@ -1,0 +1,119 @@
+package suites
+
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// variantScenarios are the scenarios that send legal variants of requests.
+var variantScenarios = []Scenario{
+	{
+		Name:       "variants",
+		Doc:        "valid requests in every form that the document allows: without each optional member, with null, ...",
+		Capability: "text", Templates: promptTemplates,
+		ExpectedChecks: []string{"accept.as-documented"}, Run: runVariants,
+	},
+}
+
+// runVariants plays the variants scenario. For each template whose requests start a run, it sends
+// the request, and then the variants of it that no earlier template had. It also sends the requests
+// of the most common templates in other forms that HTTP and JSON define as equivalent.
+func runVariants(t *Conversation) {
+	sent := map[string]bool{}
+	for _, o := range t.dialect.Operations() {
+		if !o.StartsRun {
+			continue
+		}
+		for _, template := range o.TemplatesBySimplicity() {
+			if !slices.Contains(replyTemplates, template) {
+				t.Thread = t.NewID()
+				e := t.PromptEvent("text", "one")
+				e.Name = "paint"
+				t.sendVariants(template, e, sent)
+			}
+		}
+	}
+	if t.canSend("uploaded") {
+		t.sendUploadVariants(sent)
+	}
+	for _, template := range []string{"prompt", "listen", "history", "cancel"} {
+		t.sendForms(template)
+	}
+}
+
+// sendVariants sends the request of the template, filled from e, and then its variants, except
+// those whose form is in sent. It adds to sent the forms that it sends. It sends no variants if the
+// server does not accept the request itself, which the accepts scenario judges.
+func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
+	t.Run = t.NewID()
+	r := t.BuildRequest(template, e)
+	isSent := func(v dialect.RequestVariant) bool { return sent[v.Form] }
+	variants := slices.DeleteFunc(t.dialect.RequestVariants(r), isSent)
+	if len(variants) == 0 || !t.Send(r) || t.wasCutOff() {
+		return
+	}
+	for _, v := range variants {
+		if !sent[v.Form] {
+			sent[v.Form] = true
+			t.Send(t.withNewIDs(v.Request))
+		}
+	}
+}
+
+// sendUploadVariants uploads an image and sends it in a request, and then in the variants of that
+// request whose form is not in sent, all in the same thread.
+func (t *Conversation) sendUploadVariants(sent map[string]bool) {
+	t.Thread = t.NewID()
+	image, ok := t.elicit("uploaded")
+	if !ok {
+		return
+	}
+	if t.SendAndRead("uploaded", image); !t.accepted {
+		return // judged by the attachments scenario
+	}
+	for i, v := range t.dialect.RequestVariants(t.BuildRequest("uploaded", image)) {
+		if sent[v.Form] {
+			continue
+		}
+		t.Run = t.NewID()
+		again := t.dialect.RequestVariants(t.BuildRequest("uploaded", image)) // with the new run id
+		if i < len(again) && t.Send(again[i].Request) && !t.respondsWithStream("uploaded") {
+			t.ReadStream("", 0)
+		}
+	}
+}
+
+// wasCutOff reports whether the transfer of the last response failed.
+func (t *Conversation) wasCutOff() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
+}
+
+// sendForms sends the request of a template in each equivalent form ([requestForms]). If the request
+// does not start a run, it is about one that was started before.
+func (t *Conversation) sendForms(template string) {
+	o, ok := t.dialect.TemplateOperation(template)
+	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {
+		return
+	}
+	t.Thread = t.NewID()
+	e := t.PromptEvent("text", "one")
+	if !o.StartsRun {
+		if t.SendAndRead("prompt", e); !t.accepted {
+			return
+		}
+		e = spec.Event{}
+	}
+	for _, form := range requestForms {
+		r := t.BuildRequest(template, e)
+		if o.StartsRun {
+			r = t.withNewIDs(r)
+		}
+		if other := form.rewrite(r); len(t.dialect.ValidateRequest(other)) == 0 {
+			t.Send(other)
+		}
+	}
+}

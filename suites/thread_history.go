@@ -1,0 +1,201 @@
+package suites
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Limits of what a request repeats, in bytes, since servers limit the size of requests.
+const (
+	maxRepeated     = 48 << 10 // all turns; beyond it the oldest are left out, but never the last prompt
+	maxRepeatedText = 16 << 10 // one text of an answer; of a longer one the beginning is repeated
+)
+
+// A turn is what one request added to its thread, and what the server answered.
+type turn struct {
+	messages  dialect.History
+	hasPrompt bool // it began with a message of the user, and not with the reply to the server
+	size      int  // of the messages, in bytes
+}
+
+// history returns the messages of a thread that the next request repeats.
+func (t *Conversation) history(thread string) (h dialect.History) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.unread {
+		t.remember(x)
+	}
+	t.unread = nil
+	for _, turn := range t.turns[thread] {
+		h = append(h, turn.messages...)
+	}
+	return h
+}
+
+// remember adds the messages of an accepted request, and those of the response, to the history of
+// their thread, as a client does. It does nothing in dialects whose requests do not repeat it. The
+// answer of a run that failed, or that was not read to its end, is left out, since its last message
+// or call may be incomplete. The caller must hold t.mu.
+func (t *Conversation) remember(x spec.Exchange) {
+	if x.Response.Status != 200 || !t.dialect.RepeatsHistory(x.Request) {
+		return
+	}
+	request := t.dialect.ParseRequest(x.Request)
+	if request.Thread == "" || !request.Valid() {
+		return
+	}
+	var earlier dialect.History
+	for _, turn := range t.turns[request.Thread] {
+		earlier = append(earlier, turn.messages...)
+	}
+	_, hasPrompt := request.Prompt()
+	added := turn{hasPrompt: hasPrompt}
+	added.messages = slices.Clone(t.dialect.AppendRequest(earlier, x.Request)[len(earlier):])
+	answer := answerMessages(t.dialect.Events(spec.Trace{Exchanges: []spec.Exchange{x}}))
+	added.messages = append(added.messages, t.dialect.EncodeMessages(x.Request, answer)...)
+	added.size = totalLen(added.messages)
+	if t.turns == nil {
+		t.turns = map[string][]turn{}
+	}
+	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
+}
+
+// latestTurns returns the turns without the oldest, so that the ones before the last prompt do not
+// exceed the limit. The first one of the result has a prompt, unless none has one.
+func latestTurns(turns []turn) []turn {
+	size, begin := 0, 0
+	for i := len(turns) - 1; i >= 0; i-- {
+		if size += turns[i].size; size > maxRepeated && begin > i {
+			break
+		}
+		if turns[i].hasPrompt || i == 0 {
+			begin = i
+			if size > maxRepeated {
+				break
+			}
+		}
+	}
+	return turns[begin:]
+}
+
+// totalLen returns the number of bytes of all messages.
+func totalLen(h dialect.History) (n int) {
+	for _, message := range h {
+		n += len(message)
+	}
+	return n
+}
+
+// answerMessages returns the messages of a stream as parts of requests: the assistant's with their
+// text and calls, and the results of tools, in the order in which they began. It returns none if the
+// run did not end, or failed, or if the arguments of a call are too long.
+func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
+	b := answerBuilder{byID: map[string]*answerMessage{}, calls: map[string]*answerPart{}}
+	for e := range events {
+		b.observe(e)
+	}
+	if !b.ended {
+		return nil
+	}
+	for _, m := range b.messages {
+		e := m.event()
+		for _, call := range m.calls {
+			if call.text.Len() > maxRepeatedText {
+				return nil // the beginning of its arguments would not be JSON
+			}
+			e.Parts = append(e.Parts, call.event())
+		}
+		if e.Kind != spec.InputAssistant || e.Text != "" || len(e.Parts) > 0 {
+			messages = append(messages, e)
+		}
+	}
+	return messages
+}
+
+// An answerPart is a message or a call of a stream.
+type answerPart struct {
+	spec.Event
+	text strings.Builder
+}
+
+// add adds a delta to the text, if the text is not too long yet.
+func (p *answerPart) add(delta string) {
+	if p.text.Len() <= maxRepeatedText {
+		p.text.WriteString(delta)
+	}
+}
+
+// event returns the part with its text or, if the text is too long, with the beginning of it.
+func (p *answerPart) event() spec.Event {
+	e := p.Event
+	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
+		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
+	}
+	return e
+}
+
+// An answerMessage is a message of a stream with its calls.
+type answerMessage struct {
+	answerPart
+	calls []*answerPart
+}
+
+// newAnswerMessage returns a message without text that has the other slots of e.
+func newAnswerMessage(e spec.Event) *answerMessage {
+	return &answerMessage{answerPart: answerPart{Event: e}}
+}
+
+// An answerBuilder assembles the messages of one stream.
+type answerBuilder struct {
+	messages []*answerMessage
+	byID     map[string]*answerMessage // those of the assistant
+	calls    map[string]*answerPart    // by id
+	ended    bool                      // the run ended and did not fail
+}
+
+// observe adds what one event of the stream says.
+func (b *answerBuilder) observe(e spec.Event) {
+	switch e.Kind {
+	case spec.MessageStart:
+		if e.Role == "" || e.Role == "assistant" {
+			b.assistant(e.Message)
+		}
+	case spec.MessageDelta:
+		if m := b.byID[e.Message]; m != nil {
+			m.add(e.Text)
+		}
+	case spec.ToolStart:
+		if b.calls[e.Call] == nil {
+			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
+			b.calls[e.Call] = &answerPart{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			m.calls = append(m.calls, b.calls[e.Call])
+		}
+	case spec.ToolDelta:
+		if call := b.calls[e.Call]; call != nil {
+			call.add(e.Text)
+		}
+	case spec.ToolResult:
+		m := newAnswerMessage(spec.Event{Kind: spec.InputToolResult, Message: e.Message, Call: e.Call})
+		m.add(e.Text)
+		b.messages = append(b.messages, m)
+	case spec.RunEnd:
+		b.ended = true
+	case spec.RunError:
+		b.ended = false
+	}
+}
+
+// assistant returns the assistant's message with the given id, and adds it if there is none.
+func (b *answerBuilder) assistant(id string) *answerMessage {
+	m := b.byID[id]
+	if m == nil {
+		m = newAnswerMessage(spec.Event{Kind: spec.InputAssistant, Message: id})
+		b.byID[id], b.messages = m, append(b.messages, m)
+	}
+	return m
+}

@@ -1,0 +1,27 @@
+package suites
+
+import (
+	"sync"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// sendTogether sends the requests, at most n of them at the same time, and reads each response until
+// its end or the limit that limit, which may be nil, returns for its request.
+func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(spec.Request) wire.StopWhen) {
+	slots := make(chan struct{}, max(1, n))
+	var wait sync.WaitGroup
+	for _, r := range requests {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			var until wire.StopWhen
+			if limit != nil {
+				until = limit(r)
+			}
+			t.send(r, until)
+		})
+	}
+	wait.Wait()
+}
