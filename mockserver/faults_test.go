@@ -23,7 +23,9 @@ import (
 
 // contentScenarios lists the scenarios that exercise all kinds of content. Together they
 // reveal every fault that does not depend on timing.
-var contentScenarios = []string{"text", "messages", "contents", "reasoning", "tool", "tools", "interrupt", "error", "error-mid", "two-runs", "resume"}
+var contentScenarios = []string{
+	"text", "messages", "contents", "reasoning", "tool", "tools", "client-tool", "interrupt", "state", "steps", "error", "error-mid", "two-runs", "resume",
+}
 
 // slowScenarios lists the scenarios for faults that only show in slow streams, or after the end of
 // a run.

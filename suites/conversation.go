@@ -178,7 +178,8 @@ func (t *Conversation) Cursors() (all []string) {
 }
 
 // Events returns an iterator over the events of the last n exchanges, in the order in which their
-// requests were sent, or over those of all exchanges if there are fewer. Once a response has
+// requests were sent, or over those of all exchanges if there are fewer. Responses are not validated,
+// as in [dialect.Dialect.Contents]. Once a response has
 // exceeded a limit, the iterator yields nothing: the conversation sends no more requests that could
 // depend on the events.
 func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
@@ -188,7 +189,7 @@ func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 		return func(func(spec.Event) bool) {}
 	}
 	all := t.trace.Exchanges
-	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
+	return spec.UntilDone(t.ctx, t.dialect.Contents(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
 // send is like [Conversation.Send], but reads the response only until limit makes the client leave.

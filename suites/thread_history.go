@@ -56,7 +56,7 @@ func (t *Conversation) remember(x spec.Exchange) {
 	_, hasPrompt := request.Prompt()
 	added := turn{hasPrompt: hasPrompt}
 	added.messages = slices.Clone(t.dialect.AppendRequest(earlier, x.Request)[len(earlier):])
-	answer := answerMessages(t.dialect.Events(spec.Trace{Exchanges: []spec.Exchange{x}}))
+	answer := answerMessages(t.dialect.Contents(spec.Trace{Exchanges: []spec.Exchange{x}}))
 	added.messages = append(added.messages, t.dialect.EncodeMessages(x.Request, answer)...)
 	added.size = totalLen(added.messages)
 	if t.turns == nil {

@@ -50,7 +50,7 @@ func TestReferenceVaried(t *testing.T) {
 // agents are the scenarios whose results depend on the output of the agent.
 var agents = []string{
 	"text", "messages", "contents", "reasoning", "tool", "tools", "client-tool", "interrupt", "recall", "many", "error", "error-mid",
-	"two-runs", "resume", "resume-alone", "two-readers", "history",
+	"two-runs", "resume", "resume-alone", "two-readers", "history", "state", "steps",
 }
 
 // loose returns the scripted agent with output that varies at random, by seed. reasons reports

@@ -53,11 +53,11 @@ not; with --check: more of these than the table states, or the table is not up t
 			if serve {
 				return serveMutants(cmd.Context(), sh, &endpoint, plan.Dialects)
 			}
-			if err := plan.Validate(); err != nil {
-				return usageError("--only: %v", err)
-			}
 			if err := checkMutantsFile(to, check); err != nil {
 				return err
+			}
+			if err := plan.Validate(); err != nil {
+				return usageError("--only: %v", err)
 			}
 			if isTerminal(sh.err) {
 				plan.Progress = func(_ mutation.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }

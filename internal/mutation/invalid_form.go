@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // invalidForms lists forms of invalid requests that a server may accept although it refuses the
@@ -28,12 +29,13 @@ var invalidForms = []struct {
 // addInvalidForms adds the servers that accept invalid requests of one form only.
 func (g *generator) addInvalidForms() {
 	for _, o := range g.dialect.Operations() {
-		for _, template := range o.Templates() {
+		seen := &dialect.InvalidRequestSet{}
+		for _, template := range o.TemplatesBySimplicity() {
 			valid, err := g.dialect.BuildRequest(template, sampleEvent)
 			if err != nil {
 				continue
 			}
-			for _, m := range g.dialect.InvalidRequests(valid) {
+			for _, m := range g.dialect.UnseenInvalidRequests(valid, seen) {
 				e := g.dialect.ParseRequest(m.Request)
 				if len(e.Violations) == 1 {
 					g.addInvalidForm(parsedRequest{

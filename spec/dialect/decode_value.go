@@ -35,10 +35,18 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// decode sets the kind, slots and parts of e from the value v; the kind is [spec.Unrecognized] if
-// the variant has none. It adds to e the requirements that v exercises and, if validate is true, the
-// violations of the variant's schema. A caller that has validated v already passes false.
-func (w *variant) decode(e *spec.Event, v any, validate bool) {
+// A decodeMode says what [variant.decode] sets besides the kind, slots and parts of an event.
+type decodeMode int
+
+const (
+	contentsOnly     decodeMode = iota // nothing
+	withRequirements                   // the requirements that the value exercises; it was validated already
+	withViolations                     // those requirements, and the violations of the schema
+)
+
+// decode sets the kind, slots and parts of e from the value v, and what mode says; the kind is
+// [spec.Unrecognized] if the variant has none.
+func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
 		e.Kind = spec.Unrecognized
@@ -57,11 +65,14 @@ func (w *variant) decode(e *spec.Event, v any, validate bool) {
 			}
 		}
 	}
-	e.Parts = append(e.Parts, w.decodeParts(v, validate)...)
-	if validate {
-		w.checkSchema(e, v)
-	} else {
+	e.Parts = append(e.Parts, w.decodeParts(v, mode)...)
+	switch mode {
+	case contentsOnly:
+		return
+	case withRequirements:
 		e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
+	case withViolations:
+		w.checkSchema(e, v)
 	}
 	for _, part := range e.Parts {
 		if isSeparate(part) {
@@ -105,9 +116,8 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 }
 
 // decodeParts returns the parts of v as events, with the requirements that they exercise but
-// without violations, since v is validated as a whole. The parameter validate is as in
-// [variant.decode].
-func (w *variant) decodeParts(v any, validate bool) (parts []spec.Event) {
+// without violations, since v is validated as a whole. The parameter mode is as in [variant.decode].
+func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
 			list, ok := found.([]any)
@@ -120,7 +130,7 @@ func (w *variant) decodeParts(v any, validate bool) (parts []spec.Event) {
 					if site.separate {
 						part.Frame = separateFrame
 					}
-					matched.decode(&part, item, validate)
+					matched.decode(&part, item, mode)
 					part.Violations = nil
 					parts = append(parts, part)
 				}

@@ -26,11 +26,24 @@ func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
+// Contents is like [Dialect.Events], but does not validate responses: their events have neither
+// Violations nor Exercised. It is for callers that only read what a server sent.
+func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
+	return d.decodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes, contentsOnly)
+}
+
 // DecodeExchanges is like [Dialect.Events], for exchanges that arrive one at a time. The fields of
 // target are copied to the events of requests. maxEventBytes limits the size of one event of a
 // stream.
 func (d *Dialect) DecodeExchanges(
 	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
+) iter.Seq[spec.Event] {
+	return d.decodeExchanges(exchanges, target, maxEventBytes, withViolations)
+}
+
+// decodeExchanges implements [Dialect.DecodeExchanges]. The responses are decoded in the given mode.
+func (d *Dialect) decodeExchanges(
+	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int, mode decodeMode,
 ) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
@@ -41,7 +54,7 @@ func (d *Dialect) DecodeExchanges(
 			request.Request.HasTimes = len(x.Response.Arrivals) > 0
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
-				limit: maxEventBytes, messageSubjects: map[string]string{},
+				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
 				tellsReasoning: slices.Contains(d.kinds(), spec.ReasoningDelta),
 			}
 			for e := range decoder.events() {
@@ -83,7 +96,8 @@ type eventDecoder struct {
 	exchange        *spec.Exchange
 	request         spec.Event
 	operation       *Operation
-	limit           int               // of one event, in bytes
+	limit           int // of one event, in bytes
+	mode            decodeMode
 	messageSubjects map[string]string // message id → subject of its start, if not "message"
 	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
 	openChunks      openChunks
@@ -188,7 +202,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
-	w := t.dialect.decodeFrameData(t.operation, &e, item.Data)
+	w := t.dialect.decodeFrameData(t.operation, &e, item.Data, t.mode)
 	t.inheritSubject(&e)
 	carried := takeSeparate(&e)
 	if w == nil || e.Kind == spec.Unrecognized && len(carried) == 0 { // may belong to anything
@@ -258,7 +272,7 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 // decodeFrameData decodes the data of a frame of the stream of o, fills e from it, and returns the
 // variant of the frame. Data that cannot be decoded, or that is not a frame of the dialect, makes e
 // an event of kind Undecodable; e.Err then holds the reason, and the result is nil.
-func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) *variant {
+func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode decodeMode) *variant {
 	if len(o.frameVariants) == 0 {
 		e.Kind = spec.Undecodable
 		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
@@ -286,7 +300,7 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) *var
 	}
 	cursor := e.Cursor
 	e.WireName = o.wireName(w, v)
-	w.decode(e, v, true)
+	w.decode(e, v, mode)
 	if cursor != "" {
 		e.Cursor = cursor
 	}
@@ -339,7 +353,7 @@ func (t *eventDecoder) decodeBody() spec.Event {
 		return e
 	}
 	if w := matchVariant(content.variants, v); w != nil {
-		w.decode(&e, v, true)
+		w.decode(&e, v, t.mode)
 	} else {
 		e.Kind = spec.Unrecognized
 	}

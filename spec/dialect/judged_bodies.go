@@ -13,12 +13,13 @@ import (
 type judgedBodies struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body
+	bytes      int                         // of all bodies
 }
 
 // Limits of a judgedBodies, so that it takes little memory. When it is full, it is emptied.
 const (
-	maxJudgedBodies    = 1024
-	maxJudgedBodyBytes = 4 << 10 // larger bodies are not remembered
+	maxJudgedBytes     = 2 << 20  // of all bodies
+	maxJudgedBodyBytes = 64 << 10 // larger bodies are not remembered
 )
 
 // lookup returns the violations of a body. ok is false if they are not known.
@@ -37,8 +38,8 @@ func (b *judgedBodies) store(body []byte, violations []spec.Violation) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.violations == nil || len(b.violations) >= maxJudgedBodies {
-		b.violations = map[string][]spec.Violation{}
+	if b.bytes += len(body); b.violations == nil || b.bytes > maxJudgedBytes {
+		b.violations, b.bytes = map[string][]spec.Violation{}, len(body)
 	}
 	b.violations[string(body)] = slices.Clone(violations)
 }

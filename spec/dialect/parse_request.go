@@ -257,7 +257,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	}
 	if w := matchVariant(o.requestVariants, v); v != nil && w != nil {
 		e.Name = "" // unless the body has a name or a file
-		w.decode(&e, v, false)
+		w.decode(&e, v, withRequirements)
 		e.Kind = spec.HTTPRequest
 		for _, b := range o.bodies {
 			files, exercised := b.fileEvents(v)

@@ -52,11 +52,15 @@ func (f *RunEndFinder) isEnd(item sse.Item) bool {
 	if !f.hasTerminal {
 		return f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel
 	}
-	if item.InvalidUTF8 {
+	v, err := decode(item.Data)
+	if err != nil || jsonType(v) != "object" {
+		return false
+	}
+	w := matchVariant(f.operation.frameVariants, v)
+	if w == nil || w.kind != spec.RunEnd && w.kind != spec.RunError && w.kind != spec.RunRefused {
 		return false
 	}
 	var e spec.Event
-	f.dialect.decodeFrameData(f.operation, &e, item.Data)
-	isTerminal := e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
-	return isTerminal && (e.Run == "" || f.run() == "" || e.Run == f.run())
+	w.decode(&e, v, contentsOnly)
+	return e.Run == "" || f.run() == "" || e.Run == f.run()
 }
