@@ -61,6 +61,8 @@ func corpus(t *testing.T) (all []*transcript.Transcript) {
 func TestDriversAgree(t *testing.T) {
 	var replayed, findings atomic.Int64
 	var wait sync.WaitGroup
+	var mu sync.Mutex
+	var again []*transcript.Transcript
 	limit := make(chan struct{}, 8) // most of the time a replay waits, as the server did; more would be late
 	for _, tr := range corpus(t) {
 		if why := unplayable(tr); why != "" {
@@ -70,31 +72,47 @@ func TestDriversAgree(t *testing.T) {
 		wait.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			name := filepath.Base(tr.Name)
-			d, err := dialect.Open(tr.Dialect)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				return
-			}
-			tr.StripBasePath(d.Base)
-			read := conclusions(d, tr.Trace)
-			trace, err := replay(t, d, tr)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				return
-			}
-			if live := conclusions(d, trace); !slices.Equal(read, live) {
-				t.Errorf("%s: read and live differ:\n%s", name, difference(read, live))
+			read, live := readAndLive(t, tr)
+			if !slices.Equal(read, live) {
+				mu.Lock()
+				defer mu.Unlock()
+				again = append(again, tr)
 			}
 			replayed.Add(1)
 			findings.Add(int64(len(slices.DeleteFunc(read, func(s string) bool { return !strings.HasPrefix(s, "finding") }))))
 		})
 	}
 	wait.Wait()
+	for _, tr := range again { // a busy machine sends requests too late for some checks to judge them
+		var read, live []string
+		for range 3 {
+			if read, live = readAndLive(t, tr); slices.Equal(read, live) {
+				break
+			}
+		}
+		if !slices.Equal(read, live) {
+			t.Errorf("%s: read and live differ:\n%s", filepath.Base(tr.Name), difference(read, live))
+		}
+	}
 	t.Logf("%d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
 	if replayed.Load() < 400 || findings.Load() < 150 {
 		t.Errorf("only %d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
 	}
+}
+
+// readAndLive returns the conclusions from a recorded conversation, and those from a replay of it.
+func readAndLive(t *testing.T, tr *transcript.Transcript) (read, live []string) {
+	d, err := dialect.Open(tr.Dialect)
+	if err != nil {
+		t.Errorf("%s: %v", tr.Name, err)
+		return nil, nil
+	}
+	tr.StripBasePath(d.Base)
+	trace, err := replay(t, d, tr)
+	if err != nil {
+		t.Errorf("%s: %v", tr.Name, err)
+	}
+	return conclusions(d, tr.Trace), conclusions(d, trace)
 }
 
 // unplayable returns the reason why a recorded conversation cannot be replayed, or "" if it can.

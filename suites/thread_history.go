@@ -152,6 +152,7 @@ func newAnswerMessage(e spec.Event) *answerMessage {
 
 // An answerBuilder assembles the messages of one stream.
 type answerBuilder struct {
+	request  spec.Event // for the stream
 	messages []*answerMessage
 	byID     map[string]*answerMessage // those of the assistant
 	calls    map[string]*answerPart    // by id
@@ -161,6 +162,10 @@ type answerBuilder struct {
 // observe adds what one event of the stream says.
 func (b *answerBuilder) observe(e spec.Event) {
 	switch e.Kind {
+	case spec.HTTPRequest:
+		b.request = e
+	case spec.History:
+		b.addSnapshot(e.Parts)
 	case spec.MessageStart:
 		if e.Role == "" || e.Role == "assistant" {
 			b.assistant(e.Message)
@@ -187,6 +192,24 @@ func (b *answerBuilder) observe(e spec.Event) {
 		b.ended = true
 	case spec.RunError:
 		b.ended = false
+	}
+}
+
+// addSnapshot adds what a snapshot of the messages has and the stream has not sent as events of its own:
+// the results of calls and, if the stream has sent no message, the texts of new messages.
+func (b *answerBuilder) addSnapshot(messages []spec.Event) {
+	hasText := slices.ContainsFunc(b.messages, func(m *answerMessage) bool { return m.text.Len() > 0 })
+	for _, told := range messages {
+		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
+		isAnswered := func(m *answerMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+		switch {
+		case strings.HasPrefix(told.Text, "["): // content in parts
+		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
+			b.observe(spec.Event{Kind: spec.ToolResult, Message: told.Message, Call: told.Call, Text: told.Text})
+		case told.Kind == spec.HistoryAssistant && !hasText && told.Text != "" &&
+			b.byID[told.Message] == nil && !slices.ContainsFunc(b.request.Parts, isKnown):
+			b.assistant(told.Message).add(told.Text)
+		}
 	}
 }
 

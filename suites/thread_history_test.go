@@ -34,6 +34,20 @@ func TestAnswerMessages(t *testing.T) {
 		{"a call of a message, and its result", [][]spec.Event{text("a", "one"), call("c", "a", "{}"),
 			{{Kind: spec.ToolResult, Message: "r", Call: "c", Text: "done"}}, end}, "ask.assistant a one (c paint {}); ask.tool r done"},
 		{"a call without a message", [][]spec.Event{call("c", "", "{}"), end}, "ask.assistant c  (c paint {})"},
+		{"a result that only the snapshot has", [][]spec.Event{call("c", "a", "{}"), {{Kind: spec.History, Parts: []spec.Event{
+			{Kind: spec.HistoryTool, Message: "r", Call: "c", Text: "done"}, {Kind: spec.HistoryTool, Message: "s", Call: "d", Text: "old"}}}}, end},
+			"ask.assistant a  (c paint {}); ask.tool r done"},
+		{"a result that the snapshot repeats", [][]spec.Event{call("c", "a", "{}"), {{Kind: spec.ToolResult, Message: "r", Call: "c", Text: "done"}},
+			{{Kind: spec.History, Parts: []spec.Event{{Kind: spec.HistoryTool, Message: "s", Call: "c", Text: "done"}}}}, end},
+			"ask.assistant a  (c paint {}); ask.tool r done"},
+		{"messages that only the snapshot has", [][]spec.Event{
+			{{Kind: spec.HTTPRequest, Parts: []spec.Event{{Kind: spec.InputAssistant, Message: "old", Text: "before"}}}},
+			{{Kind: spec.History, Parts: []spec.Event{
+				{Kind: spec.HistoryAssistant, Message: "old", Text: "before"}, {Kind: spec.HistoryUser, Message: "u", Text: "hello"},
+				{Kind: spec.HistoryAssistant, Message: "a", Text: "one"}, {Kind: spec.HistoryAssistant, Message: "b", Text: "two"}}}}, end},
+			"ask.assistant a one; ask.assistant b two"},
+		{"a snapshot of what was sent", [][]spec.Event{text("a", "one"), {{Kind: spec.History, Parts: []spec.Event{
+			{Kind: spec.HistoryAssistant, Message: "joined", Text: "one"}}}}, end}, "ask.assistant a one"},
 		{"a failed run", [][]spec.Event{text("a", "one"), failed}, ""},
 		{"a run without its end", [][]spec.Event{text("a", "one")}, ""},
 		{"a long text", [][]spec.Event{text("a", long), end}, "ask.assistant a " + long[:maxRepeatedText]},

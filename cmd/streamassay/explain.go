@@ -15,6 +15,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
+// seeLists names the commands that list the ids of checks, requirements and scenarios.
+const seeLists = "(see streamassay list checks, requirements and scenarios)"
+
 // explainCommand returns the command explain, which describes a check, requirement or scenario.
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
@@ -30,7 +33,7 @@ scenarios.`,
   streamassay explain client-tool`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("explain needs one id of a check, requirement or scenario (see streamassay list)")
+				return usageError("explain needs one id of a check, requirement or scenario " + seeLists)
 			}
 			return nil
 		},
@@ -42,7 +45,7 @@ scenarios.`,
 			if explain(sh.out, args[0], dialects) {
 				return nil
 			}
-			return usageError("no check, requirement or scenario has the id %q (see streamassay list)", args[0])
+			return usageError("no check, requirement or scenario has the id %q "+seeLists, args[0])
 		},
 	}
 	addDialectFlag(cmd, &names, "show only requirements of this dialect")

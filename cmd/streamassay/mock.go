@@ -66,7 +66,8 @@ with the same new input (the last prompt, the tool results or answers to interru
 are several such responses, repeated requests get them in turn.
 An expectation file lists the requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
-docs/mock.md describes all fields.
+where op is what a request does: info (such as health), run (starts one), listen (reads the
+stream of one), cancel, history, attach, sign or transcribe. docs/mock.md describes all fields.
 
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
@@ -123,7 +124,7 @@ configuration error, 3 clients are to be judged and no request arrived, 5 intern
 		{"Defaults for all requests", m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
-			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` address of the control API and page, or off")
+			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` address of the control API and page, e.g. 127.0.0.1:4020, or off")
 		}},
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)

@@ -30,9 +30,10 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first after 300ms, then 40 per second; the fields "+
-			"are first, rate, jitter ({fixed: 20ms}, {uniform: 0.5} or {lognormal: 0.3}), burst (deltas sent together), "+
-			"chunk (what a delta has: words, characters, whole or a number of characters) and speed (of recordings: 2 is "+
-			"twice as fast) (default: no delay, recordings as recorded)")
+			"are first, rate, jitter ({fixed: 20ms} delays every other delta, {uniform: 0.5} varies the time "+
+			"between deltas by up to a half, {lognormal: 0.3} by a distribution with this sigma), burst (deltas sent "+
+			"together), chunk (what a delta has: words, characters, whole or a number of characters) and speed (of "+
+			"recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
 			"'abort; event=3' (repeatable; see streamassay list faults)")

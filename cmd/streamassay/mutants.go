@@ -50,6 +50,9 @@ not; with --check: more of these than the table states, or the table is not up t
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
+			if f := flagOf(cmd, "addr", "ready-file", "tls-cert", "tls-key"); f != "" && !serve {
+				return usageError("--%s is only for --serve", f)
+			}
 			if serve {
 				return serveMutants(cmd.Context(), sh, &endpoint, plan.Dialects)
 			}
@@ -86,11 +89,21 @@ not; with --check: more of these than the table states, or the table is not up t
 	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
 		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
-	cmd.Flags().BoolVar(&serve, "serve", false, "serve all mutants of one dialect below their names, and run no suite")
+	cmd.Flags().BoolVar(&serve, "serve", false,
+		"run no suite, but serve all mutants of one dialect, each below /NAME/ (with --addr, --ready-file and "+
+			"the --tls flags)")
 	endpoint.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
 	return cmd
+}
+
+// flagOf returns the first of the named flags that is on the command line, or "".
+func flagOf(cmd *cobra.Command, names ...string) string {
+	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+		return names[i]
+	}
+	return ""
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory to, or

@@ -54,10 +54,10 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing was tested (e.g. the target is unreachable), or the test is incomplete (an error,
-or --max-time was reached) and found no violation, 5 internal error, 130 interrupted by
-SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit code is the worst
-one; from the worst: 5, 143, 130, 1, 3, 0.`,
+3 nothing was tested (e.g. the target is unreachable), or no violation was found by a test
+that is incomplete (the verdict on a check is "error", or --max-time was reached), 5 internal
+error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the
+exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model

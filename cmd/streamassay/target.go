@@ -153,7 +153,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 				return usageError("%s %q: invalid glob: %v", name, glob, err)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-				return usageError("%s %q matches no check, requirement or scenario of %s (see streamassay list)",
+				return usageError("%s %q matches no check, requirement or scenario of %s "+seeLists,
 					name, glob, dialectNames(dialects))
 			}
 		}

@@ -121,10 +121,12 @@ var targetFlags = []targetFlag{
 		diff: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids)"},
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
-		usage: "`N` number of random request sequences to run after the scenarios, reproducible with --seed"},
+		usage: "`N` number of random sequences of requests (to start, read, resume and cancel runs of several threads) to send " +
+			"after the scenarios"},
 	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
-		usage: "test for up to a minute more: with all generated conversations, instead of only the first 16; they combine " +
-			"what precedes a prompt, its text, the form of the request, the connection, how the stream is read and what follows"},
+		usage: "run all generated conversations, which takes up to a minute more, instead of only the first 16; a conversation " +
+			"combines what precedes a prompt, its text, the form of the request, the connection, how the stream is read and " +
+			"what follows (--sequences is independent of this)"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,

@@ -94,7 +94,7 @@ func TestLegal(t *testing.T) {
 					seen[trait]++
 				}
 				for n, part := range parts {
-					if uint64(n)%20 != seed%20 { // each part in every twentieth variation
+					if uint64(n)%50 != seed%50 { // each part in every fiftieth variation
 						continue
 					}
 					varied := encodeTrace(v, seed, part.Trace)
