@@ -35,7 +35,7 @@ func TestTLS(t *testing.T) {
 		for _, c := range []struct {
 			code  int
 			trust []string
-		}{{exitOK, []string{"--insecure"}}, {exitOK, []string{"--ca", "ca.pem"}}, {exitInconclusive, nil}} {
+		}{{exitOK, []string{"--insecure", "--only", "text", "--only", "second-user"}}, {exitOK, []string{"--ca", "ca.pem", "--claim", "all"}}, {exitInconclusive, nil}} {
 			t.Run(fmt.Sprint("http2 ", http2, c.trust), func(t *testing.T) {
 				t.Parallel()
 				if code, out, said := streamassay(t, dir, append([]string{"run", srv.URL, "--dialect", "runs", "--claim", "all"}, c.trust...)...); code != c.code {
