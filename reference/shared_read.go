@@ -34,10 +34,9 @@ type sharedRead struct {
 	err     error
 }
 
-// read returns the batch of events that key identifies, with the result or the error of one read
-// from the store. Calls with the same key share a batch that has not been released. If ctx is done
-// while another call reads the batch, the error is ctx.Err(). The caller must pass the result to
-// release.
+// read reads the batch of events that key identifies from the store, and returns it or, in its field
+// err, the error. Concurrent calls with the same key share one read; if ctx is done while another
+// call reads the batch, the error is ctx.Err(). The caller must pass the result to release.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]

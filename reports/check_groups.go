@@ -36,7 +36,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 }
 
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
-// the order of the report. Unless all is true, it omits results that a cause explains.
+// the order of the report. Unless all is true, it omits results with a
+// [Cause], which is reported in their place.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	var list []checkGroup
 	at := map[string]int{}
@@ -64,9 +65,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that
-// warned. Unless all is true, it omits results that a cause explains, and merges groups whose
-// checks fail because of the same bytes: of these it returns only the one that describes the defect
-// best (see byPrecision), with the others in its field Same.
+// warned. Unless all is true, it omits results with a [Cause], which is reported in their place, and
+// merges groups whose checks fail because of the same bytes: of these it returns only the one that
+// describes the defect best (see byPrecision), with the others in its field Same.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {

@@ -60,7 +60,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
 // pageGroups returns the groups of checks of the dialect that the HTML page shows, in the order of
-// [verdictsWorstFirst]. It omits results that a cause explains, and silent or skipped results of
+// [verdictsWorstFirst]. It omits results with a [Cause], and silent or skipped results of
 // checks that were judged in another scenario.
 func (d DialectReport) pageGroups() []checkGroup {
 	all := d.failedGroups(false)

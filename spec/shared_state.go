@@ -23,8 +23,8 @@ type sharedKey struct {
 	allPrincipals bool
 }
 
-// observe updates the shared values with an event. It must be called before the checks see the
-// event.
+// observe updates the values that checks share with the event e. It must be called before the checks
+// see e.
 func (s *runState) observe(e Event) {
 	for _, o := range s.observers {
 		if o.allPrincipals || e.Principal == PrimaryUser {

@@ -323,7 +323,7 @@ func hostPort(u *url.URL) string {
 }
 
 // similarDialect returns the name of the dialect, other than own, in which most of the events at
-// the beginning of the stream are valid. It returns "" if at most 79 % of these events are valid in
+// the beginning of the stream are valid. It returns "" if at most 79% of these events are valid in
 // every other dialect.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()

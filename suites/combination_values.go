@@ -30,8 +30,8 @@ func (c *combinationPlayer) word() string {
 // object returns a JSON object that no other prompt of the run contains.
 func (c *combinationPlayer) object() string { return `{"city":` + jsonString(c.word()) + `}` }
 
-// ask sends the test prompt of a scenario, with args as its arguments, and reads the reply to its
-// end.
+// ask sends the test prompt that has the name of the given scenario and the arguments args, such as
+// "conformance:slow 8 80", and reads the reply to its end.
 func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }

@@ -107,8 +107,9 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// isHistoryComplete reports whether a history seems to contain the messages of all runs of its
-// thread, so that it need not be requested again. Whether it is correct is left to the checks.
+// isHistoryComplete reports whether page, the history of a thread, seems to contain the messages of all
+// runs of the thread, so that the history need not be requested again. Whether the history is correct
+// is left to the checks.
 func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0

@@ -92,9 +92,10 @@ func runLiveCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runCancelAgain plays the cancel-again scenario: it cancels a run twice while its stream is read,
-// and once after its end, and another run after its end. Then it reads their streams again. Checks
-// verify that each has one end. A server may refuse to cancel a run that has ended.
+// runCancelAgain plays the cancel-again scenario. It cancels one run three times, twice while its
+// stream is read and once after its end, and a second run only after its end. Then it reads both
+// streams again. Checks verify that each run has exactly one end. A server may refuse to cancel a run
+// that has ended.
 func runCancelAgain(t *Conversation) {
 	cancel := func() {
 		n := t.exchangeCount()

@@ -85,8 +85,8 @@ func machineDelta(o map[string]any, a [8]float64) {
 	o["busy_cores_ex_softirq"] = r3((b[0] + b[1] + b[2] - a[0] - a[1] - a[2]) / t * float64(runtime.NumCPU()))
 }
 
-// gate waits until the machine has been at least 94 % idle for one second, because other work may
-// share it, but at most for the duration max. It returns the time that it waited, in seconds.
+// gate waits until the machine, which other work may share, has been at least 94% idle for one second,
+// or until max has passed. It returns the time that it waited, in seconds.
 func gate(max time.Duration) (waited float64) {
 	t0 := time.Now()
 	for time.Since(t0) < max {

@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// Bounds for the GC percentage of a server. With the default of 100 %, a server with a small heap
+// Bounds for the GC percentage of a server. With the default of 100%, a server with a small heap
 // and thousands of requests per second would spend its time collecting; a large fixed percentage
 // would take too much memory with a large heap.
 const (

@@ -101,9 +101,10 @@ type ruleInfo struct {
 // yamlMediaType is the media type of scripts in responses.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts: it responds with the rules of the test in the query or,
-// without a test, with those that all tests share. If the client accepts YAML, it responds with the
-// text of the script that putScripts set, or with status 404 if putScripts set no script.
+// getScripts handles GET /v1/scripts. It responds with the rules, as JSON, of the test that the query
+// parameter test names or, without it, with those that all tests share. If the client accepts YAML, it
+// responds instead with the text of the script that putScripts set for that test, or with status 404
+// if putScripts set none.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

@@ -92,9 +92,9 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// mismatches returns a text such as "status was 404" for each field of the filter that the exchange
-// s does not match, or nil if s matches the filter. It does not consider the fields Finding, Offset
-// and Limit. The caller must hold the lock of s.
+// mismatches returns a description such as "status was 404" for each field of the filter that the
+// exchange s does not match, or nil if s matches the filter. It ignores the fields Finding, Offset and
+// Limit. The caller must hold the lock of s.
 func (f Filter) mismatches(s *recordedExchange) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {

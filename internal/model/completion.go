@@ -128,9 +128,9 @@ func (a *completion) addDelta(d responseDelta) error {
 // which would otherwise become a message of its own.
 const maxHeldSpace = 256
 
-// emitText emits text as a delta of the given subject, "message" or "reasoning". If the open
-// message has another subject, or none is open, it starts one first. It holds back leading white
-// space until other text follows, and stores text that arrives during tool calls for later.
+// emitText emits text as a delta of a message or of reasoning, as subject says. If none of that
+// subject is open, it first ends what is open and starts a new one. It holds back leading white space
+// until other text follows, and text that arrives during tool calls until the calls have ended.
 func (a *completion) emitText(subject, text string) {
 	switch {
 	case text == "":

@@ -91,9 +91,10 @@ func acceptDenied(occurred func(), requirement string) middleware {
 	})
 }
 
-// editRefusals returns a middleware that calls edit to change each response a that refuses a
-// request because of the given requirement. The argument refusals of edit holds the refusals that
-// the requirement prescribes for that request, at least one.
+// editRefusals returns a middleware that, for each response that refuses a request because of the
+// requirement with the given id, calls occurred and then edit. The arguments of edit are the response,
+// to be changed in place, and the refusals that the requirement prescribes for the request, at least
+// one.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
 ) middleware {

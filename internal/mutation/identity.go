@@ -108,7 +108,7 @@ var identityMutants = []*Mutant{
 // isMessage reports whether e ends a message or a section of reasoning.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
-// changeRole returns a fault that gives all messages of the assistant another role.
+// changeRole returns a fault that changes the role of all assistant messages to the given one.
 func changeRole(role string) newEffect {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))

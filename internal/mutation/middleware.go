@@ -195,8 +195,9 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryRequests returns a middleware that calls edit to change which history each valid request
-// v asks for. asked has the thread and the day of the request.
+// editHistoryRequests returns a middleware that calls edit for each valid request v for a history. The
+// event asked holds the thread and the day whose history is requested; edit changes it to have another
+// history returned.
 func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

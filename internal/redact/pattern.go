@@ -80,8 +80,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// asLatin1 decodes the bytes of s as ISO 8859-1 and returns the result in UTF-8. This is the
-// spelling of s by a program that mistakes UTF-8 for ISO 8859-1.
+// asLatin1 decodes the bytes of s as ISO 8859-1 and returns the result in UTF-8. This is what a
+// program writes for s if it mistakes UTF-8 for ISO 8859-1.
 func asLatin1(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -234,7 +234,8 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 // limits the search for the semicolon after each ampersand.
 const maxEntity = 32
 
-// decodeEntity implements decode for an HTML character reference.
+// decodeEntity implements decode for an HTML character reference at the beginning of s. It returns nil
+// and 0 if there is none.
 func decodeEntity(dst, s []byte) ([]byte, int) {
 	n := bytes.IndexByte(s[:min(len(s), maxEntity)], ';') + 1
 	isOther := func(r rune) bool { return r != '#' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -92,7 +92,7 @@ func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.ser
 // run returns the recorded id of the run of exchange x, or "" if there is none.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name returns a name of exchange x for messages, such as "FILE, exchange 2". Exchanges are counted
+// Name returns a name of exchange x for error messages, such as "FILE, exchange 2". Exchanges are counted
 // from 1.
 func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)

@@ -62,8 +62,8 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// headerMatchers are the conditions on the header fields of a request. A script has them as an
-// object from the names of header fields to the conditions on their values.
+// headerMatchers are the conditions on the header fields of a request. In a script, they are an
+// object that maps the name of each field to the conditions on its value.
 type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
@@ -77,7 +77,7 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 	return nil
 }
 
-// bodyMatchers are the conditions on the body of a request. A script has them as an object from
+// bodyMatchers are the conditions on the body of a request. In a script, they are an object that maps
 // JSON pointers to expected JSON values. An expected value that is an object is read as a condition
 // on the text of the value, such as {contains: a}, or as {equals: VALUE} with any value.
 type bodyMatchers []bodyMatcher
@@ -113,8 +113,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// scenarioSteps are steps of scenarios. A script has them as an object from the names of scenarios
-// to the names of steps.
+// scenarioSteps are steps of scenarios. In a script, they are an object that maps the name of each
+// scenario to the name of a step.
 type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is an object.

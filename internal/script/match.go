@@ -52,13 +52,11 @@ type headerMatcher struct {
 	matcher *textMatcher
 }
 
-// A bodyMatcher is a condition on the value at a JSON pointer in the request body. As text, the
-// value must meet the condition matcher; as JSON, it must be equal to the field value. If one of
-// the two is nil, it imposes no condition.
+// A bodyMatcher is a condition on the value at a JSON pointer in the request body.
 type bodyMatcher struct {
 	pointer string
-	value   *any // the JSON value that is required
-	matcher *textMatcher
+	value   *any         // if not nil, the JSON value that is required
+	matcher *textMatcher // if not nil, the condition on the text of the value
 }
 
 // A matchContext holds the request on which a rule is tried, and what the conditions of the rule

@@ -25,7 +25,8 @@ import (
 )
 
 // recorded runs the suite against the reference in every dialect and returns the results of the
-// scenarios by the name of the dialect. Later calls return the same results.
+// scenarios by the name of the dialect. Later calls return the same results. The scenarios that send
+// the same forms of requests with other texts are left out.
 var recorded = sync.OnceValue(func() map[string][]suites.ScenarioResult {
 	all := map[string][]suites.ScenarioResult{}
 	var mu sync.Mutex
@@ -50,7 +51,7 @@ func record(name string) []suites.ScenarioResult {
 	srv := httptest.NewServer(server(d))
 	defer srv.Close()
 	base, _ := url.Parse(srv.URL + d.Base)
-	target := suites.Target{Dialect: d, Base: base}
+	target := suites.Target{Dialect: d, Base: base, Skip: []string{"combination-*", "payloads*"}}
 	known(&target)
 	parts, err := suites.Run(context.Background(), target, nil)
 	if err != nil {

@@ -89,7 +89,7 @@
 // zeros}, where zeros is the number of zero bytes to append. x-error beside the schema
 // applies to bodies that are not valid multipart (keyword multipart).
 //
-// Forms are sent with the text fields first. Sizes are tested 5 % above and below maxLength,
+// Forms are sent with the text fields first. Sizes are tested 5% above and below maxLength,
 // since servers differ in what a megabyte is. A duplicate field (keyword twice) violates the
 // document, and so does a body of more than 16 MiB, which is not examined further.
 //

@@ -285,8 +285,8 @@ func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 }
 
 // findVariant returns the first of the given variants that has kind k. If none has it, it searches
-// the variants of their parts, recursively. It returns nil if there is none. depth is the depth of
-// the recursion, 0 at first.
+// the variants of their parts, recursively, to a depth of [maxDepth]. It returns nil if there is none.
+// Callers pass 0 as depth.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

@@ -291,9 +291,9 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and the first
-// of its alternatives that v matches, if possible one whose discriminators v has. It returns nil if n
-// does not exist.
+// applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and one of the
+// alternatives that v matches: the first one whose discriminators v has or, if there is none, the
+// first. It returns nil if n does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {

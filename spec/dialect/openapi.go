@@ -39,7 +39,7 @@ func (d *Dialect) checkOpenAPI() error {
 	return nil
 }
 
-// errorAt returns an error about the value at a pointer of the document.
+// errorAt returns an error about the value at a JSON pointer of the document.
 func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }

@@ -125,9 +125,9 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// errorAt returns an error with the given message about the value at a pointer. The position of the
-// error is in the first file that contains the value. If no file does, the position is in the file
-// that contains the longest part of the path to the value.
+// errorAt returns an error with the given message about the value at a JSON pointer. The position of
+// the error is in the first file that contains the value or, if no file does, in the file that
+// contains the longest prefix of the pointer.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1

@@ -184,8 +184,8 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 	return errorAt(d.catalogue[:1], "", message)
 }
 
-// requirementPointer returns the pointer to the last requirement with the given id in a catalogue,
-// or "" if there is none.
+// requirementPointer returns the JSON pointer to the last requirement with the given id in f, the file
+// of a catalogue, or "" if there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
 	text, err := parseYAML(f)
 	if err != nil {
