@@ -58,7 +58,7 @@ var foreigners = []foreigner{
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^stream closed while call "call-\w+" was open; `, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agui.py", dialect: "agui@1.0", variants: []string{
-		"chunks", "keeps-state", "keeps-thread", "many-runs", "merges", "more-state", "plain", "renames", "reopened", "stateless", "steps",
+		"chunks", "keeps-finished", "keeps-state", "keeps-thread", "many-runs", "merges", "more-state", "plain", "renames", "reopened", "stateless", "steps",
 	}, ways: []way{
 		{name: "answers-frontend-tool", breaks: "agui.frontend-tool.no-result", says: `^server returned a result for call "\w+" of the client tool paint; `},
 		{name: "crlf", breaks: "agui.sse.lf", says: `^a line of the event ends with CR or CRLF; `},

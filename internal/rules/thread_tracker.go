@@ -218,16 +218,17 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // earlier, the prompts before the request's own. The first priorCount of these are those of earlier
 // requests; the others are in the request itself. There are none if the request itself contains a
 // new one. If the request repeats one that the server may not have stored, the last one that it has
-// stored may be the previous one, too.
+// stored may be the previous one, too, or "nothing" if it has stored none.
 func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
-	isRepeated := slices.Contains(earlier[:min(priorCount, len(earlier))], last)
 	switch {
-	case len(earlier) <= priorCount || isRepeated:
+	case len(earlier) <= priorCount:
 		return slices.Clone(possible)
 	case slices.Contains(possible, last) && priorCount > 0:
 		return append(slices.Clone(possible), earlier[priorCount-1])
 	case slices.Contains(possible, last):
+		return append(slices.Clone(possible), "nothing")
+	case slices.Contains(earlier[:priorCount], last): // repeated
 		return slices.Clone(possible)
 	}
 	return nil

@@ -14,12 +14,13 @@ BREAKAGES = [
     "state-of-its-own", "step-of-other-name", "steps-crossed", "takes-anything",
 ]
 VARIANTS = [
-    "chunks", "keeps-state", "keeps-thread", "many-runs", "merges", "more-state", "plain", "renames", "reopened", "stateless", "steps",
+    "chunks", "keeps-finished", "keeps-state", "keeps-thread", "many-runs", "merges", "more-state", "plain", "renames", "reopened", "stateless", "steps",
 ]
 ROLES = ("developer", "system", "user", "assistant", "tool", "reasoning", "activity")
 MEDIA = ("image", "audio", "video", "document")
 
 said = {}  # by thread and id of the message: what the user said
+finished = {}  # threadId → the prompts of the runs that finished
 runs = {}  # by thread: the number of runs whose state is kept
 lock = threading.Lock()
 
@@ -365,10 +366,22 @@ def run_agent(handler):
         kept = said.setdefault(ask["threadId"], {})
         kept.update((m["id"], content(m["content"])) for m in ask["messages"] if m["role"] == "user")
         history = list(kept.values()) if handler.variant == "keeps-thread" else users
+        if handler.variant == "keeps-finished":  # and reads only what is new at the end of the messages
+            new = ask["messages"][-1:] if not ask.get("resume") else []
+            new = [content(m["content"]) for m in new if m["role"] == "user"]
+            history = finished.get(ask["threadId"], []) + new
     answer = Answer(ask, handler.broken, handler.variant)
     end = "\r\n" if handler.broken == "crlf" else "\n"
-    frames = ("data: " + json.dumps(e) + end + end for e in run(answer, history))
+    frames = ("data: " + json.dumps(e) + end + end for e in keep_finished(run(answer, history), ask["threadId"], history))
     handler.stream(ended(frames, handler.broken))
+
+
+def keep_finished(events, thread, history):
+    for e in events:
+        if e["type"] == "RUN_FINISHED":
+            with lock:
+                finished[thread] = history
+        yield e
 
 
 def ended(frames, broken):
