@@ -322,6 +322,9 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if a == nil && t.accepted && !t.request.Valid() && mayStartRun {
 		t.discardPrompts()
 	}
+	if a == nil && t.startedRun && len(t.request.Raw) > 0 && len(t.request.Parts) == 0 {
+		t.addPossiblePrompt(t.threadID, "") // a run without a message; the server may have stored an empty one
+	}
 	if a == nil || a.refused {
 		return
 	}
