@@ -30,7 +30,7 @@ func convertCommand(sh stdio) *cobra.Command {
   .har, .http, .sse   recordings of browsers and curl → transcripts (.txtar), one per file
                       or, with --dialect, one per conversation
   .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)
-Whatever cannot be converted, or only approximately, is listed on standard error.
+Whatever cannot be converted exactly is listed on standard error.
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,
@@ -50,7 +50,7 @@ converted, 2 usage error.`,
 	f.Var((*nameList)(&c.dialects), "dialect",
 		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
 			"left out)")
-	f.StringVar(&c.format, "to", "", "`FORMAT` convert only files that become a transcript (.har, .http, .sse) or a script (.json); "+
+	f.StringVar(&c.format, "to", "", "`FORMAT` transcript or script: convert only files that become one (.har, .http, .sse; .json); "+
 		"the others are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
 		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it")

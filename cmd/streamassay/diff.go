@@ -41,8 +41,8 @@ func diffCommand(sh stdio) *cobra.Command {
 		Short: "Compare two servers or two recordings",
 		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
 embedded reference server; or both are files or directories of recordings (.txtar, .http,
-.sse, .har), such as run --transcripts writes. Record with --repeat 2 or more: otherwise
-volatile values are reported as differences.
+.sse, .har), such as run --transcripts writes. Record with run --repeat 2 or more:
+otherwise random values are reported as differences.
 
 Both servers get the same requests, each twice. What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are

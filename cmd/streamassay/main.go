@@ -107,14 +107,14 @@ func rootCommand(sh stdio) *cobra.Command {
 		Short: "Conformance tests for servers that stream AI-agent output over SSE",
 		Long: `Conformance tests for servers that stream AI-agent output over HTTP and server-sent
 events (SSE). Every failure cites the violated clause and shows the offending bytes.
-For developers of clients there are a reference server and a mock server.
+For developers of clients, it includes a reference server and a mock server.
 
 ` + wrapHelp("A dialect is one version of a protocol, such as "+strings.Join(dialect.Names(), ", ")+
 			" (see streamassay list dialects).") + `
 
 A run is one answer of the agent; its events arrive as a stream. A thread is the sequence of
-runs of one user about one subject. An interrupt is a question with which a run stops; the
-client's answer resumes it. A tool call is executed by the server or, if the tool is a client
+runs of one user about one subject. An interrupt is a question that stops a run; the client's
+answer resumes it. A tool call is executed by the server or, if the tool is a client
 tool, by the client.`,
 		Example: `  streamassay run                                          # test the embedded reference, all dialects
   streamassay run http://127.0.0.1:8080 --dialect agkit    # test a server

@@ -66,8 +66,9 @@ with the same new input (the last prompt, the tool results or answers to interru
 are several such responses, repeated requests get them in turn.
 An expectation file lists the requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
-where op is what a request does: info (such as health), run (starts one), listen (reads the
-stream of one), cancel, history, attach, sign or transcribe. docs/mock.md describes all fields.
+where op is what a request does: info (such as health), run (start or resume a run), listen
+(read its stream), cancel, history, attach (upload a file), sign (renew the URL of a file) or
+transcribe. docs/mock.md describes all fields.
 
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
@@ -81,8 +82,8 @@ ended or, without COMMAND, when a signal ends the mock.
 
 Exit codes: 0 success (without COMMAND: ended by SIGINT or SIGTERM), 1 COMMAND failed, a
 client violated the protocol or the expectations, or --check found errors, 2 usage or
-configuration error, 3 clients are to be judged and no request arrived, 5 internal error,
-130 COMMAND interrupted by SIGINT, 143 by SIGTERM.`,
+configuration error, 3 clients were to be judged but no request arrived, 5 internal error,
+with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml

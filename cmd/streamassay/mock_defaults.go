@@ -30,12 +30,12 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first after 300ms, then 40 per second; the fields "+
-			"are first, rate, jitter ({fixed: 20ms} delays every other delta, {uniform: 0.5} varies the time "+
-			"between deltas by up to a half, {lognormal: 0.3} by a distribution with this sigma), burst (deltas sent "+
-			"together), chunk (what a delta has: words, characters, whole or a number of characters) and speed (of "+
-			"recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
+			"are first, rate, jitter ({fixed: 20ms} delays every second delta, {uniform: 0.5} varies the time "+
+			"between deltas by up to a half, {lognormal: 0.3} by a distribution with this sigma), burst (number of "+
+			"deltas sent together), chunk (what a delta has: words, characters, whole for the whole text, or a number "+
+			"of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
-		"`FAULT` fault to inject into every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
+		"`FAULT` fault to inject into the response to every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
 			"'abort; event=3' (repeatable; see streamassay list faults)")
 	f.StringVar(&m.vary, "vary", "",
 		"`SEED` vary the encoding of responses as far as the protocol allows (line ends, comments, JSON, headers, TCP "+
@@ -105,7 +105,8 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 // addJournalFlags adds to f the flags --journal, --journal-bytes and --journal-body, which limit the
 // size of the journal that c configures.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
-	f.Var(countValue(&c.Entries), "journal", "maximum number of exchanges in the journal")
+	f.Var(countValue(&c.Entries), "journal",
+		"maximum number of exchanges (requests with their responses) in the journal; the oldest are dropped")
 	f.Var(sizeValue(&c.Bytes), "journal-bytes", "maximum size of the journal")
 	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }

@@ -30,8 +30,8 @@ func mutantsCommand(sh stdio) *cobra.Command {
 		Use: "mutants", Hidden: true, Args: rejectArguments,
 		Short: "Test the checks: run the suite against mutants, servers with one defect each",
 		Long: `Test the checks: run the suite against mutants, servers with one defect each, and compare
-which checks fail with those that should (streamassay list mutants --json names both). A
-mutant survives if no check fails that should. In each dialect a correct server, which must
+which checks fail with those that should (streamassay list mutants --json names them). A
+mutant survives if none of the checks that should fail does. In each dialect a correct server, which must
 pass, and the canary, a server that adds a word to every text and must fail, are run too.
 
 Exit codes: 0 all mutants were found, 1 a mutant survived, or a check failed that should
@@ -90,8 +90,8 @@ not; with --check: more of these than the table states, or the table is not up t
 		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
 	cmd.Flags().BoolVar(&serve, "serve", false,
-		"run no suite, but serve all mutants of one dialect, each below /NAME/ (with --addr, --ready-file and "+
-			"the --tls flags)")
+		"run no suite, but serve all mutants of one dialect, each below /MUTANT/ (with --addr, --ready-file "+
+			"and the --tls flags)")
 	endpoint.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")

@@ -55,9 +55,9 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
 3 nothing was tested (e.g. the target is unreachable), or no violation was found by a test
-that is incomplete (the verdict on a check is "error", or --max-time was reached), 5 internal
-error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the
-exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
+that is incomplete (a check could not judge, or --max-time was reached), 5 internal error,
+130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit
+code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model
@@ -100,9 +100,9 @@ exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 
 // totalLimits is the part of the help of run and diff that explains the limits on all responses of
 // a run together.
-const totalLimits = `All event streams of a run together may have four times --max-bytes (at least 256MiB) and
-twice --max-events (at least 400000); all other responses together, four times --max-bytes
-too. After more than that, no more requests of that kind are sent.`
+const totalLimits = `There are limits on the total, too: all event streams may have four times --max-bytes (at
+least 256MiB) and twice --max-events (at least 400000), and all other responses four times
+--max-bytes. After that, no more requests for streams, or for other responses, are sent.`
 
 // capabilitiesText returns the paragraph of the help that explains the values of the flags with the
 // placeholder CAPABILITY. The parameter names holds these values.

@@ -124,9 +124,9 @@ var targetFlags = []targetFlag{
 		usage: "`N` number of random sequences of requests (to start, read, resume and cancel runs of several threads) to send " +
 			"after the scenarios"},
 	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
-		usage: "run all generated conversations, which takes up to a minute more, instead of only the first 16; a conversation " +
-			"combines what precedes a prompt, its text, the form of the request, the connection, how the stream is read and " +
-			"what follows (--sequences is independent of this)"},
+		usage: "play all generated conversations (up to a minute more) instead of only the first 16; each combines earlier " +
+			"prompts, a text, a form of the request, a new or reused connection, a way to read the stream and what follows " +
+			"(--sequences is independent of this)"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
