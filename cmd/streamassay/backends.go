@@ -216,9 +216,9 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 		"[?region=REGION&endpoint=URL]; the defaults and credentials of S3 "+
 		"are those of the AWS tools (AWS_REGION, AWS_ACCESS_KEY_ID …)")
 	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax()+
-		"; COMMAND reads a WAV file from stdin, or "+
-		"from the path that replaces {}, and prints the text; scripted returns the comment in the file, or a sentence "+
-		"with its duration; the key of openai is in OPENAI_API_KEY")
+		"; COMMAND reads a WAV file from stdin or, "+
+		"if it contains {}, from the path put there, and prints the text; scripted returns the comment stored in the WAV "+
+		"file or, if there is none, a sentence with the duration of the recording; the key of openai is in OPENAI_API_KEY")
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 

@@ -25,8 +25,8 @@ func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
 		Use:   "convert FILE...",
-		Short: "Convert recordings and fixtures of other tools for the mock",
-		Long: `Convert recordings and fixtures of other tools for the mock:
+		Short: "Convert recordings and fixtures of other tools to files for the mock",
+		Long: `Convert recordings and fixtures of other tools to files for the mock:
   .har, .http, .sse   recordings of browsers and curl → transcripts (.txtar), one per file
                       or, with --dialect, one per conversation
   .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)

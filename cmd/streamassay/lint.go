@@ -37,21 +37,22 @@ func lintCommand(sh stdio) *cobra.Command {
 A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request: an object with
-           the members method, path, headers and body or, without method and path, just its
+           the members method, path, headers and body or, without method and path, just the
            JSON body. NAME.1.http, NAME.2.http … are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
-recognized by the content; only a transcript or an HTTP archive has the requests there.
+recognized by the content; only a transcript or an HTTP archive includes the requests.
 A conversation is one or more exchanges, in order.
 
 Recordings of the same dialect are judged together, as one target. If none of them contains
-a complete exchange (a request and a whole run as its response), no requirement is reported
-as holding, and the exit code is 3 unless a violation is found.
+a complete exchange (a request and a whole run as its response), only violations are
+reported. So a response without its request can violate a requirement, but not satisfy one.
 
 Exit codes: 0 something was judged and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing could be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
+3 nothing could be judged, or there was no complete exchange and no violation, 5 internal
+error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
   curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
@@ -75,10 +76,10 @@ is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configurat
 	f.Var((*nameList)(&l.claims), "claim",
 		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
 			"judged too")
-	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
+	f.BoolVar(&l.strict, "strict", false, "also fail if only a SHOULD requirement is violated")
 	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
 	f.BoolVarP(&l.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge, were skipped or were excluded")
+		"also list checks that found nothing to judge")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(sizeValue(&l.maxEvent), "max-event",
 		"maximum size of one event; a larger one is a finding, and nothing after it is judged")

@@ -37,7 +37,7 @@ func listCommand(sh stdio) *cobra.Command {
 	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults", "mutants"}
 	cmd := &cobra.Command{
 		Use:   "list " + strings.Join(kinds, "|"),
-		Short: "List dialects, requirements, checks, scenarios, faults or mutants",
+		Short: "List dialects, requirements, checks, scenarios, faults or mutants (servers with one defect)",
 		Long: `List one kind of thing that streamassay knows:
   dialects       versions of protocols, each with its OpenAPI document
   requirements   clauses of a protocol, with level and source, and the checks that judge them

@@ -107,7 +107,7 @@ func rootCommand(sh stdio) *cobra.Command {
 		Short: "Conformance tests for servers that stream AI-agent output over SSE",
 		Long: `Conformance tests for servers that stream AI-agent output over HTTP and server-sent
 events (SSE). Every failure cites the violated clause and shows the offending bytes.
-For developers of clients, it includes a reference server and a mock server.
+For developers of clients, streamassay includes a reference server and a mock server.
 
 ` + wrapHelp("A dialect is one version of a protocol, such as "+strings.Join(dialect.Names(), ", ")+
 			" (see streamassay list dialects).") + `

@@ -52,6 +52,7 @@ func mockCommand(sh stdio) *cobra.Command {
 		Use:   "mock [flags] [FILE...] [-- COMMAND [ARG...]]",
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
+Several dialects are served below /NAME@VERSION/.
 Without FILE it replies as the reference server does (docs/prompts.md). A FILE is a script
 (.yaml), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are
 reloaded without interrupting open streams. Any bearer token is accepted; it names the user.
@@ -63,7 +64,7 @@ The rules of a script are tried in order; the first that matches a request repli
     - reply: Ask me about the weather.
 A request that no rule matches gets the recorded response to a request of the same operation
 with the same new input (the last prompt, the tool results or answers to interrupts). If there
-are several such responses, repeated requests get them in turn.
+are several such responses, repeated requests get them in turn, then from the first again.
 An expectation file lists the requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
 where op is what a request does: info (such as health), run (start or resume a run), listen
@@ -73,7 +74,7 @@ transcribe. docs/mock.md describes all fields.
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
 gets these environment variables:
-  MOCK_URLS      JSON object from dialect to base URL
+  MOCK_URLS      JSON object with the base URL of each dialect, NAME@VERSION
   MOCK_URL       the base URL, if exactly one dialect is served
   MOCK_CONTROL   the URL of the control address
 
@@ -120,7 +121,7 @@ with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false: read them only at the start")
 			f.Var(durationValue(&m.poll, 0), "poll",
 				"time after which a request that waits for new events (a long poll) returns without any")
-			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
+			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource (see streamassay serve --help)")
 		}},
 		{"Defaults for all requests", m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {

@@ -31,11 +31,12 @@ func mutantsCommand(sh stdio) *cobra.Command {
 		Short: "Test the checks: run the suite against mutants, servers with one defect each",
 		Long: `Test the checks: run the suite against mutants, servers with one defect each, and compare
 which checks fail with those that should (streamassay list mutants --json names them). A
-mutant survives if none of the checks that should fail does. In each dialect a correct server, which must
-pass, and the canary, a server that adds a word to every text and must fail, are run too.
+mutant survives if none of the checks that should fail does. In each dialect a correct
+server, which must pass, and the canary, a server that adds a word to every text and must
+fail, are run too.
 
 Exit codes: 0 all mutants were found, 1 a mutant survived, or a check failed that should
-not; with --check: more of these than the table states, or the table is not up to date,
+not (with --check: more of them than the table states, or the table is not up to date),
 2 usage error, 5 a correct server failed or a canary survived, so that nothing is proven.`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10

@@ -91,7 +91,7 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	}
 	t.addRunFlags(cmd)
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge, were skipped or were excluded")
+		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
 		"`FILE` YAML file with targets, instead of TARGET; their fields are named like the flags and override them "+
 			"(see docs/targets.yaml)")
@@ -110,7 +110,7 @@ func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {
 		names = slices.Delete(slices.Clone(names), i, i+1)
-		text += "\"scripted\" (the agent follows docs/prompts.md; if this is neither claimed nor lacking, a first prompt " +
+		text += "\"scripted\" (the agent follows docs/prompts.md; if neither flag names it, a first prompt to the target " +
 			"finds out), or "
 	}
 	return wrapHelp(text + "what one of these scenarios tests (streamassay list scenarios describes them): " +

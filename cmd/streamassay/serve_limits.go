@@ -36,7 +36,7 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 // parameter defaults describes its limit on the number of runs, for the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
-		"maximum number of finished runs to keep; the oldest are dropped first, and a thread together with its last run "+
+		"maximum number of finished runs to keep; the oldest are dropped first; a thread is dropped when no run of it is left "+
 			"(default: "+defaults+")")
 	flags.Var(sizeValue(&c.MaxBytes), "max-bytes",
 		"maximum total size of the events of finished runs to keep; the oldest runs are dropped first (default: 256MiB in "+

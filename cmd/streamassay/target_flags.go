@@ -42,25 +42,25 @@ var targetFlags = []targetFlag{
 		diff: "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable); required for a base URL, and for " +
 			"recordings that do not name theirs", complete: dialect.Names},
 	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
-		usage: "`NAME=VALUE` value of a setting, e.g. model=small (repeatable); x-settings in the dialect's document lists " +
-			"the settings (docs/own-dialect.md)"},
+		usage: "`NAME=VALUE` value of a setting of the dialect, for its requests, e.g. model=small (repeatable); x-settings in " +
+			"the dialect's document lists the settings (docs/own-dialect.md)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
-		usage: "`'Name: value'` header to send with every request (repeatable); a credential is left out or replaced where " +
-			"a scenario tests that; secret values are never shown",
-		diff: "`'Name: value'` header to send with every request to both (repeatable); a credential (see streamassay run " +
-			"--help) is left out or replaced where a scenario tests that; secret values are never shown"},
+		usage: "`'Name: value'` header to send with every request (repeatable); scenarios that test missing or invalid " +
+			"credentials leave a credential out or replace it; secret values are never shown",
+		diff: "`'Name: value'` header to send with every request to both (repeatable); scenarios that test missing " +
+			"or invalid credentials (see streamassay run --help) leave a credential out or replace it; secret values are never shown"},
 	{name: "other-header", field: "other-headers", value: func(t *targetOptions) any { return &t.OtherHeaders },
 		suiteField: "OtherHeader", diff: asInRun,
 		usage: "`'Name: value'` header of a second user, sent instead of the first user's credentials, which must be given " +
 			"too (repeatable); secret values are never shown"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target has, or all (repeatable); if a check of that capability finds nothing " +
-			"to judge, it fails (without --claim it is reported as not tested)"},
+		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" (repeatable); if a check of that " +
+			"capability finds nothing to judge, it fails (without --claim it is reported as not tested)"},
 	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
 		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target does not have (any but text; repeatable); its checks are skipped",
-		diff:  "`CAPABILITY` capability that A or B does not have (any but text; repeatable); its scenarios are left out"},
+		usage: "`CAPABILITY` capability that the target does not have (any except \"text\"; repeatable); its checks are skipped",
+		diff:  "`CAPABILITY` capability that A or B does not have (any except \"text\"; repeatable); its scenarios are left out"},
 	{name: "prompts", rerun: true,
 		value: func(t *targetOptions) any {
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
@@ -80,15 +80,15 @@ var targetFlags = []targetFlag{
 		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
 		usage: "`GLOB` run only the scenarios whose ids match or, if ids of checks or requirements match, run all scenarios " +
-			"and judge only those checks; if both match, the scenarios that match are judged by all checks and the others " +
+			"and judge only those checks or the checks of those requirements; if both match, the scenarios that match are judged by all checks and the others " +
 			"by the checks that match (repeatable; * stands for any characters)",
 		diff: "`GLOB` compare only scenarios whose id matches (repeatable)"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
-		usage: "`GLOB` leave out scenarios whose id matches, and checks that match by their id or by all of their " +
-			"requirements (repeatable)",
+		usage: "`GLOB` leave out scenarios whose id matches, and checks whose id matches or whose requirements all match " +
+			"(repeatable)",
 		diff: "`GLOB` leave out scenarios whose id matches (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
-		usage: "fail if a SHOULD requirement is violated too"},
+		usage: "also fail if only a SHOULD requirement is violated"},
 	{name: "timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Timeout, maxTimeout) },
 		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange"},
 	{name: "idle-timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.IdleTimeout, maxTimeout) },
@@ -99,8 +99,8 @@ var targetFlags = []targetFlag{
 		rerun: true,
 		usage: "`DURATION` maximum duration of the test of a target; then no more requests are sent, the report is marked " +
 			"incomplete, and exit code 0 becomes 3 (default: no limit)",
-		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, and scenarios that were not " +
-			"played to the end are not compared, and exit code 0 becomes 3 (default: no limit)"},
+		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, unfinished scenarios are " +
+			"not compared, and exit code 0 becomes 3 (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
 		// A smaller limit would cut the responses of every server, and the report would blame the
 		// server for it.
