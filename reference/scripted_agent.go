@@ -92,7 +92,9 @@ func (a *scriptedTurn) continueTurn() bool {
 			results = append(results, part.Text)
 		}
 	}
-	if resume, ok := a.turn.Last(spec.InputResume); ok {
+	if resume, ok := a.turn.Last(spec.InputResume); ok && resume.Text == "" && resume.Status != "" {
+		return a.sendText("no payload: " + resume.Status)
+	} else if ok {
 		return a.sendText("resumed with: " + asJSON(resume.Text))
 	}
 	return len(results) > 0 && a.sendText("tool said: "+strings.Join(results, "\n"))

@@ -101,6 +101,11 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
+// Judges reports whether the check judges the requirement with the given id.
+func (p *Pass) Judges(requirement string) bool {
+	return p.obligation.requirementByID(requirement).ID == requirement
+}
+
 // Level returns the level of the requirement with the given id. If the check does not judge that
 // requirement, Level returns the strictest level of the requirements that the check judges.
 func (p *Pass) Level(requirement string) Level {

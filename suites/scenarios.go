@@ -132,6 +132,10 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"interrupt.is-last", "script.interrupt", "script.resume"},
 		Run:            elicitAndReply("resume"),
 	}, {
+		Name: "interrupt-cancelled", Doc: "an interrupt that the user dismisses", Capability: "interrupt",
+		Templates: []string{"prompt", "resume-cancelled"}, Kinds: []spec.Kind{spec.Interrupt},
+		Run: elicitAndReply("resume-cancelled"),
+	}, {
 		Name: "recall", Doc: "the message before, in the same thread and in another", Templates: promptTemplates,
 		ExpectedChecks: []string{"script.recall"},
 		Run: func(t *Conversation) {
@@ -262,7 +266,7 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 // template needs: the template of that request, and the event with the values for its placeholders.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch replyTemplate {
-	case "resume":
+	case "resume", "resume-cancelled":
 		return "prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`)
 	case "sign", "uploaded":
 		return "attach", spec.Event{}
@@ -277,7 +281,7 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 // the reply needs.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch replyTemplate {
-	case "resume":
+	case "resume", "resume-cancelled":
 		interrupt := t.LastEvent(spec.Interrupt)
 		return spec.Event{ID: interrupt.ID, Text: "approved"}, interrupt.Kind != ""
 	case "sign":
@@ -318,7 +322,7 @@ func runIdleLimit(t *Conversation) {
 
 // replyTemplates are the templates whose requests reply to something that the server sent before,
 // such as a tool call.
-var replyTemplates = []string{"tool-result", "resume", "sign", "uploaded"}
+var replyTemplates = []string{"tool-result", "resume", "resume-cancelled", "sign", "uploaded"}
 
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
 // document allows. Then it sends, for each optional header field, a request without that field.

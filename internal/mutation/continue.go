@@ -28,12 +28,25 @@ var continueMutants = []*Mutant{
 		NewEffect: changeEndAfter(saysToolResult, func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "" }),
 		KilledBy:  map[string]string{"result.continues": "run.error"},
 		AlsoFails: []string{"script.client-tool-result", "error.*"}, // the run that was asked for has failed
+	}, {
+		Name: "resumed-run-fails", Doc: "a run with the answer to an interrupt replies and then fails",
+		NewEffect: changeEndAfter(startsWith("resumed"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no answer" }),
+		KilledBy:  map[string]string{"resume.continues": "run.error"},
+		AlsoFails: []string{"script.resume"}, // the run that was asked for has failed
+	}, {
+		Name: "cancelled-interrupt-fails", Doc: "a run with an answer that cancels an interrupt fails",
+		NewEffect: changeEndAfter(startsWith("no payl"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no payload" }),
+		KilledBy:  map[string]string{"resume.continues": "run.error"},
 	},
 }
 
 // saysToolResult reports whether e begins the scripted answer to the result of a client tool.
-func saysToolResult(e *spec.Event) bool {
-	return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, "tool")
+var saysToolResult = startsWith("tool")
+
+// startsWith returns a function that reports whether e is a piece of a message that starts with
+// prefix.
+func startsWith(prefix string) func(e *spec.Event) bool {
+	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
 // changeEndAfter returns an effect that changes the end of a run if an event before it fits.

@@ -2,11 +2,12 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
-var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues}
+var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues, ResumeContinues}
 
 // ClientCallRunSucceeds judges whether a run that leaves a call to the client is a success.
 var ClientCallRunSucceeds = &spec.Check{
@@ -49,6 +50,56 @@ Results of calls that are not in the request are not judged: a server need not k
 			}
 		}
 	}),
+}
+
+// ResumeContinues judges whether a run that answers all interrupts of the run before it continues.
+var ResumeContinues = &spec.Check{
+	ID: "resume.continues", ReadsDocument: true,
+	Doc: `a request that answers all interrupts of the run before leads to a run that continues
+
+The run must finish, and must not end with an interrupt that the request has answered. Answers
+with a payload are judged only if the target is scripted: another agent may expect a payload of
+another form. The document states the requirement that each form of answer serves.`,
+	Needs: []spec.Kind{spec.Interrupt, spec.InputResume, spec.RunEnd},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		pending := map[string]map[string]bool{} // ids of the interrupts of the last run, by thread
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			answered := map[string]bool{}
+			isJudged := request.Valid()
+			for _, part := range request.Parts {
+				if part.Kind == spec.InputResume {
+					answered[part.ID] = true
+					isJudged = isJudged && (part.Text == "" || request.Facts().Scripted)
+				}
+			}
+			isJudged = isJudged && len(answered) > 0 && maps.Equal(answered, pending[request.Thread])
+			interrupts := map[string]bool{}
+			repeated := ""
+			return func(e spec.Event) {
+				switch {
+				case e.Kind == spec.Interrupt && e.ID != "":
+					interrupts[e.ID] = true
+					if answered[e.ID] {
+						repeated = e.ID
+					}
+				case isTerminal(e):
+					if pending[request.Thread] = interrupts; !isJudged {
+						break
+					}
+					end := describeEnd(e)
+					if repeated != "" {
+						end = fmt.Sprintf("the interrupt %q, which was answered", repeated)
+					}
+					for _, requirement := range request.Exercised {
+						if e.Requirement = requirement; p.Judges(requirement) {
+							p.Judge(e, e.Kind == spec.RunEnd && repeated == "",
+								"the run that continues after an interrupt ends with %s; expected it to finish", end)
+						}
+					}
+				}
+			}
+		})(p)
+	},
 }
 
 // describeEnd returns the name of the terminal event e, with its status.

@@ -131,7 +131,7 @@ func TestRequirementVerdicts(t *testing.T) {
 // naming lists the checks that name the requirement of each of their judgements.
 var naming = []*spec.Check{
 	rules.OpensStream, rules.MatchesSchema, rules.ReplyAsPromised, rules.RefusesAsDocumented, rules.AcceptsAsDocumented,
-	rules.NeedsCredentials, rules.OwnerOnly, rules.RefusesExcessStreams,
+	rules.NeedsCredentials, rules.OwnerOnly, rules.RefusesExcessStreams, rules.ResumeContinues,
 }
 
 // checkedTogether maps each check whose judgements are about several requirements at once to the

@@ -358,12 +358,15 @@ var ScriptInterrupt = &spec.Check{
 
 // ScriptResume judges whether a target continues with the payload of the resume after an interrupt.
 var ScriptResume = &spec.Check{
-	ID:    "script.resume",
-	Doc:   "resumed after an interrupt, a target continues with the given payload",
+	ID: "script.resume",
+	Doc: `resumed after an interrupt, a target continues with the given payload
+
+An answer that has a status and no payload, such as one that cancels, is not judged.`,
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		resume, resumes := a.request.Last(spec.InputResume)
-		if resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
+		hasPayload := resumes && (resume.Text != "" || resume.Status == "")
+		if hasPayload && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
 			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
 			payload := resume.Text
