@@ -125,7 +125,7 @@ var singleUserScenarios = []Scenario{
 		Name: "client-tool", Doc: "a call of a client tool, and its result",
 		Templates:      []string{"tool-offer", "tool-result"},
 		ExpectedChecks: []string{"tool.client-call-is-left-open", "tool.client-call-is-offered", "script.client-tool", "script.client-tool-result"},
-		Run:            elicitAndReply("tool-result"),
+		Run:            runClientTool,
 	}, {
 		Name: "interrupt", Doc: "an interrupt, and the request that resumes the run",
 		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt},
@@ -249,6 +249,17 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 	}
 }
 
+// runClientTool plays the client-tool scenario: a call of the client's tool and its result and, in
+// another thread, a call by a request that offers two tools.
+func runClientTool(t *Conversation) {
+	elicitAndReply("tool-result")(t)
+	if t.HasTemplate("tool-offer-two") {
+		t.Thread = t.NewID()
+		_, offer := t.elicitingRequest("tool-result")
+		t.SendAndRead("tool-offer-two", offer)
+	}
+}
+
 // elicit makes the server do what the request of a reply template needs: call a tool, send an
 // interrupt or store a file. It returns the event with the values for the reply. ok is false if the
 // server did not do it.
@@ -297,12 +308,23 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
-// runState plays the state scenario. A target that knows the prompt differently, such as one that has
-// a state of its own, can apply the patch as well: it needs nothing that is there.
+// runState plays the state scenario: requests in the same thread, each with a state of its own and
+// patches for it. A target with a state of its own can apply the first patch as well: it needs
+// nothing that is there. The others have escaped names, places in arrays, null, and all operations.
 func runState(t *Conversation) {
-	e := t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`)
-	e.State = `{"count":1,"kept":true}`
-	t.SendAndRead("state", e)
+	for _, s := range []struct{ state, patches string }{
+		{`{"count":1,"kept":true}`, `[{"op":"add","path":"/count","value":2}]`},
+		{`{"a/b":{"m~n":1},"list":[1,2,3],"none":null,"":"empty"}`,
+			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]` +
+				`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]` +
+				`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`},
+		{`[1,{"b":null},"three"]`, `[{"op":"remove","path":"/0"}][{"op":"add","path":"/2","value":4}]`},
+		{`"text"`, `[{"op":"replace","path":"","value":{"count":3}}]`},
+	} {
+		e := t.PromptEvent("state", s.patches)
+		e.State = s.state
+		t.SendAndRead("state", e)
+	}
 }
 
 // runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the

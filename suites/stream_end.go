@@ -75,14 +75,13 @@ func isReadToEnd(r spec.Response) bool {
 	return r.End == nil || errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen)
 }
 
-// runCloses plays the closes scenario. It reads the streams of runs that end in different ways, at
-// the same time, until the bodies end or have been open for too long after the ends of the runs.
+// runCloses plays the closes scenario. It reads the streams of runs that end in different ways, and of
+// runs that are not the first of their thread, until the bodies end or have been open for too long
+// after the ends of the runs.
 func runCloses(t *Conversation) {
 	var streams []spec.Request
-	add := func(template string, e spec.Event) {
-		if t.Thread, t.Run = t.NewID(), t.NewID(); !t.HasTemplate(template) {
-			return
-		}
+	addTurn := func(template string, e spec.Event) {
+		t.Run = t.NewID()
 		r := t.BuildRequest(template, e)
 		if !t.respondsWithStream(template) {
 			if !t.Send(r) {
@@ -92,21 +91,38 @@ func runCloses(t *Conversation) {
 		}
 		streams = append(streams, r)
 	}
-	add("prompt", t.PromptEvent("text", "closed after the end"))
-	add("prompt", t.PromptEvent("error", "closed after a failure"))
+	addThread := func(template string, e spec.Event) {
+		t.Thread = t.NewID()
+		addTurn(template, e)
+	}
+	addThread("prompt", t.PromptEvent("text", "closed after the end"))
+	addThread("prompt", t.PromptEvent("error", "closed after a failure"))
+	addThread("prompt", t.PromptEvent("error-mid", "closed after a late failure"))
+	addThread("prompt", t.PromptEvent("empty", ""))
 	for _, reply := range []string{"tool-result", "resume"} {
-		if t.canSend(reply) {
-			add(t.elicitingRequest(reply))
+		if !t.canSend(reply) {
+			continue
+		}
+		addThread(t.elicitingRequest(reply))
+		t.Thread = t.NewID()
+		if e, ok := t.elicit(reply); ok {
+			addTurn(reply, e)
 		}
 	}
+	t.Thread = t.NewID()
+	t.SendAndRead("prompt", t.PromptEvent("text", "the first turn"))
+	addTurn("prompt", t.PromptEvent("text", "closed after the second turn"))
 	t.readUntilClosed(streams)
 }
+
+// maxOpenStreams is the number of streams that are read at once until they are closed.
+const maxOpenStreams = 5
 
 // readUntilClosed sends requests for streams and reads each response until its body ends or has
 // been open for [spec.MaxOpenAfterEnd] after the end of its run. It reads as many at once as the
 // target allows.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
-	atOnce := len(streams)
+	atOnce := maxOpenStreams
 	if t.target.StreamLimit > 0 {
 		atOnce = min(atOnce, t.target.StreamLimit)
 	}

@@ -353,6 +353,9 @@ The server cannot run a tool that the request offers, so a result from it is mad
 				p.Judge(e, false,
 					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
 					e.Call, k.start.Name)
+			} else if tool := answeredClientTool(c.request, e.Call); k == nil && tool != "" {
+				p.Judge(e, false, "server returned a result for call %q of the client tool %s; expected only the client to send one",
+					e.Call, tool)
 			}
 		case isCleanEnd(e):
 			for _, k := range c.calls {
@@ -362,6 +365,24 @@ The server cannot run a tool that the request offers, so a result from it is mad
 			}
 		}
 	}),
+}
+
+// answeredClientTool returns the name of the tool of a call, if the request repeats the call, answers
+// it and offers that tool. Otherwise it returns "".
+func answeredClientTool(request spec.Event, call string) (tool string) {
+	answered := false
+	for _, part := range request.Parts {
+		answered = answered || part.Kind == spec.InputToolResult && part.Call == call
+		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
+			if c.Kind == spec.ToolCall && c.Call == call && offersTool(request, c.Name) {
+				tool = c.Name
+			}
+		}
+	}
+	if !answered {
+		return ""
+	}
+	return tool
 }
 
 // ClientCallIsOffered judges whether each call without a result, which is left to the client, is of
