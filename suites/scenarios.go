@@ -293,8 +293,8 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch replyTemplate {
 	case "resume", "resume-cancelled":
-		interrupt := t.LastEvent(spec.Interrupt)
-		return spec.Event{ID: interrupt.ID, Text: "approved"}, interrupt.Kind != ""
+		interrupt, only := t.onlyInterrupt()
+		return spec.Event{ID: interrupt.ID, Text: "approved"}, only
 	case "sign":
 		stored := t.LastEvent(spec.AttachmentStored)
 		return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
@@ -306,6 +306,21 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	_, offer := t.elicitingRequest(replyTemplate)
 	id := cmp.Or(t.LastEvent(spec.ToolStart).Call, t.LastEvent(spec.ToolCall).Call)
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
+}
+
+// onlyInterrupt returns the interrupt in the response of the last exchange. The second result is
+// false if there is none, or if there are several: a request answers one, and servers may refuse a
+// request that does not answer all.
+func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
+	for e := range t.Events(1) {
+		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {
+			if part.Kind == spec.Interrupt && (only.Kind == "" || part.ID != only.ID) {
+				ok = only.Kind == ""
+				only = part
+			}
+		}
+	}
+	return only, ok
 }
 
 // runState plays the state scenario: requests in the same thread, each with a state of its own and

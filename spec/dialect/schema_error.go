@@ -79,11 +79,28 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 		return []schemaError{b}
 	default:
 		if len(e.Causes) > 0 {
-			return slices.Concat(branches...)
+			return withoutConsequences(slices.Concat(branches...))
 		}
 	}
 	b.describe(e)
 	return []schemaError{b}
+}
+
+// withoutConsequences returns the errors of one value without those of choices that only follow from
+// another error: a value of the wrong type, or without a member that all alternatives require, matches
+// no alternative.
+func withoutConsequences(list []schemaError) []schemaError {
+	return slices.DeleteFunc(list, func(choice schemaError) bool {
+		return (choice.keyword == "anyOf" || choice.keyword == "oneOf") && slices.ContainsFunc(list, func(b schemaError) bool {
+			switch b.keyword {
+			case "type":
+				return slices.Equal(b.location, choice.location)
+			case "required":
+				return choice.missing != "" && slices.Equal(b.location, append(slices.Clone(choice.location), choice.missing))
+			}
+			return false
+		})
+	})
 }
 
 // intendedBranch returns the errors of the alternative that a value was intended to match: the only
