@@ -12,15 +12,18 @@ var snapshotChecks = []*spec.Check{SnapshotAgrees}
 // SnapshotAgrees judges whether snapshots of the messages have the texts that were streamed.
 var SnapshotAgrees = &spec.Check{
 	ID: "messages.snapshot-agrees",
-	Doc: `a snapshot of the messages has the texts and results that the run has streamed
+	Doc: `a snapshot of the messages has the texts, calls and results that the run has streamed
 
-Judged are messages of the assistant that have ended, and results of tools. A snapshot may leave
+Judged are messages of the assistant and tool calls that have ended, and results of tools. A
+snapshot may leave
 messages out, have others, join the texts of several, and have no content for a message. Not judged
 are a message that the request or the snapshot has more than once, a message that was started more
 than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		told := streamedContent{byID: map[string]*streamedText{}, results: map[string]string{}}
+		told := streamedContent{
+			byID: map[string]*streamedText{}, calls: map[string]*streamedCall{}, results: map[string]string{},
+		}
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.History && e.IsFrame():
@@ -36,7 +39,16 @@ than once, and content in parts.`,
 type streamedContent struct {
 	texts   []*streamedText
 	byID    map[string]*streamedText
+	calls   map[string]*streamedCall
 	results map[string]string // by call; "" if there were several
+}
+
+// A streamedCall is a tool call with the deltas of its arguments.
+type streamedCall struct {
+	name      string
+	arguments strings.Builder
+	starts    int
+	ended     bool
 }
 
 // A streamedText is the text of a message or of a section of reasoning.
@@ -61,6 +73,16 @@ func (s *streamedContent) observe(e spec.Event) {
 		case spec.MessageDelta.Phase():
 			t.text.WriteString(e.Text)
 		}
+	case e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd:
+		c := s.calls[e.Call]
+		if c == nil {
+			c = &streamedCall{}
+			s.calls[e.Call] = c
+		}
+		if c.ended = e.Kind == spec.ToolEnd; e.Kind == spec.ToolStart {
+			c.name, c.starts = e.Name, c.starts+1
+		}
+		c.arguments.WriteString(e.Text)
 	case e.Kind == spec.ToolResult:
 		if _, again := s.results[e.Call]; again {
 			e.Text = ""
@@ -78,6 +100,7 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 		}
 	}
 	for _, part := range e.Parts {
+		s.judgeCalls(p, e, part)
 		t, result := s.byID[part.Message], s.results[part.Call]
 		switch {
 		case part.Text == "" || strings.HasPrefix(part.Text, "["):
@@ -89,6 +112,19 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 			p.Judge(e, sameValue(part.Text, result), "call %q has the result %q in the snapshot; expected %q, as streamed",
 				part.Call, excerpt(part.Text), excerpt(result))
 		}
+	}
+}
+
+// judgeCalls judges the tool calls in a message of the snapshot e.
+func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
+	for _, call := range message.Parts {
+		c := s.calls[call.Call]
+		if call.Kind != spec.ToolCall || c == nil || !c.ended || c.starts != 1 {
+			continue
+		}
+		p.Judge(e, call.Name == c.name && sameValue(call.Text, c.arguments.String()),
+			"call %q is %s(%s) in the snapshot; expected %s(%s), as streamed",
+			call.Call, call.Name, excerpt(call.Text), c.name, excerpt(c.arguments.String()))
 	}
 }
 

@@ -121,8 +121,8 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 						call.Call, toolName(call.Name), call.Text)
 				}
 			}
-			if e.Kind == spec.RunEnd {
-				return // the output repeats calls that were streamed
+			if e.Kind == spec.RunEnd || e.Kind == spec.History {
+				return // they repeat calls that were streamed
 			}
 			walkParts(e, func(part spec.Event) {
 				if part.Kind == spec.ToolCall {

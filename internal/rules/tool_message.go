@@ -36,7 +36,7 @@ name no type, or a role as their type, are not judged.`,
 				types[e.Message] = e.Type
 			}
 			walkParts(e, func(part spec.Event) {
-				if e.Kind.Subject() != "run" {
+				if e.Kind.Subject() != "run" && e.Kind != spec.History {
 					judge(part)
 				}
 			})
