@@ -22,7 +22,7 @@ than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
-			byID: map[string]*streamedText{}, calls: map[string]*streamedCall{}, results: map[string]string{},
+			byID: map[string]*streamedText{}, calls: map[string]*snapshotCall{}, results: map[string]string{},
 		}
 		return func(e spec.Event) {
 			switch {
@@ -39,12 +39,12 @@ than once, and content in parts.`,
 type streamedContent struct {
 	texts   []*streamedText
 	byID    map[string]*streamedText
-	calls   map[string]*streamedCall
+	calls   map[string]*snapshotCall
 	results map[string]string // by call; "" if there were several
 }
 
-// A streamedCall is a tool call with the deltas of its arguments.
-type streamedCall struct {
+// A snapshotCall is a tool call as it was streamed, to be compared with that in a snapshot.
+type snapshotCall struct {
 	name      string
 	arguments strings.Builder
 	starts    int
@@ -76,7 +76,7 @@ func (s *streamedContent) observe(e spec.Event) {
 	case e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd:
 		c := s.calls[e.Call]
 		if c == nil {
-			c = &streamedCall{}
+			c = &snapshotCall{}
 			s.calls[e.Call] = c
 		}
 		if c.ended = e.Kind == spec.ToolEnd; e.Kind == spec.ToolStart {

@@ -354,7 +354,7 @@ The server cannot run a tool that the request offers, so a result from it is mad
 					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
 					e.Call, k.start.Name)
 			} else if tool := answeredClientTool(c.request, e.Call); k == nil && tool != "" {
-				p.Judge(e, false, "server returned a result for call %q of the client tool %s; expected only the client to send one",
+				p.Judge(e, false, "server returned the client's result of call %q of the client tool %s; expected no result",
 					e.Call, tool)
 			}
 		case isCleanEnd(e):

@@ -91,14 +91,13 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 // no alternative.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
-		return (choice.keyword == "anyOf" || choice.keyword == "oneOf") && slices.ContainsFunc(list, func(b schemaError) bool {
-			switch b.keyword {
-			case "type":
-				return slices.Equal(b.location, choice.location)
-			case "required":
-				return choice.missing != "" && slices.Equal(b.location, append(slices.Clone(choice.location), choice.missing))
-			}
+		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
 			return false
+		}
+		missing := append(slices.Clone(choice.location), choice.missing)
+		return slices.ContainsFunc(list, func(b schemaError) bool {
+			return b.keyword == "type" && slices.Equal(b.location, choice.location) ||
+				b.keyword == "required" && choice.missing != "" && slices.Equal(b.location, missing)
 		})
 	})
 }
