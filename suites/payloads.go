@@ -194,6 +194,8 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
 		c.askInterrupt(objects[i%len(objects)].make(c.word()), s.make(c.word()))
 	}
+	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())
+	c.askInterrupt(`"`+c.word()+`"`, c.word())
 }
 
 // runMemory plays the memory scenario: after each kind of turn, it asks for the previous message.
