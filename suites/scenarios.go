@@ -323,22 +323,23 @@ func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
 	return only, ok
 }
 
-// runState plays the state scenario: requests in the same thread, each with a state of its own and
-// patches for it. A target with a state of its own can apply the first patch as well: it needs
-// nothing that is there. The others have escaped names, places in arrays, null, and all operations.
+// runState plays the state scenario: requests in the same thread, each with a state of its own, some
+// with patches for it. A target whose agent has another state can apply the patches as well: they
+// need nothing that is there.
 func runState(t *Conversation) {
-	for _, s := range []struct{ state, patches string }{
-		{`{"count":1,"kept":true}`, `[{"op":"add","path":"/count","value":2}]`},
-		{`{"a/b":{"m~n":1},"list":[1,2,3],"none":null,"":"empty"}`,
-			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]` +
-				`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]` +
-				`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`},
-		{`[1,{"b":null},"three"]`, `[{"op":"remove","path":"/0"}][{"op":"add","path":"/2","value":4}]`},
-		{`"text"`, `[{"op":"replace","path":"","value":{"count":3}}]`},
-	} {
-		e := t.PromptEvent("state", s.patches)
-		e.State = s.state
+	ask := func(e spec.Event, state string) {
+		e.State = state
 		t.SendAndRead("state", e)
+	}
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1,"kept":true}`)
+	ask(t.PromptEvent("state",
+		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
+			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+
+			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
+			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`),
+		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
+	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
+		ask(t.PromptEvent("text", "any JSON is a state"), state)
 	}
 }
 
