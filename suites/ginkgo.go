@@ -51,8 +51,8 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-// specLabels returns the labels of a spec: the ids of the obligation's check and of its
-// requirements.
+// specLabels returns the labels of the spec for the obligation d: the id of the check, and the ids of
+// the requirements of d.
 func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {

@@ -188,9 +188,9 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened a FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to file and closes it. The parameters file and err are the results of
-// opening the file: if err is not nil, nothing is written and err is returned. The returned error
-// does not contain the file name.
+// writeAndClose writes data to file and closes it, even if writing fails. Its first two arguments are
+// the results of opening the file: if err is not nil, writeAndClose writes nothing and returns err.
+// It removes the path of the file from the error that it returns.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)

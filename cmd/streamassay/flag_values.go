@@ -101,7 +101,9 @@ func countValue(to *int) pflag.Value {
 	}, func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }}
 }
 
-// boundedInt returns the value of a flag that takes a whole number from min to max.
+// boundedInt returns a [pflag.Value] that stores a whole number in *to. Its method Set returns an
+// error unless the number is from min to max, both included. The default of the flag is the number
+// that *to has already.
 func boundedInt(to *int, min, max int) pflag.Value {
 	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }

@@ -33,8 +33,8 @@ func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 	return file, j.saveErrors.err
 }
 
-// saveConversation writes the transcript of the conversation in p to path. An error is an internal
-// error.
+// saveConversation writes the transcript of the conversation in p to path. If that fails, it returns
+// an [exitError] with the code for internal errors.
 func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error {
 	t := &transcript.Transcript{
 		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.displayName,

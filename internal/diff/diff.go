@@ -50,8 +50,8 @@ type DifferenceSide struct {
 	Facts    string    `json:"facts"`
 }
 
-// A FieldDiff is a field of an event that has different values on the two sides; the value "" means
-// that the field is absent.
+// A FieldDiff is a field of an event that has different values on the two sides. A and B are the
+// parts of the values that differ, as text; "" means that the field is absent or empty.
 type FieldDiff struct {
 	Name string `json:"name"`
 	A    string `json:"a"`

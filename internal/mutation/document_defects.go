@@ -186,8 +186,10 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// editPromisedReply returns a middleware that calls edit to change each successful response to a
-// valid request for an operation that the given requirement is about. e is the request.
+// editPromisedReply returns a middleware that calls edit for each successful response to a valid
+// request, if the requirement of the requested operation is the given one. The arguments of edit are
+// the request e and the response a, which edit changes in place. The middleware calls occurred each
+// time before it calls edit.
 func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {

@@ -137,10 +137,10 @@ func changeStatus(from, to string) newEffect {
 	})
 }
 
-// retypeMessages returns a middleware that replaces the types of messages. The function other
-// returns a map from each type to replace to its replacement. Its argument lists the types, other
-// than textType, that messages of the stream have had so far; the first of them is that of a tool
-// call.
+// retypeMessages returns a middleware that changes the types of messages. For each frame it calls
+// other with the types, except textType, that the messages of the stream have had so far, in order
+// of appearance, if there are any. The result of other maps each type that is to be replaced to its
+// replacement.
 func retypeMessages(other func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string

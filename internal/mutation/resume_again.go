@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// editResumedAgain returns a middleware that edits streams that are resumed for the second time:
-// from a cursor that a resumed stream has sent.
+// editResumedAgain returns a middleware that edits streams that are resumed for the second time, that
+// is, from a cursor that a resumed stream has sent. It calls edit with each frame and its index in
+// the stream, counted from 0, and sends the frames that edit returns instead.
 func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	var mu sync.Mutex
 	again := map[string]bool{} // by cursor: a resumed stream has sent it

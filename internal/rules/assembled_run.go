@@ -232,10 +232,9 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether a text in the end of a message only repeats deltas that were
-// already added without a message id. That is so if the message had no other event, and if the
-// joined deltas, without what is already marked as repeated, begin with the text. If so,
-// repeatsUnnamedText marks the text as repeated, too.
+// repeatsUnnamedText reports whether text, from the event end that ends a message, only repeats
+// deltas that were added without a message id, and if so, marks these deltas as repeated. It does if
+// the message had no other event and the joined deltas that are not yet marked begin with text.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {

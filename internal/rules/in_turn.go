@@ -122,9 +122,10 @@ func (k pairKey) noun() string {
 }
 
 // eachPairEvent returns a watchFunc that calls judge with each event of a run that starts, continues
-// or ends a thing of one of the subjects, and with whether that thing is open before the event.
-// What was open at the end of a run is forgotten. Events after the end, before another run starts,
-// are left out: they are out of turn as such.
+// or ends an item, such as a message, of one of the given subjects. The key identifies the item, and
+// isOpen is whether it was open before the event. Items that are open at the end of a run are
+// forgotten. Events between the end of a run and the start of the next are left out, because other
+// checks judge that they are outside of a run.
 func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[pairKey]bool{}, false

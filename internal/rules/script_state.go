@@ -83,8 +83,9 @@ A target that does not answer with these two texts does not know the prompt, and
 	}
 )
 
-// expectedState returns the state that the patches, JSON arrays one after the other, make of the
-// state of a request. ok is false if they do not apply.
+// expectedState applies patches to state, the JSON state of a request, and returns the resulting
+// JSON. The argument patches is a sequence of JSON Patch arrays, which are applied in order. ok is
+// false if one of them is invalid or does not apply. If state is "", it is taken as {}.
 func expectedState(state, patches string) (result string, ok bool) {
 	if state == "" {
 		state = "{}"

@@ -51,8 +51,9 @@ type toldState struct {
 	known bool
 }
 
-// observe judges e, a snapshot or delta, and changes the state as e says. Agents within an agent may
-// change its state or one of their own: no delta is judged after the event of another agent.
+// observe judges e, a snapshot or a delta, and updates the state. A nested agent may change the state
+// of its parent or a state of its own, and the stream does not tell which. After an event of another
+// agent, observe therefore judges no delta until the next snapshot.
 func (s *toldState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {

@@ -164,8 +164,8 @@ func wrongTypeText(err *json.UnmarshalTypeError) string {
 	return err.Field + ": " + what
 }
 
-// jsonKind returns the name of the JSON type as which Go values of the given kind are encoded, such
-// as "object" for "map". It returns kind itself if the names are the same.
+// jsonKind returns the name of the JSON type that represents Go values of the given kind, such as
+// "object" for "map". It returns kind unchanged if it knows no other name.
 func jsonKind(kind string) string {
 	switch kind {
 	case "struct", "map":

@@ -92,8 +92,8 @@ type http2Body struct {
 	watchdog *watchdog
 }
 
-// Read reads from the body and restarts the idle timeout. It returns io.EOF at the end of the body,
-// and otherwise the errors from [http2EndError].
+// Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body it
+// returns io.EOF; it returns all other errors as converted by [http2EndError].
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {

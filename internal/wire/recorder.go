@@ -52,9 +52,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a piece of the body. at is the time that passed between sending the request
-// and the arrival of the piece. An error is the reason why the client stops reading: a limit was
-// reached or the caller wants to leave.
+// recordPiece records a copy of a piece of the body, which arrived at the given time after the
+// request was sent. If recordPiece returns an error, the client must stop reading: a limit was
+// reached, or the condition under which the caller wants to leave is met.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room

@@ -36,7 +36,8 @@ func scalarStrings(list []any) (all []string) {
 	return all
 }
 
-// fillHistory replaces the placeholder in a member of a request body by the messages of h.
+// fillHistory replaces the placeholder in the named member of body, a decoded request body, with the
+// messages of h. It modifies body in place. If member is "", it does nothing.
 func fillHistory(body any, member string, h History) {
 	if object, _ := body.(map[string]any); member != "" {
 		var list []any

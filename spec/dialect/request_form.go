@@ -26,7 +26,8 @@ func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.Reque
 	return c.forms
 }
 
-// encodingForms returns those forms of a request that HTTP and JSON define as equivalent to others.
+// encodingForms returns those of the forms that r has, such as white space before its JSON, which do
+// not change what r means according to HTTP and JSON.
 func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	add := func(has bool, name string) {
 		if has {

@@ -277,8 +277,8 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	}
 }
 
-// describeSize implements describe for keywords about lengths and numbers of items, and for all
-// keywords that describe does not handle.
+// describeSize is the part of describe for keywords that limit lengths and numbers of items, and for
+// all keywords without a case of their own. It sets the fields problem and expected of b.
 func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	unit := "character"
 	if _, file := b.got.(formFile); file {
