@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -27,6 +28,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	var results []spec.Result
 	merged := map[string]int{} // check id → index in d.Checks of the entry of all combinations without findings
 	for i, p := range parts {
+		shown := t.atEndpoint(p.Trace)
 		for k, r := range p.Evaluation.Results {
 			results = append(results, r)
 			if suites.IsCombination(p.Scenario.Name) && (r.Verdict == spec.Passed || r.Verdict == spec.Silent) {
@@ -40,7 +42,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 				d.Checks = append(d.Checks, reports.NewCheckResult("combinations", t.base, spec.Trace{}, r))
 				continue
 			}
-			c := reports.NewCheckResult(p.Scenario.Name, t.base, p.Trace, r)
+			c := reports.NewCheckResult(p.Scenario.Name, t.base, shown, r)
 			c.Curl = t.reproduceCommand(p, r)
 			c.Transcript = t.transcript(p)
 			if len(p.Trace.Exchanges) > 0 {
@@ -72,13 +74,26 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 		shown.Exchange = &c.Exchange
 		x := p.Trace.Exchanges[c.Exchange]
 		shown.Operation = c.Operation
+		x.Request = t.target.Dialect.AtEndpoint(x.Request)
 		shown.Request, shown.Response = reports.RequestText(t.base, x.Request), reports.ResponseText(x.Response, true)
 		if x.Request.Method != "" {
-			shown.Curl = reports.Curl(t.base, t.target.Dialect.AtEndpoint(x.Request))
+			shown.Curl = reports.Curl(t.base, x.Request)
 		}
 		break
 	}
 	return shown
+}
+
+// atEndpoint returns a copy of a trace whose requests have the targets that are appended to the base
+// URL (see [dialect.Dialect.AtEndpoint]).
+func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
+	if t.target.Dialect.IsEndpoint {
+		trace.Exchanges = slices.Clone(trace.Exchanges)
+		for i := range trace.Exchanges {
+			trace.Exchanges[i].Request = t.target.Dialect.AtEndpoint(trace.Exchanges[i].Request)
+		}
+	}
+	return trace
 }
 
 // reproduceCommand returns a curl command that sends the request to which the first finding of r
