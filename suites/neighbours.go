@@ -81,13 +81,13 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that begin alike and differ in case, in length, in a character that
-// URLs escape, or in one beyond ASCII or beyond 16 bits.
+// similarNames returns strings that begin alike and differ in case, in length, in a space at the end,
+// in a character that URLs escape, or in one beyond ASCII or beyond 16 bits.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	return []string{
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
-		name + "/a", name + "%2Fa", name + "\u00e9", name + "\u00e8", name + "e\u0301",
+		name + "/a", name + "%2Fa", name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301",
 		name + "\U0001f600",
 	}
 }

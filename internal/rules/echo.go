@@ -39,7 +39,7 @@ var (
 // CreatesThread judges whether the server assigns a new thread id if the request names no thread.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
-	Doc:   "the server names a new thread in its response to a request that names none",
+	Doc:   "the server names one new thread in its response to a request that names none",
 	Needs: []spec.Kind{spec.SlotThread, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		made := map[string]bool{}
@@ -49,7 +49,11 @@ var CreatesThread = &spec.Check{
 				if judged || request.Thread != "" || !request.Valid() || request.Header == nil && request.Raw == nil {
 					return
 				}
-				if thread = cmp.Or(thread, e.Thread); e.Kind != spec.RunEnd {
+				if thread = cmp.Or(thread, e.Thread); e.Thread != "" && e.Thread != thread {
+					judged = true
+					p.Judge(e, false, "server names the thread %q after %q in the same run; expected one id", e.Thread, thread)
+				}
+				if judged || e.Kind != spec.RunEnd {
 					return
 				}
 				judged = true
