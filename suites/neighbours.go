@@ -82,10 +82,13 @@ func similarIDs(id string) (all []string) {
 }
 
 // similarNames returns strings that begin alike and differ in case, in length, in a space at the end,
-// in a character that URLs escape, or in one beyond ASCII or beyond 16 bits.
+// in the last of many characters, in a character that URLs escape, or in one beyond ASCII or beyond
+// 16 bits.
 func similarNames(id string) []string {
 	name := "Thread-" + id
+	long := name + strings.Repeat("0", 80)
 	return []string{
+		long + "1", long + "2",
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
 		name + "/a", name + "%2Fa", name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301",
 		name + "\U0001f600",

@@ -69,6 +69,7 @@ var lifecycleMutants = []*Mutant{
 		// at a good end.
 		AlsoFails: []string{
 			"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends", "result.continues",
+			"resume.continues",
 			"tool.client-call-run-succeeds",
 		},
 	}, {
