@@ -8,7 +8,8 @@ import (
 
 var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues}
 
-// ClientCallRunSucceeds judges whether a run that leaves a call to the client is a success.
+// ClientCallRunSucceeds judges whether a run that leaves a tool call to the client ends with
+// success.
 var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
 	Doc: `a run that leaves a call to the client ends with success
@@ -33,7 +34,8 @@ run that is interrupted because of another call may leave calls to the client, t
 	},
 }
 
-// ResultContinues judges whether a run that continues with the results of client tools finishes.
+// ResultContinues judges whether a run that continues with the results of client tools finishes
+// without a failure.
 var ResultContinues = &spec.Check{
 	ID: "result.continues",
 	Doc: `the results of client tools, sent with the conversation before them, lead to a run that finishes
@@ -51,7 +53,8 @@ Results of calls that are not in the request are not judged: a server need not k
 	}),
 }
 
-// describeEnd returns the name of the terminal event e, with its status.
+// describeEnd returns the name of the terminal event e, followed by its status in parentheses if it
+// has one.
 func describeEnd(e spec.Event) string {
 	if e.Status != "" {
 		return fmt.Sprintf("%s (%s)", displayName(e), e.Status)
@@ -59,8 +62,9 @@ func describeEnd(e spec.Event) string {
 	return fmt.Sprint(displayName(e))
 }
 
-// answersItsCalls reports whether the last message of a request is the result of a call that the
-// request has, too, as have all other results since the last message of the user.
+// answersItsCalls reports whether the last message of a request is the result of a tool call that
+// the request itself contains. It returns false if the request has the result of any call that it
+// does not contain before that result.
 func answersItsCalls(request spec.Event) bool {
 	called := map[string]bool{}
 	answers := false
