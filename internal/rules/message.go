@@ -38,7 +38,7 @@ func isMessageStatus(e spec.Event) bool {
 // A messageTracker tracks which messages of a stream are open.
 type messageTracker struct {
 	open  map[string]struct{} // by message id
-	order []string            // ids in the order in which the messages started, including some that are no longer open
+	order []string            // ids in the order in which the messages started; some may no longer be open
 }
 
 // resolve updates the tracker with e and returns e. If e has content but names no message, and

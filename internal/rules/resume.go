@@ -85,9 +85,9 @@ type streamsByRun struct {
 	runs         map[string][]*observedStream // by run key, in order
 	runOrder     []string                     // the keys of runs, in order of the first stream
 	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
-	firstRequest map[string]int               // by run key: the exchange in which a request first named the run
+	firstRequest map[string]int               // by run key: the exchange of the first request that named the run
 	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
-	current      *observedStream              // nil if the current response is not one to a request that names a run
+	current      *observedStream              // nil if its request is not for the stream of a run
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 

@@ -53,9 +53,9 @@ type toldState struct {
 }
 
 // observe updates the state with e, which must be a snapshot or a delta. It also judges whether a
-// delta applies, unless the state is unknown or the delta violates the document. The state is
-// unknown after an event of another agent until the next snapshot, because an agent within an agent
-// may change the state of that agent or have one of its own.
+// delta applies, unless the state is unknown or the delta violates the document. An agent within an
+// agent may share its state or have one of its own, so after an event of another agent the state is
+// unknown until the next snapshot.
 func (s *toldState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
