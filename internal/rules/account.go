@@ -6,22 +6,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The accounts in this file are built once per conversation and shared by all checks, see
-// [spec.Shared]. When a check sees an event, each account includes that event already, except where
-// the comment of the account says otherwise.
+// The accounts in this file are built once per conversation and shared by all checks; see
+// [spec.Shared]. When a check sees an event, each account already includes that event, unless the
+// comment on the account says otherwise.
 
-// A streamAccount follows the streams of runs that were requested from their start (without a
-// cursor) by a request that the server may accept. Resumed streams and refusals have checks of
-// their own.
+// A streamAccount follows those streams of runs that were requested from the start of the run,
+// without a cursor, by a request that the server may accept. Resumed streams and refusals are
+// judged by checks of their own.
 type streamAccount struct {
-	request spec.Event // of the current exchange, with the prompt of its run if that is known
-	isOpen  bool       // the current response is such a stream
-	opens   bool       // the current event opens that stream
-	// event is the current event. If it has content but names no message while exactly one message
-	// is open, event names that message.
+	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
+	isOpen  bool       // whether the current response is a stream to follow
+	opens   bool       // whether the current event is the head of such a response
+	// event is the current event. If it has content but no message id, and exactly one message is
+	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by run key, for runs that another request streams
+	prompts  map[string]string // by run key; for runs that another request streams
 	messages messageTracker
 }
 
@@ -34,7 +34,7 @@ func streamsOf(p *spec.Pass) *streamAccount {
 	})
 }
 
-// observe updates the account with the next event of the conversation.
+// observe updates the account with e, the next event of the conversation.
 func (s *streamAccount) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
@@ -52,23 +52,24 @@ func (s *streamAccount) observe(e spec.Event) {
 	}
 }
 
-// sees reports whether e belongs to the stream: a frame, a comment, an incomplete frame, or the end
-// of the body, except an end that the client caused by leaving before the end of the run.
+// sees reports whether e belongs to a stream that the account follows. The events of a stream are
+// its frames, its comments, an incomplete frame, and the end of its body. The end is excluded if
+// the client left before the end of the run.
 func (s *streamAccount) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
-// isUnrequested reports whether a request is for the stream of a run that no request of the
-// conversation started, as far as is known. The parameter request is the field request of a
-// [streamAccount].
+// isUnrequested reports whether a request asks for the stream of a run that no earlier request of
+// the conversation started, as far as is known. The argument request must be the field request of a
+// [streamAccount], in which the prompt of a known run is filled in.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
 // eachStream returns a watchFunc that calls w at the start of each stream that a [streamAccount]
-// follows, with the request for the stream. It then calls the function that w returned with each
-// event of that stream for which [streamAccount.sees] returns true.
+// follows. The argument request of w is the request for the stream. The function that w returns is
+// then called with each event of the stream for which [streamAccount.sees] returns true.
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -84,8 +85,8 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 	}
 }
 
-// eachResolvedStream is like eachStream, except that an event with content that names no message
-// gets the id of the open message, if exactly one is open.
+// eachResolvedStream is like eachStream, but an event that has content and no message id gets the
+// id of the open message if exactly one message is open.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -97,11 +98,11 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 // An exchangeAccount follows the exchanges of a conversation.
 type exchangeAccount struct {
 	current exchange
-	ended   bool          // the current event ends the current exchange
+	ended   bool          // whether the current event ends the current exchange
 	asked   askedInput    // by all events so far
-	uploads *knownUploads // state after the last exchange that has ended, like running
+	uploads *knownUploads // as of the end of the last exchange, like running
 	running openRuns
-	cancels []spec.Event // the accepted requests to cancel a run
+	cancels []spec.Event // the accepted requests to cancel a run, in order
 }
 
 // exchangesOf returns the account of the exchanges of the conversation to which p applies. All
@@ -114,8 +115,8 @@ func exchangesOf(p *spec.Pass) *exchangeAccount {
 	})
 }
 
-// observe updates the account with the next event of the conversation. It does not count an
-// exchange as ended if the client left before there was a response.
+// observe updates the account with e, the next event of the conversation. An exchange that the
+// client left before there was a response is never marked as ended.
 func (a *exchangeAccount) observe(e spec.Event) {
 	a.ended = false
 	x := &a.current
@@ -148,7 +149,8 @@ func (a *exchangeAccount) observe(e spec.Event) {
 }
 
 // eachResponseEvent returns a watchFunc that calls judge with each event e of a response, from its
-// head to the end of its body. The argument x is the exchange so far, including e.
+// head to the end of its body. The argument x is the exchange so far, including e. It is shared, so
+// judge must not modify it.
 func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -160,9 +162,9 @@ func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watc
 	}
 }
 
-// eachExchange returns a watchFunc that calls w once per conversation. It then calls the function
-// that w returned with each exchange, at the end of the body. Exchanges that the client left before
-// there was a response are omitted.
+// eachExchange returns a watchFunc that calls w once per conversation. The function that w returns
+// is then called with each exchange, at the end of the body of its response. Exchanges that the
+// client left before there was a response are omitted.
 func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)

@@ -9,56 +9,56 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An assembledRun is one run as its stream shows it: its messages, tool calls, interrupts and end,
-// assembled from the events of the stream.
+// An assembledRun is one run as its stream shows it. Its messages, tool calls, interrupts and end
+// are assembled from the events of the stream.
 type assembledRun struct {
 	request           spec.Event    // the request that started the run
 	streamedBy        spec.Event    // the request whose response is the stream
-	previousPrompt    string        // the prompt before it in the same conversation
-	hasPreviousPrompt bool          // whether there is a previous prompt
-	possiblePrompts   []string      // other prompts that may have been stored before it
-	continuedPrompt   string        // the prompt that a tool result or a resume continues
-	hasOtherThreads   bool          // there were other threads before, and this one is new
-	skipsPendingInput bool          // the thread was waiting for input, and the request has none
-	threadBusy        bool          // the end of the thread's previous run was not seen
-	ended             bool          // its end was seen
+	previousPrompt    string        // the prompt before that of request in the same thread
+	hasPreviousPrompt bool          // whether previousPrompt is known
+	possiblePrompts   []string      // others that may be the previous one, as the server may have stored them
+	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
+	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
+	skipsPendingInput bool          // the thread was waiting for input that request does not have
+	threadBusy        bool          // the end of an earlier run of the thread was not seen
+	ended             bool          // the end of the run was seen
 	succeeded         bool          // the run ended and was a success
-	endedAt           time.Duration // the time of its end
-	refused           bool          // the stream is a refusal
+	endedAt           time.Duration // when the run ended, since the start of the conversation
+	refused           bool          // the stream is a refusal of request
 	tracker           messageTracker
-	messages          []*assembledMessage // in order of their start
-	messagesByID      map[string]*assembledMessage
-	pieceCount        int // number of pieces of text in all messages
+	messages          []*assembledMessage          // in order of their start
+	messagesByID      map[string]*assembledMessage // "" is the key of a message without an id
+	pieceCount        int                          // number of pieces of text in all messages, kept or not
 	toolCalls         []*assembledCall
 	callIndex         toolCallIndex
 	interrupts        []spec.Event
-	stateEvents       []spec.Event // the first snapshots and deltas of the state
-	steps             []stepMark   // the first starts and ends of steps with a name
-	failure           spec.Event   // the event that reports a failure; zero if there is none
-	bodyEnd           spec.Event
-	keep              func(spec.Event) *spec.Event
+	stateEvents       []spec.Event                 // the first snapshots and deltas of the state
+	steps             []stepMark                   // the first starts and ends of steps that have a name
+	failure           spec.Event                   // the event that reports a failure; zero if there is none
+	bodyEnd           spec.Event                   // the end of the body of the stream
+	keep              func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 }
 
-// An assembledMessage is one message of an assembledRun, or one section of reasoning.
+// An assembledMessage is one message, or one section of reasoning, of an assembledRun.
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
-	role          *spec.Event // an event about it that names its latest role; nil if none does
+	role          *spec.Event // an event that names its latest role; nil if none names a role
 	text          strings.Builder
-	pieces        []keptPiece     // of text, in order
-	deltaIndexes  map[string]bool // indexes of content parts that came in deltas
+	pieces        []keptPiece     // the pieces of text, in order
+	deltaIndexes  map[string]bool // indexes of the content parts whose text was added
 	otherContents []spec.Event    // content parts that are not text
-	repeatedLen   int             // bytes of text that the ends of other messages have repeated
+	repeatedLen   int             // bytes at the start of text that ends of other messages have repeated
 }
 
-// A keptPiece is the piece of a text that one event contributed.
+// A keptPiece is the piece of the text of a message that one event contributed.
 type keptPiece struct {
-	end   int // offset in the text at which the piece ends
+	end   int // byte offset in the text at which the piece ends
 	event *spec.Event
 }
 
-// maxPieces is the maximum number of pieces of text that are kept for each run, to limit the memory
-// that a run with very many deltas takes.
+// maxPieces is the maximum number of pieces of text that are kept for each run. It limits the
+// memory that a run with very many deltas takes.
 const maxPieces = 4096
 
 // An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
@@ -69,17 +69,18 @@ type assembledCall struct {
 	hasResult   bool
 	callEvent   *spec.Event // the first event of the call
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
-	resultEvent contentKey  // the position of its result
+	resultEvent contentKey  // the position of the result
 }
 
-// args returns the arguments of the call: its deltas joined, or the text of the complete call.
+// args returns the arguments of the call: the joined deltas, or the text of a call that came in one
+// event.
 func (u *assembledCall) args() string { return u.arguments.String() }
 
-// text returns the text of all messages, joined, without the reasoning.
+// text returns the joined text of all messages, without the reasoning.
 func (a *assembledRun) text() string { return strings.Join(a.texts(false), "") }
 
-// texts returns the text of each message or, if reasoning is true, of each section of reasoning, in
-// the order in which they started. Those without text are left out.
+// texts returns the text of each message or, if reasoning is true, of each section of reasoning.
+// The texts are in the order in which the messages or sections started. Empty texts are left out.
 func (a *assembledRun) texts(reasoning bool) (all []string) {
 	for _, s := range a.messages {
 		if s.isReasoning == reasoning && s.text.Len() > 0 {
@@ -89,8 +90,9 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 	return all
 }
 
-// startOfText returns the event with the first piece of text of the message with index n, from 0,
-// among the messages that have text. If there are not so many, it returns the result of endEvent.
+// startOfText returns the event with the first piece of text of one message. The argument n is the
+// index of that message, from 0, among the messages that have text. If there is no such message, or
+// if its first piece was not kept, startOfText returns the result of endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning || s.text.Len() == 0 {
@@ -104,9 +106,9 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 	return a.endEvent()
 }
 
-// firstDifference returns the event whose piece of text makes the text of the answer, or of the
-// reasoning, differ from want. If want begins with the text, or if the difference comes after
-// maxPieces pieces, firstDifference returns the result of endEvent.
+// firstDifference returns the event whose piece of text makes the text of the answer or, if
+// reasoning is true, the reasoning differ from want. It returns the result of endEvent if the text
+// is want or the beginning of want, or if the piece was not kept because of maxPieces.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -127,8 +129,8 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 }
 
 // endEvent returns the event that reports the failure of the run or, if there is none, the end of
-// the body. That event is the evidence for findings that the run lacks something, since no earlier
-// event shows it.
+// the body. It is the evidence for findings that the run lacks something, which no earlier event
+// can show.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure
@@ -136,12 +138,12 @@ func (a *assembledRun) endEvent() spec.Event {
 	return a.bodyEnd
 }
 
-// hasMessageIDs reports whether any message has an id.
+// hasMessageIDs reports whether any message or section of reasoning has an id.
 func (a *assembledRun) hasMessageIDs() bool {
 	return slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
 }
 
-// observe adds one event of the stream to the run.
+// observe adds e, the next event of the stream, to the run.
 func (a *assembledRun) observe(e spec.Event) {
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	switch e = a.tracker.resolve(e); e.Kind {
@@ -183,16 +185,16 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// noteRole keeps e, an event about the status of the message, if it names another role than the
-// events before.
+// noteRole sets s.role to a copy of e, made by keep, if e names a role and that role differs from
+// the latest one. The event e must be about the status of the message.
 func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
 	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
 		s.role = keep(e)
 	}
 }
 
-// addContent adds the content part in e to the message s. It ignores a text whose deltas were
-// already added, and a text that is not yet complete.
+// addContent adds the content part of e to the message s. It ignores a text that is not complete
+// yet, or whose deltas were already added.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -203,7 +205,8 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	}
 }
 
-// addText appends text to the text of the message s. The event e is the one that has the text.
+// addText appends text to the text of the message s. It also keeps e, the event that has the text,
+// unless the run already has maxPieces pieces.
 func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
 	if a.pieceCount++; a.pieceCount <= maxPieces {
@@ -232,9 +235,11 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text, from the event end that ends a message, only repeats
-// deltas that were added without a message id, and if so, marks these deltas as repeated. It does if
-// the message had no other event and the joined deltas that are not yet marked begin with text.
+// repeatsUnnamedText reports whether text, which is in the event end, only repeats deltas that were
+// added without a message id. The event end is the end of a message. The result is true if that
+// message had no other event, and if the joined deltas begin with text once the bytes already
+// marked as repeated are removed from their start. In that case repeatsUnnamedText marks text as
+// repeated, too.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {
@@ -247,8 +252,8 @@ func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	return repeated
 }
 
-// addToolEvent adds e, which is a start, a delta, a complete call or a result, to the tool call to
-// which it belongs.
+// addToolEvent adds e to the tool call to which it belongs. The event e is the start of a call, a
+// delta, a complete call or a result.
 func (a *assembledRun) addToolEvent(e spec.Event) {
 	call := a.toolCallFor(e)
 	switch e.Kind {

@@ -30,7 +30,7 @@ var UploadTypeMatches = &spec.Check{
 	}),
 }
 
-// SignedLinkMatches judges whether a newly issued link names the bucket and path that were
+// SignedLinkMatches judges whether a newly issued link is for the bucket and the path that were
 // requested.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
@@ -45,18 +45,18 @@ var SignedLinkMatches = &spec.Check{
 	}),
 }
 
-// knownUploads holds the files that were uploaded in a conversation, and the links that replies
-// issued, to these files or to others.
+// A knownUploads holds the files that were uploaded in a conversation and the links that replies
+// issued. Links may be to other files, too.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
 	links map[string]spec.Event // by link: the reply that issued it
 }
 
-// objectKey returns a map key for the object whose bucket and path are the Name and ID of e.
+// objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the file that a request uploaded and the link that its reply e issued. It does nothing
-// if e is not the reply to an upload or to a request for a link.
+// record adds the file that a request uploaded and the link that its reply e issued. It does
+// nothing if e is neither the reply to an upload nor the reply to a request for a link.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -67,13 +67,13 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasFile reports whether a file with the given bytes was uploaded.
+// hasFile reports whether a file was uploaded whose bytes are file.
 func (s *knownUploads) hasFile(file string) bool {
 	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
 }
 
-// hasUnknownLink reports whether a request contains an image link that no reply of the conversation
-// has issued so far.
+// hasUnknownLink reports whether a request contains a link to an image that no reply of the
+// conversation has issued so far.
 func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	return slices.ContainsFunc(imageLinks(request), func(link string) bool {
 		_, issued := s.links[link]
@@ -82,8 +82,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 }
 
 // isUnverifiable reports whether only the server can know if a request is valid. That is so if the
-// request has an image link that no reply of the conversation issued, or if it names a file that
-// was not uploaded in the conversation.
+// request contains a link to an image that no reply of the conversation issued, or if it asks for a
+// file that was not uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -91,16 +91,17 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is contained in every path with which the harness asks for a file that does not
-// exist. No file of this name is ever uploaded.
+// missingObjectName is a part of each path with which the harness asks for a file that does not
+// exist. No file is ever uploaded to such a path.
 const missingObjectName = "conformance-nothing"
 
-// maxLinkAge is the age up to which a link must work. No document states how long links are valid,
-// so this is short.
+// maxLinkAge is the age up to which a link must work. It is short because no document states how
+// long links are valid.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check with the given id and documentation. The check judges whether the links
-// that replies of the given kind issue return the uploaded file.
+// linkCheck returns a check of the links in replies of the given kind. The check judges whether
+// such a link returns the uploaded file. The arguments id and doc are the id of the check and the
+// start of its documentation.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -134,9 +135,9 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize returns a description of a received body for the wording of a finding: "these bytes"
-// if the body equals the expected file, "as many other bytes" if only its length is that of the
-// file, and otherwise its number of bytes.
+// describeSize describes how the body got compares with the expected file, for the message of a
+// finding. It returns "these bytes" if they are equal, "as many other bytes" if only their lengths
+// are equal, and otherwise the number of bytes of got, such as "3 bytes".
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -228,12 +229,13 @@ with one of the server's own links was accepted.`,
 	}),
 }
 
-// isRefusal reports whether a status refuses a request because of its content: a 4xx status other
-// than those that a server may return before it has looked at the request.
+// isRefusal reports whether a response with the given status refuses the request because of its
+// content. These are the 4xx statuses except those that a server may return before it has looked at
+// the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
-// ReturnsTranscript judges whether the reply to a recording of speech contains the transcription,
-// if the server accepted the recording.
+// ReturnsTranscript judges whether the reply to an accepted recording of speech contains its
+// transcription.
 var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
 	Doc:   "the reply to an accepted recording contains its transcript",
@@ -249,7 +251,7 @@ var ReturnsTranscript = &spec.Check{
 	}),
 }
 
-// imageLinks returns the links of all images in a request, at any depth of its parts.
+// imageLinks returns the links to all images in a request, at any depth of its parts.
 func imageLinks(request spec.Event) (links []string) {
 	walkParts(request, func(part spec.Event) {
 		if part.Kind == spec.InputImage {
@@ -259,8 +261,8 @@ func imageLinks(request spec.Event) (links []string) {
 	return links
 }
 
-// hostOf returns the host and port of a link in lower case. It returns "" if the link is not a URL
-// or has no host.
+// hostOf returns the host of a link, with the port if there is one, in lower case. It returns "" if
+// the link is not a valid URL or has no host.
 func hostOf(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -6,10 +6,13 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 
 // eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
 // exchange x that the server should have denied. The function denial returns the reason to deny a
-// request, or "" if there is none. The argument granted is whether the server accepted such a
-// request of the primary user: a request to the same operation and, if the reason is
-// DeniedOtherUser, for the same resource. Requests for another user's resource are left out unless
-// the primary user had the resource first.
+// request, or "" if there is none.
+//
+// The argument granted is whether the server accepted a comparable request of the primary user: one
+// for the same operation and, if the reason is [spec.DeniedOtherUser], for the same resource.
+// Exchanges with that reason are left out unless the primary user owns the resource. Also left out
+// are invalid requests, and responses with status 429 or 503, because a busy server says nothing
+// about access.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -43,9 +46,9 @@ func eachAccessAttempt(
 	})
 }
 
-// accessWatch returns a watchFunc that judges whether requests of other principals are denied as
-// documented. The function denial returns the reason to deny a request, or "" if there is none. A
-// denial counts only if the server accepted such a request of the primary user (see
+// accessWatch returns a watchFunc that judges whether requests are denied as documented. The
+// function denial returns the reason to deny a request, or "" if there is none. A correct denial
+// counts only if the server accepted a comparable request of the primary user (see
 // eachAccessAttempt).
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
@@ -59,7 +62,7 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	})
 }
 
-// principalNames maps each principal other than the primary user to its name in messages.
+// principalNames maps each principal other than the primary user to a description for messages.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
 	spec.UnknownUser: "a client with invalid credentials",
@@ -77,11 +80,11 @@ func resourceKey(e spec.Event) string {
 	return ""
 }
 
-// resourceOwners holds the owner of each resource, by resource key.
+// A resourceOwners maps the resource key of each known resource to its owner.
 type resourceOwners map[string]spec.Principal
 
-// record makes the principal of an accepted request the owner of the resources that the request and
-// its reply name. Resources that already have an owner keep it.
+// record makes the sender of the request of x the owner of the resources that the request and its
+// reply name, if the request was accepted. A resource that already has an owner keeps it.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -95,8 +98,8 @@ func (o resourceOwners) record(x exchange) {
 	}
 }
 
-// isOwnedBy reports whether the principal owns the resource that e names. It returns false if the
-// resource has no known owner.
+// isOwnedBy reports whether principal is the owner of the resource that e names. It returns false
+// if the owner is not known.
 func (o resourceOwners) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal
@@ -138,8 +141,8 @@ only if the same request of the owner was accepted.`,
 	}),
 }
 
-// HistoryIsOwn judges whether a history request that names no thread returns only a thread of the
-// same user.
+// HistoryIsOwn judges whether the server answers a history request that names no thread only with a
+// thread of the user who sent the request.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
 	Doc: `a history request that names no thread returns only a thread of the same user

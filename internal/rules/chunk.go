@@ -4,8 +4,8 @@ import "github.com/streamassay/streamassay/spec"
 
 var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 
-// ChunkFirstNames judges whether the first chunk of a message or tool call says what it is: its id
-// and, for a call, the name of the tool.
+// ChunkFirstNames judges whether the first chunk of a message or tool call has the id of that
+// message or call and, in the case of a call, the name of the tool.
 var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
 	Doc: `the first chunk of a message has its id; that of a tool call has its id and the tool's name
@@ -28,8 +28,8 @@ Later chunks may leave them out, as they belong to what the first one started.`,
 	}),
 }
 
-// ChunkAgrees judges whether the chunks of a message or tool call have the role and the name that
-// the first of them has.
+// ChunkAgrees judges whether each further chunk of a message or tool call has the same role and
+// name as the first chunk, or none.
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a chunk has the role and the name of the first chunk of its message or tool call, or none",

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// clientChecks lists the checks of clients.
+// clientChecks lists the checks that judge clients.
 var clientChecks = []*spec.Check{
 	ConformsToDocument, UsesOperations, MatchesRule, ResumesFromSentID, ReturnsResultOfCall, IsNotRefused,
 	AnswersInterrupt,
@@ -24,7 +24,7 @@ var refusalStatuses = []int{
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// ConformsToDocument judges whether requests conform to the document.
+// ConformsToDocument judges whether requests conform to the document of the dialect.
 var ConformsToDocument = &spec.Check{
 	ID: "client.document", Of: spec.Client, ReadsDocument: true,
 	Doc: `requests conform to the document
@@ -49,7 +49,7 @@ refused the request.`,
 	}),
 }
 
-// UsesOperations judges whether requests have the method and path of an operation.
+// UsesOperations judges whether each request has the method and path of an operation.
 var UsesOperations = &spec.Check{
 	ID: "client.route", Of: spec.Client,
 	Doc: `requests use the methods and paths of operations
@@ -68,7 +68,7 @@ A request to another path, or with another method, reaches nothing.`,
 	}),
 }
 
-// MatchesRule judges whether a rule of the mock's script matches each request for a run.
+// MatchesRule judges whether each request for a run matches a rule of the mock's script.
 var MatchesRule = &spec.Check{
 	ID: "client.matched", Of: spec.Client,
 	Doc: `each run matches a rule of the script
@@ -82,7 +82,8 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges whether requests are refused for reasons other than their content.
+// IsNotRefused judges that no request is refused for a reason other than its content, such as
+// missing credentials.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
 	Doc: `no request is refused
@@ -103,7 +104,8 @@ of the client.`,
 	}),
 }
 
-// ResumesFromSentID judges whether streams are resumed from the id of an event that was sent.
+// ResumesFromSentID judges whether clients resume streams from the id of an event that the server
+// sent.
 var ResumesFromSentID = &spec.Check{
 	ID: "client.cursor", Of: spec.Client, Needs: []spec.Kind{spec.SlotCursor},
 	Doc: `streams are resumed from the id of an event that was sent
@@ -117,7 +119,8 @@ A cursor that the server accepts is good. One that it refuses must have been the
 	}),
 }
 
-// ReturnsResultOfCall judges whether tool results refer to calls that were made.
+// ReturnsResultOfCall judges whether the tool results that clients send refer to tool calls that
+// were made.
 var ReturnsResultOfCall = &spec.Check{
 	ID: "client.tool-result", Of: spec.Client, Needs: []spec.Kind{spec.InputToolResult},
 	Doc: `tool results refer to calls that were made
@@ -134,7 +137,8 @@ clients send.`,
 	}),
 }
 
-// AnswersInterrupt judges whether answers refer to interrupts that were sent.
+// AnswersInterrupt judges whether the answers that clients send refer to interrupts that the server
+// sent.
 var AnswersInterrupt = &spec.Check{
 	ID: "client.resume", Of: spec.Client, Needs: []spec.Kind{spec.InputResume},
 	Doc: `answers refer to interrupts that were sent
@@ -151,7 +155,7 @@ An answer to anything else cannot be what the agent waits for.`,
 }
 
 // eachAnswered returns a watchFunc that calls judge with each request that was recorded and with
-// the head of its response. The status of the response is 0 if there is none.
+// the head of its response. If there was no response, the StatusCode of the argument response is 0.
 func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
@@ -167,9 +171,10 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 	}
 }
 
-// eachReference returns a watchFunc that calls judge with each valid request that was answered, the
-// head of its response, and what the server sent before. It does not call judge once a part of a
-// response is missing, because the part may have the ids to which a request refers.
+// eachReference returns a watchFunc that calls judge with each valid request that was answered,
+// with the head of its response, and with what the server sent before. It stops calling judge once
+// a part of a response is missing, because that part may contain the ids to which later requests
+// refer.
 func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *sentIDs)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &sentIDs{cursors: map[string]bool{}}
@@ -185,14 +190,14 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 	}
 }
 
-// A sentIDs finds ids in what a server sent.
+// A sentIDs holds what a server has sent, so that ids can be looked up in it.
 type sentIDs struct {
-	cursors    map[string]bool
-	bodies     [][]byte
-	incomplete bool // a part of a response is missing
+	cursors    map[string]bool // of the events that were sent
+	bodies     [][]byte        // the bytes of the events and replies that were sent
+	incomplete bool            // whether a part of a response is missing
 }
 
-// observe adds the event e, which it ignores if e is a request.
+// observe adds e, the next event of the conversation. Requests are ignored.
 func (s *sentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
@@ -206,18 +211,17 @@ func (s *sentIDs) observe(e spec.Event) {
 	s.incomplete = s.incomplete || errors.Is(e.Err, spec.ErrLimitExceeded)
 }
 
-// contains reports whether any body that the server sent contains text.
+// contains reports whether text occurs in the bytes of any event or reply that the server sent.
 func (s *sentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
 // minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
-// by chance; see mentions.
+// by chance. See mentions.
 const minMentionLength = 6
 
-// mentions reports whether any body that the server sent contains an id. A short id must occur as a
-// complete JSON string. A long id may occur anywhere, because it may be part of JSON within a
-// string.
+// mentions reports whether the server sent the given id. A short id must occur as a complete JSON
+// string. A long id may occur anywhere, because JSON text within a JSON string may contain it.
 func (s *sentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains(jsonString(id))
@@ -225,20 +229,20 @@ func (s *sentIDs) mentions(id string) bool {
 	return s.contains([]byte(id))
 }
 
-// jsonString returns s encoded as a JSON string, with quotation marks.
+// jsonString returns s as JSON text: encoded as a string, with quotation marks.
 func jsonString(s string) []byte {
 	b, _ := json.Marshal(s) // never fails
 	return b
 }
 
-// isUnrouted reports whether no operation has the method and path of a request.
+// isUnrouted reports whether no operation of the document has the method and path of a request.
 func isUnrouted(request spec.Event) bool {
 	hasWrongMethod := func(v spec.Violation) bool { return strings.HasPrefix(v.Location, "method ") }
 	return request.Operation == "" || slices.ContainsFunc(request.Violations, hasWrongMethod)
 }
 
-// requestPart returns a copy of the request e that can serve as evidence about one of its parts,
-// which is the location of its only violation.
+// requestPart returns a copy of the request e for use as evidence about one part of that request.
+// The only violation of the copy has the given location, which names the part, such as "cursor".
 func requestPart(e spec.Event, location string) spec.Event {
 	e.Violations = []spec.Violation{{Location: location}}
 	return e

@@ -9,7 +9,7 @@ import (
 
 var concurrencyChecks = []*spec.Check{SurvivesOtherRuns, CancelEndsRun, CancelAffectsNamedRunOnly}
 
-// CancelEndsRun judges whether the stream of a canceled run sends exactly one terminal event.
+// CancelEndsRun judges whether the stream of a canceled run has exactly one terminal event.
 var CancelEndsRun = &spec.Check{
 	ID: "cancel.run-ends",
 	Doc: `the stream of a canceled run sends one terminal event
@@ -32,19 +32,21 @@ a terminal event.`,
 // ended.
 type completedStream struct {
 	request               spec.Event
-	openedAt              time.Duration
-	endCount              int        // number of terminal events
-	failed                bool       // a terminal event reports a failure
-	firstDelta, lastDelta spec.Event // of messages; zero if there is none
+	openedAt              time.Duration // when the first event arrived
+	endCount              int           // number of terminal events
+	failed                bool          // whether a terminal event reports a failure
+	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
 	bodyEnd               spec.Event
 }
 
-// A streamTimeline collects the streams of a conversation and the times at which their runs
-// were requested and ended.
+// A streamTimeline holds the completed streams of a conversation, and the times at which runs were
+// requested and ended.
 type streamTimeline struct {
-	exchanges   *exchangeAccount
-	streams     []completedStream
-	runEnds     []spec.Event             // requests of streams with a terminal event; At is the time of that event
+	exchanges *exchangeAccount
+	streams   []completedStream
+	// runEnds has one event per terminal event: the request for the stream, with At set to the time
+	// of the terminal event.
+	runEnds     []spec.Event
 	requestedAt map[string]time.Duration // by run key: when the run was first requested
 }
 
@@ -54,8 +56,8 @@ func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether a cancel request applies to the run of the stream. The request must
-// name the run, or name only the thread and have been sent while the stream was open.
+// isCanceledBy reports whether the cancel request applies to the run of the stream. That is so if
+// it names the run, or if it names only the thread and was sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -71,20 +73,20 @@ func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
-// isOpenAtCancelOfSibling reports whether the stream was open at the time of a request to cancel
-// another run of its thread.
+// isOpenAtCancelOfSibling reports whether the cancel request names another run of the same thread
+// and was sent while the stream was open.
 func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
 	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
 }
 
-// areSiblingRuns reports whether two requests name different runs of the same thread. It returns
-// false if one of them names no run or no thread.
+// areSiblingRuns reports whether the requests a and b name different runs of the same thread. It
+// returns false if either of them names no run or no thread.
 func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation, with the
-// streams of the conversation.
+// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
+// argument a holds the completed streams of the conversation.
 func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := spec.Shared(p, "stream timeline", func() (*streamTimeline, func(spec.Event)) {
@@ -104,8 +106,9 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	}
 }
 
-// observeStream returns a function that observes the events of one stream. That function adds the
-// stream to the timeline when the body ends, if the body was transferred completely.
+// observeStream returns a function to be called with each event of one stream. That function adds
+// each terminal event to a.runEnds. At the end of the body, it adds the stream to a.streams unless
+// the transfer was cut off. The signature is that of the argument of eachStream.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	return func(e spec.Event) {
@@ -130,9 +133,8 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration returns the minimum duration of the run for which a request asks a scripted
-// target. The second result is false if the target is not scripted or the prompt does not fix a
-// duration.
+// scriptedDuration returns the minimum duration of the run for which the prompt of a request asks.
+// The second result is false if the target is not scripted or the prompt sets no duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
@@ -140,7 +142,8 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	return scriptedDeltaSpan(request)
 }
 
-// SurvivesOtherRuns judges whether a stream stays open when another run of its thread ends.
+// SurvivesOtherRuns judges whether a stream stays open until its own run ends when another run of
+// the thread ends.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run

@@ -9,18 +9,18 @@ import (
 
 var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentEndsOnce, IndexDense}
 
-// A contentKey identifies one content part by its message and its index in that message.
+// A contentKey identifies one content part by the id of its message and its index in that message.
 type contentKey struct{ message, index string }
 
-// positionOf returns the key of the content part to which e belongs, made of the message id and the
-// index of e.
+// positionOf returns the key of the content part to which e belongs.
 func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
-// isDelta reports whether an event is a delta of a message or of reasoning.
+// isDelta reports whether e is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
 // eachContentEnd returns a watchFunc that calls judge with each event e that completes a content
-// part. The argument joined is the text of the deltas of that part so far, concatenated.
+// part. The argument joined is the joined text of the earlier deltas of that part, or "" if there
+// were none.
 func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) watchFunc {
 	return eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		deltas := map[contentKey]*strings.Builder{}
@@ -60,8 +60,8 @@ var DeltasJoin = &spec.Check{
 	}),
 }
 
-// ContentIsComplete judges whether the event that completes a content part contains the value of
-// the part, and not only a part of that value.
+// ContentIsComplete judges whether the event that completes a content part has the full value of
+// the part, and not only a piece of it.
 var ContentIsComplete = &spec.Check{
 	ID: "content.is-whole",
 	Doc: `a completed content repeats its full value
@@ -85,7 +85,7 @@ other difference is judged by delta.joins-to-whole.`,
 	}),
 }
 
-// ContentsAllEnd judges whether every content part that is streamed in deltas is completed before
+// ContentsAllEnd judges whether each content part that is streamed in deltas is completed before
 // its run finishes.
 var ContentsAllEnd = &spec.Check{
 	ID: "content.all-end",
@@ -123,8 +123,8 @@ are not judged.`,
 	}),
 }
 
-// ContentEndsOnce judges whether a content part is completed only once and gets no event
-// afterwards.
+// ContentEndsOnce judges whether a content part is completed only once and gets no event after
+// that.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
 	Doc:   "a content is completed once and gets no event afterwards",

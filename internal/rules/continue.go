@@ -9,7 +9,8 @@ import (
 
 var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues, ResumeContinues}
 
-// ClientCallRunSucceeds judges whether a run that leaves a call to the client is a success.
+// ClientCallRunSucceeds judges whether a run that leaves a tool call to the client ends with
+// success.
 var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
 	Doc: `a run that leaves a call to the client ends with success
@@ -34,7 +35,8 @@ run that is interrupted because of another call may leave calls to the client, t
 	},
 }
 
-// ResultContinues judges whether a run that continues with the results of client tools finishes.
+// ResultContinues judges whether a run that continues with the results of client tools finishes
+// without a failure.
 var ResultContinues = &spec.Check{
 	ID: "result.continues",
 	Doc: `the results of client tools, sent with the conversation before them, lead to a run that finishes
@@ -102,7 +104,8 @@ another form. The document states the requirement that each form of answer serve
 	},
 }
 
-// describeEnd returns the name of the terminal event e, with its status.
+// describeEnd returns the name of the terminal event e, followed by its status in parentheses if it
+// has one.
 func describeEnd(e spec.Event) string {
 	if e.Status != "" {
 		return fmt.Sprintf("%s (%s)", displayName(e), e.Status)
@@ -110,8 +113,9 @@ func describeEnd(e spec.Event) string {
 	return fmt.Sprint(displayName(e))
 }
 
-// answersItsCalls reports whether the last message of a request is the result of a call that the
-// request has, too, as have all other results since the last message of the user.
+// answersItsCalls reports whether the last message of a request is the result of a tool call that
+// the request itself contains. It returns false if the request has the result of any call that it
+// does not contain before that result.
 func answersItsCalls(request spec.Event) bool {
 	called := map[string]bool{}
 	answers := false

@@ -8,46 +8,52 @@ import (
 )
 
 // historySettleTime is how long after the end of a run the history of its thread may be incomplete.
-// It is also how long the server may take to return the thread of a new run as the latest thread.
+// It is also how long a server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects from all exchanges of a scenario what checks of histories and of accepted
-// runs need: the runs that replies accepted, the events of all streams of these runs, and the
+// A conversation collects what the checks of histories and of accepted runs need from all exchanges
+// of a scenario: the runs that replies accepted, the events of all streams of these runs, and the
 // requests for histories. Unlike a [threadTracker], it is used with every target, not only with
-// scripted ones, and combines the streams of a run.
+// scripted ones, and it combines the streams of a run.
 type conversation struct {
 	exchanges        *exchangeAccount
-	keep             func(spec.Event) *spec.Event
+	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	runs             []*acceptedRun
-	historyExchanges []*exchange
+	historyExchanges []*exchange // those whose request is for a history, in order
 
 	streams map[string]*runStream // by run key
-	// changedOtherwise are the threads that a request which started no known run may have changed; ""
-	// is any thread.
+	// changedOtherwise has the threads that may have been changed by a request that started no
+	// known run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
-	touchedThreads   map[string]bool // threads changed by another request before their first run; "" is any thread
-	request          spec.Event      // of the current exchange
-	stream           *runStream      // the current stream
-	content          *assembledRun   // the content of the current stream, if it is the first from the start
+	// touchedThreads has the threads that other requests may have changed before their first run.
+	// The key "" stands for any thread.
+	touchedThreads map[string]bool
+	request        spec.Event // of the current exchange
+	stream         *runStream // the run whose stream is the current response; nil if there is none
+	// content collects the content of the current stream. It is nil if the stream was requested
+	// with a cursor, or if the content of its run is already known.
+	content *assembledRun
 }
 
 // An acceptedRun is one run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event
-	requestedAgain      bool // more than once, so that its prompt is ambiguous
-	number              int  // counts, from 1, the finished runs of the thread with the same prompt; 0: not finished
+	requestedAgain      bool // it was requested more than once, so that its prompt is ambiguous
+	// number is the position of the run among the finished runs of the thread with the same prompt,
+	// from 1. It is 0 if the run did not finish.
+	number int
 	runStream
 }
 
 // A runStream combines what all streams of one run showed.
 type runStream struct {
 	end         spec.Event    // the earliest terminal event; zero if none was seen
-	toolResults int           // number of tool results
-	content     *assembledRun // nil if no stream was seen from its start to its end
+	toolResults int           // number of tool results before the end
+	content     *assembledRun // nil if no stream was read from its start to its terminal event
 }
 
-// atConversationEnd returns a watchFunc that collects a conversation and calls judge once, at its
-// end.
+// atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
+// argument c holds what was collected from the conversation.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -64,8 +70,8 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	}
 }
 
-// addStreams adds to each run what was observed in its streams. It does not change runs without
-// streams.
+// addStreams completes c.runs at the end of the conversation. It sets the field runStream of each
+// run that had a stream, and the field number of each run that finished.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
@@ -89,7 +95,7 @@ func (c *conversation) addStreams() {
 	}
 }
 
-// observe updates the conversation with one event.
+// observe updates the conversation with the event e.
 func (c *conversation) observe(e spec.Event) {
 	if e.Kind == spec.HTTPResponse {
 		c.markTouched(e.StatusCode)
@@ -111,10 +117,14 @@ func (c *conversation) observe(e spec.Event) {
 	}
 }
 
-// markTouched records that the current request, answered with status, may have changed its thread
-// before the first run of the thread was accepted. That may be so if the request was accepted and
-// is not a valid prompt, or if it failed with status 5xx or without a status (0). Requests for a
-// history, and valid requests that name no thread, are ignored.
+// markTouched records in c.changedOtherwise and c.touchedThreads that the current request may have
+// changed its thread. The argument status is that of the response, or 0 if there was none. A
+// request counts as failed if the status is 0 or 5xx.
+//
+// A thread is added to changedOtherwise if the request failed, or if it is an invalid prompt that
+// was accepted. It is added to touchedThreads if none of its runs has been accepted yet and the
+// request was accepted or failed. Exceptions are the first run itself, and valid requests that name
+// no thread. Requests for a history are ignored.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -131,12 +141,12 @@ func (c *conversation) markTouched(status int) {
 	}
 }
 
-// isHistoryRequest reports whether a request is a valid request for a history.
+// isHistoryRequest reports whether request is a valid request for a history.
 func isHistoryRequest(request spec.Event) bool { return request.Name == "history" && request.Valid() }
 
-// addRun records that the current request started a run, which the reply e accepts. If the
-// conversation already has the run, addRun only notes that it was requested again. Invalid
-// requests, and those that do not name both thread and run, are ignored.
+// addRun adds the run that the current request started and that the reply e accepts. If the
+// conversation already has the run, addRun sets its field requestedAgain instead. It ignores
+// requests that are invalid or do not name both a thread and a run.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
@@ -150,7 +160,8 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
-// openStream records that the current response is a stream of the run that the request names.
+// openStream records that the current response is a stream of the run that the current request
+// names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{}
@@ -161,8 +172,8 @@ func (c *conversation) openStream() {
 	}
 }
 
-// observeFrame records one frame of the current stream: a tool result, the terminal event, and any
-// part of the answer.
+// observeFrame adds e, a frame of the current stream, to what is known about the run: its tool
+// results, its terminal event and, if the stream is read from its start, its content.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults++
@@ -181,8 +192,8 @@ func (c *conversation) observeFrame(e spec.Event) {
 	}
 }
 
-// credentialKey returns a map key for the credentials of a request. Requests with the same
-// credentials have the same key.
+// credentialKey returns a map key for the credentials of a request. It is made of the header fields
+// Authorization and Cookie.
 func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
@@ -193,22 +204,23 @@ func (x *exchange) page() (spec.Event, bool) {
 	return x.reply, x.status()/100 == 2 && x.reply.Kind == spec.History
 }
 
-// isThreadUnknown reports whether the server answered that it does not know the requested thread,
-// with status 404 or 410.
+// isThreadUnknown reports whether the server responded with status 404 or 410, which means that it
+// does not know the requested thread.
 func (x *exchange) isThreadUnknown() bool {
 	return x.status() == 404 || x.status() == 410
 }
 
-// latestPage returns the history that the response contains. The second result reports whether this
-// is the latest page of the given thread, that is a history of that thread that was requested
-// without a day.
+// latestPage returns the history that the response contains. The second result is true only if it
+// is the latest page of the given thread: a history of that thread that was requested without a
+// day.
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run finished before the time at, by at least the duration margin.
-// It returns false for a run that was requested more than once.
+// endedBefore reports whether the run finished at least the duration margin before the time at,
+// which is measured from the start of the conversation. It returns false for a run that was
+// requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }

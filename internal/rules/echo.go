@@ -8,9 +8,10 @@ import (
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck returns a check, called id and documented by doc, of whether responses repeat an
-// identifier of their requests. The function slot returns that identifier of an event, such as its
-// run id. The check is used only with dialects that have the feature kind.
+// echoCheck returns a check of whether responses repeat an identifier of their requests. The
+// function slot returns that identifier of an event, such as its run id, or "" if the event has
+// none. The arguments id and doc are the id of the check and the start of its documentation. The
+// check applies only to dialects that have the feature kind.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -27,8 +28,8 @@ A client with several open streams tells them apart by these ids.`,
 	}
 }
 
-// EchoesRun and EchoesThread judge whether responses name the same run and the same thread as their
-// requests.
+// EchoesRun and EchoesThread judge whether a response names the run and the thread, respectively,
+// that its request named.
 var (
 	EchoesRun = echoCheck("echo.run", "a response names the run id of its request", spec.SlotRun,
 		func(e spec.Event) string { return e.Run })
@@ -36,7 +37,7 @@ var (
 		func(e spec.Event) string { return e.Thread })
 )
 
-// CreatesThread judges whether the server assigns a new thread id if the request names no thread.
+// CreatesThread judges whether the server assigns a new thread id when a request names no thread.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
 	Doc:   "the server names one new thread in its response to a request that names none",

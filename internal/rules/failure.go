@@ -8,7 +8,7 @@ import (
 
 var errorChecks = []*spec.Check{ErrorVisible, ErrorSaysFailed, NoStackTrace}
 
-// ErrorVisible judges whether clients can see that a run failed.
+// ErrorVisible judges whether clients can see that a run failed if its prompt asked for a failure.
 var ErrorVisible = &spec.Check{
 	ID: "error.visible",
 	Doc: `a failed run does not end like a successful one
@@ -22,7 +22,8 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	}),
 }
 
-// ErrorSaysFailed judges whether a run that fails has the status of a failure.
+// ErrorSaysFailed judges whether a run whose prompt asked for a failure is reported with the status
+// failed.
 var ErrorSaysFailed = &spec.Check{
 	ID:  "error.says-failed",
 	Doc: "a run that fails is reported as failed, neither as canceled nor as rejected",
@@ -33,8 +34,8 @@ var ErrorSaysFailed = &spec.Check{
 	}),
 }
 
-// stackTracePattern matches a line that is typical of the stack traces of Python, Java, JavaScript
-// or Go.
+// stackTracePattern matches text that is typical of the stack traces of Python, Java, JavaScript or
+// Go.
 var stackTracePattern = regexp.MustCompile(
 	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 

@@ -14,12 +14,15 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
-// eachStoredRun returns a judge function for atConversationEnd that looks for each finished run in
-// the latest pages of the history of its thread. It ignores runs for which applies returns false,
-// because they have nothing that a page must contain. For each other run and page it calls has, and
-// records a passed judgement if the page contains what it must. If the page does not, report is
-// called to make the finding, unless the page may be incomplete: the thread has earlier days, or
-// the page was requested within historySettleTime of the end of the run.
+// eachStoredRun returns a function to be passed to atConversationEnd. It looks for each finished
+// run r in each latest page of the history of its thread that the same user requested after the end
+// of the run.
+//
+// Runs for which applies returns false are ignored because a page need not contain anything of
+// them. If has returns true, page contains what it must contain of r, and a passed judgement is
+// recorded. Otherwise report is called and must record the finding, unless page may be incomplete.
+// A page may be incomplete if the thread has earlier days, or if the page was requested within
+// historySettleTime of the end of the run.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -41,8 +44,8 @@ func eachStoredRun(
 	}
 }
 
-// Checks that judge whether the history contains a finished run: its prompt, the images of the
-// prompt, the answer and the tool results.
+// These checks judge whether the history contains what belongs to a finished run: its prompt, the
+// images of the prompt, the answer and the tool results.
 var (
 	HistoryHasPrompt = &spec.Check{
 		ID: "history.tells-the-user",
@@ -115,13 +118,14 @@ show.`,
 	}
 )
 
-// hasUserText reports whether a page has a user message with the text of the request that started
-// a run.
+// hasUserText reports whether a page has a user message with the text of request, which started a
+// run. See countUserTexts.
 func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
 
-// countUserTexts returns how many user messages of a page have the text of the request that started
-// a run. White space counts. A text that was sent in several blocks may be joined with white space.
-// To a text that was sent with images, a server may add a description of the stored images.
+// countUserTexts returns the number of user messages on a page that have the text of request, which
+// started a run. A prompt that was sent as one string and without images must be stored exactly.
+// Otherwise, a server may join the blocks of the prompt with white space and add descriptions of
+// the images.
 func countUserTexts(page, request spec.Event) (n int) {
 	user, _ := request.Last(spec.InputUser)
 	isExact := sync.OnceValue(func() bool { return len(user.Parts) == 0 && IsOneString(request) })
@@ -133,14 +137,15 @@ func countUserTexts(page, request spec.Event) (n int) {
 	return n
 }
 
-// IsOneString reports whether the text of a request is one string of its body, and not joined from
-// several.
+// IsOneString reports whether the text of a request is a single string of its JSON body, and not
+// joined from several strings. It returns false if the body is not JSON.
 func IsOneString(request spec.Event) bool {
 	var body any
 	return json.Unmarshal(request.Raw, &body) == nil && containsString(body, request.Text)
 }
 
-// containsString reports whether a decoded JSON value is the string s, or has it at any depth.
+// containsString reports whether v, a decoded JSON value, is the string s or contains that string
+// at any depth.
 func containsString(v any, s string) bool {
 	switch v := v.(type) {
 	case string:
@@ -157,8 +162,9 @@ func containsString(v any, s string) bool {
 	return false
 }
 
-// matchesText reports whether the content of a history message contains the text that a user sent,
-// perhaps with more white space. Content that is JSON must equal the text.
+// matchesText reports whether content, which is that of a message in a history, contains the text
+// that a user sent, perhaps with added white space. If content is a JSON string, array or object,
+// it must equal text.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true
@@ -175,8 +181,8 @@ func matchesText(content, text string) bool {
 	return false
 }
 
-// hasSpacedPrefix reports whether s begins with prefix, perhaps with white space added between its
-// bytes.
+// hasSpacedPrefix reports whether s begins with prefix, perhaps with white space added between the
+// bytes of prefix.
 func hasSpacedPrefix(s, prefix string) bool {
 	for i := range len(prefix) {
 		for len(s) > 0 && s[0] != prefix[i] && strings.ContainsRune(" \t\r\n", rune(s[0])) && i > 0 {
@@ -190,9 +196,10 @@ func hasSpacedPrefix(s, prefix string) bool {
 	return true
 }
 
-// hasAssistantText reports whether a page contains the texts of an answer: one of them, or all of
-// them joined, as one assistant message or as several successive ones. White space counts, except
-// that a server may add some between the texts that it joins.
+// hasAssistantText reports whether a page contains an answer that was streamed as the given texts.
+// It suffices if the page has one of the texts or all of them joined, in one assistant message or
+// in several successive ones. White space is significant, but a server may add some between the
+// texts that it joins.
 func hasAssistantText(page spec.Event, texts []string) bool {
 	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
 	for i, m := range messages {
@@ -205,8 +212,8 @@ func hasAssistantText(page spec.Event, texts []string) bool {
 	return false
 }
 
-// beginWith reports whether text equals the joined texts of the first n messages for some n. An
-// empty text does, with n = 0.
+// beginWith reports whether text equals the joined texts of the first n messages, for any n. It
+// returns true if text is empty.
 func beginWith(messages []spec.Event, text string) bool {
 	for ok := true; len(messages) > 0 && text != ""; messages = messages[1:] {
 		if text, ok = strings.CutPrefix(text, messages[0].Text); !ok {
@@ -216,7 +223,8 @@ func beginWith(messages []spec.Event, text string) bool {
 	return text == ""
 }
 
-// HistoryToolResultsAreJSON judges whether the content of each tool message is JSON text.
+// HistoryToolResultsAreJSON judges whether the content of each tool message in a history is JSON
+// text.
 var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",

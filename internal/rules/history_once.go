@@ -2,7 +2,8 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// HistoryHasMessagesOnce judges whether a history contains no message more often than it was sent.
+// HistoryHasMessagesOnce judges whether a history contains each message no more often than it was
+// sent.
 var HistoryHasMessagesOnce = &spec.Check{
 	ID: "history.tells-once",
 	Doc: `the history contains no message more often than it was sent
@@ -19,9 +20,8 @@ read to the end.`,
 	}),
 }
 
-// judgeRepetitions judges whether the history page, returned in x, has each text no more often than
-// it was sent in the thread. It judges nothing if the conversation does not show all texts that
-// were sent.
+// judgeRepetitions judges whether page, the history returned in x, has each text no more often than
+// it was sent in the thread. It judges nothing if it is not known how often each text was sent.
 func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Event) {
 	sent, known := c.sentTexts(x, page.Thread)
 	if !known {
@@ -42,19 +42,20 @@ func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Eve
 	}
 }
 
-// roleOf maps the kind of a message of a history to the role of its sender.
+// roleOf maps the kind of a message in a history to the role of its sender.
 var roleOf = map[spec.Kind]string{spec.HistoryUser: "user", spec.HistoryAssistant: "assistant"}
 
-// A sentText is a text that a user or the assistant sent: the kind of its messages in a history, and
-// the text itself.
+// A sentText identifies a text that the user or the assistant sent. The field kind is the kind that
+// the text has as a message in a history.
 type sentText struct {
 	kind spec.Kind
 	text string
 }
 
-// sentTexts returns the number of times that each text was sent in a thread before the history x
-// was requested. known is false if more may have been sent: if the thread may have existed before,
-// if another request may have changed it, or if the stream of a run was not read to its end.
+// sentTexts returns how often each text was sent in a thread before the history in x was requested.
+// The result known is false if that cannot be told. That is so if no run of the thread is known, if
+// the thread may have existed before the conversation, if a request of another user or of unknown
+// effect may have changed it, or if the stream of a run was not read to its end.
 func (c *conversation) sentTexts(x *exchange, thread string) (sent map[sentText]int, known bool) {
 	sent = map[sentText]int{}
 	for _, r := range c.runs {

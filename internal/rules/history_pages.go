@@ -17,7 +17,8 @@ var historyPageChecks = []*spec.Check{
 }
 
 // eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
-// history that the server returned.
+// history that the server returned. The argument x is the exchange in which the server returned
+// page.
 func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -28,7 +29,7 @@ func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) wat
 	})
 }
 
-// HistoryMatchesThread judges whether a history is that of the requested thread.
+// HistoryMatchesThread judges whether the server returns the history of the requested thread.
 var HistoryMatchesThread = &spec.Check{
 	ID: "history.thread-as-asked",
 	Doc: `a server returns the history of the requested thread
@@ -94,9 +95,9 @@ text, id and time must not be in the history of another thread.`,
 	}),
 }
 
-// eachUserMessage calls f for each user message on a page if the message contains the given text
-// and has a time stamp. The argument key is made of the id, time and content of the message, and is
-// the same for the same message on another page.
+// eachUserMessage calls f for each user message of page that contains the given text and has a time
+// stamp. The argument key is made of the id, the time and the content of the message, so that the
+// same message has the same key on another page.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	for _, m := range page.PartsOf(spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
@@ -105,8 +106,8 @@ func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	}
 }
 
-// HistoryIsLatestThread judges whether a history request that names no thread returns the thread
-// with the latest run.
+// HistoryIsLatestThread judges whether the server answers a history request that names no thread
+// with the history of the thread that has the latest run.
 var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
 	Doc: `a history request that names no thread returns the latest thread
@@ -142,9 +143,9 @@ returns it five seconds later.`,
 	}),
 }
 
-// latestRun returns two runs of the user who sent the request of x. The result last is the last run
-// that the server accepted before that request, and first is the first run of the same thread. Both
-// are nil if there is no such run, or if runs overlap, so that it is unknown which is the latest.
+// latestRun returns the last run that the server accepted before the request of x from the same
+// user, and the first run of the same thread. Both results are nil if there is no such run, or if
+// it is unknown which run is the latest because runs overlap each other or the request.
 func (c *conversation) latestRun(x *exchange) (first, last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
@@ -162,8 +163,9 @@ func (c *conversation) latestRun(x *exchange) (first, last *acceptedRun) {
 	return c.runs[i], last
 }
 
-// isOlderThan reports whether the thread of a page is certainly older than the thread that the run
-// r created. It returns true if the page has no thread, and false if the order is unknown.
+// isOlderThan reports whether the thread of a page is certainly older than the thread of r, which
+// must be the first run of that thread. It returns true if the page has no thread, and false if the
+// order is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -183,8 +185,9 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	return seen || c.pagePrecedes(page, r)
 }
 
-// pagePrecedes reports whether all messages of a page are older than the prompt of r. It returns
-// false if the page has no messages, or if a time or its zone is unknown.
+// pagePrecedes reports whether all messages of a page are older than the prompt of r, judging by
+// the time stamps in the histories. It returns false if the page has no messages, or if a time or
+// its zone is unknown.
 func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
@@ -205,12 +208,13 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// HistoryOfNoThreadIsEmpty judges whether the history of a user without threads is empty.
+// HistoryOfNoThreadIsEmpty judges whether a history that names no thread is empty. It is the
+// history of a user who has no threads.
 var HistoryOfNoThreadIsEmpty = &spec.Check{
 	ID:    "history.none-is-empty",
 	Doc:   "the history of a user without threads has no thread, no day and no messages",
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
-	// Another user is the one who most likely has no threads.
+	// Another user is the one who is most likely to have no threads.
 	AllPrincipals: true,
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		if page.Thread == "" {
@@ -221,8 +225,8 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	}),
 }
 
-// PreviousDayIsEarlier judges whether the server returns the history of an earlier day if a request
-// asks for the history before a given day.
+// PreviousDayIsEarlier judges whether the server returns an earlier day when a request asks for the
+// history before a given day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is of an earlier day, or of none",
@@ -234,15 +238,15 @@ var PreviousDayIsEarlier = &spec.Check{
 	}),
 }
 
-// isDayOrEmpty reports whether day is "" or a valid date. Other values are reported by the check
-// wire.matches-schema.
+// isDayOrEmpty reports whether day is "" or a valid date in the form YYYY-MM-DD. Other values are
+// reported by the check wire.matches-schema.
 func isDayOrEmpty(day string) bool {
 	_, err := time.Parse(time.DateOnly, day)
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether the server returns the history of the nearest earlier day
-// with messages if a request asks for the history before a given day.
+// PreviousDayIsNearest judges whether the server returns the nearest earlier day that has messages
+// when a request asks for the history before a given day.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is of the nearest earlier day with messages
@@ -271,9 +275,9 @@ This is judged by the other histories of the same thread in the conversation.`,
 	}),
 }
 
-// MoreDaysExist and NoMoreDaysExist judge whether an earlier day exists if a history reports one,
-// and whether none exists if a history reports none. They apply if the history before the day of
-// that history was requested as well.
+// MoreDaysExist judges whether an earlier day exists if a history reports one. NoMoreDaysExist
+// judges whether no earlier day exists if a history reports none. Both apply only if the history
+// before the day of that history was requested as well.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -289,9 +293,10 @@ var (
 		})
 )
 
-// moreCheck returns a check with the given id and documentation, for histories whose slot HasMore is
-// flag, which is "true" or "false". For each request for the history before the day of such a
-// history, the check calls report with that day and with the history that was returned.
+// moreCheck returns a check, with the given id and documentation, of the histories whose slot
+// HasMore is flag, which must be "true" or "false". The check calls report for each request for the
+// history before the day of such a history. The argument day is that day, and earlier is the
+// history that the server returned.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -313,8 +318,9 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 	}
 }
 
-// maxZoneOffset is the greatest offset from UTC of any time zone. A server may count days in any
-// zone, so the time of a message may be up to this far outside of its day in UTC.
+// maxZoneOffset is the greatest difference between UTC and the local time of any time zone. A
+// server may count days in any zone, so that the time of a message may be this far outside of its
+// day in UTC.
 const maxZoneOffset = 14 * time.Hour
 
 // HistoryCoversOneDay judges whether all messages of a history are from the day of that history.
@@ -344,14 +350,15 @@ A history without a day has no messages.`,
 	}),
 }
 
-// timestampLayouts are the date and time forms of ISO 8601 that parseTimestamp accepts, as layouts
-// of package time without time zones.
+// timestampLayouts lists the forms of a date and time in ISO 8601 that parseTimestamp accepts. They
+// are layouts of package time, without the time zone.
 var timestampLayouts = []string{
 	"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15",
 }
 
 // parseTimestamp parses a date and time in one of the forms of timestampLayouts, with or without a
-// time zone. The result zoned is whether s names a time zone; ok is false if s is not a valid time.
+// time zone. The result zoned is whether s names a time zone. If s is not a valid time, ok is
+// false.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {

@@ -10,15 +10,17 @@ import (
 
 var historyUnsentChecks = []*spec.Check{HistoryHasSentPromptsOnly, HistoryHasSentImagesOnly, HistoryLinkOpens}
 
-// A sentPrompt is the text of a user's message in a request, without white space, and whether the
-// message had images.
+// A sentPrompt describes a user's message in a request: its text, without white space, and whether
+// it had images.
 type sentPrompt struct {
 	text      string
 	hasImages bool
 }
 
-// resembles reports whether the text of a message in a history may be that of the prompt. A server
-// may join the blocks of a prompt in any way; what else it changes is judged by other checks.
+// resembles reports whether a message in a history may be that of the prompt. The argument text is
+// the text of the message, without white space. A server may join the blocks of a prompt in any
+// way, and other checks judge what else it changes, so one text need only contain the other or
+// begin like it.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
@@ -26,8 +28,9 @@ func (s sentPrompt) resembles(text string) bool {
 }
 
 // eachToldPrompt returns a watchFunc that calls judge, at the end of a conversation, with each user
-// message m in the latest page of the history of a thread that is known to be new, and with the
-// prompts of all requests that it resembles, whether they were accepted or not.
+// message m of the latest pages of histories. Only histories of threads that are known to be new
+// are considered. The argument sent lists those prompts of all requests, accepted or not, that m
+// resembles.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
@@ -60,7 +63,8 @@ func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentProm
 	}
 }
 
-// isNewThread reports whether it is known that a thread did not exist before the conversation.
+// isNewThread reports whether it is known that the given thread did not exist before the
+// conversation.
 func (c *conversation) isNewThread(thread string) bool {
 	i := slices.IndexFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == thread })
 	if thread == "" || i < 0 || !c.isFirstInThread(c.runs[i]) {
@@ -69,7 +73,7 @@ func (c *conversation) isNewThread(thread string) bool {
 	return c.runs[i].acceptance.Created == "true" || c.wasThreadUnknown(c.runs[i])
 }
 
-// Checks that judge whether a history contains something that nobody sent.
+// These checks judge whether a history contains a prompt or an image that nobody sent.
 var (
 	HistoryHasSentPromptsOnly = &spec.Check{
 		ID: "history.tells-only-sent-prompts",
@@ -98,7 +102,7 @@ This is judged for threads that are known to be new, except for the pages of ear
 	}
 )
 
-// HistoryLinkOpens judges whether the links to images in a history work.
+// HistoryLinkOpens judges whether the links to images in a history return the images.
 var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image

@@ -18,8 +18,7 @@ var RunOpensOrFails = firstFrameCheck("run.opens-or-fails",
 	func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunError },
 	func(request spec.Event) eventName { return kindName(request, spec.RunStart, "the start of the run") })
 
-// RunStartsInTurn judges whether a run starts only after the runs before it in the stream have
-// ended.
+// RunStartsInTurn judges whether a run starts only after all earlier runs of the stream have ended.
 var RunStartsInTurn = &spec.Check{
 	ID: "run.starts-in-turn",
 	Doc: `a run starts only while no other run of the stream is open
@@ -41,7 +40,8 @@ A stream may have several runs, one after the other.`,
 	}),
 }
 
-// RunEndsInTurn judges what follows the terminal event of a run in its stream.
+// RunEndsInTurn judges the event that follows the terminal event of a run. It must be the start of
+// another run or, if the run had finished, a failure.
 var RunEndsInTurn = &spec.Check{
 	ID: "run.ends-in-turn",
 	Doc: `only the start of another run follows the end of a run, or a failure if the run had finished
@@ -70,13 +70,13 @@ may be anything.`,
 }
 
 // A pairKey identifies something that starts and ends in a stream: a message, a section of
-// reasoning, a tool call or a step. A step is told by a name, a message or an id of its own; steps
-// that are told by different slots are different, and so are steps of the same name in different
-// lanes.
+// reasoning, a tool call or a step. A step is identified by its name, its message or an id of its
+// own. Steps that are identified in different ways are different. Steps with the same name are
+// different if they are in different lanes.
 type pairKey struct{ subject, name, message, id, lane string }
 
-// pairKeyOf returns the key of what e starts, continues or ends. ok is false if e does none of
-// that, or does not tell of what.
+// pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e is not
+// such an event, or if e does not say which message, call or step it is about.
 func pairKeyOf(e spec.Event) (key pairKey, ok bool) {
 	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
 		return pairKey{}, false
@@ -94,8 +94,9 @@ func pairKeyOf(e spec.Event) (key pairKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// ended returns the key of what an event about k ends. That is k unless only things in other lanes
-// are open: an end need not name the lane.
+// ended returns the key of what an end with the key k ends. Keys that map to true in the argument
+// open are open. The result is k, unless k is not open and a step with the same name is open in
+// another lane. An end need not name the lane of its step, so it then ends that step.
 func (k pairKey) ended(open map[pairKey]bool) pairKey {
 	if open[k] {
 		return k
@@ -110,10 +111,10 @@ func (k pairKey) ended(open map[pairKey]bool) pairKey {
 	return k
 }
 
-// text returns the id or the name of what the key identifies.
+// text returns the id, the message id or the name in the key, whichever it has.
 func (k pairKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
-// noun returns the word for what the key identifies.
+// noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
 func (k pairKey) noun() string {
 	if k.subject == "tool" {
 		return "call"
@@ -121,11 +122,13 @@ func (k pairKey) noun() string {
 	return k.subject
 }
 
-// eachPairEvent returns a watchFunc that calls judge with each event of a run that starts, continues
-// or ends an item, such as a message, of one of the given subjects. The key identifies the item, and
-// isOpen is whether it was open before the event. Items that are open at the end of a run are
-// forgotten. Events between the end of a run and the start of the next are left out, because other
-// checks judge that they are outside of a run.
+// eachPairEvent returns a watchFunc that calls judge with each event e of a run that starts,
+// continues or ends a message, a section of reasoning, a tool call or a step, provided that the
+// subject of its kind is one of subjects. The argument key identifies what e is about, and isOpen
+// is whether that was open before e.
+//
+// Everything that is open at the end of a run counts as closed from then on. Events between the end
+// of a run and the start of the next one are left out because another check reports all of them.
 func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[pairKey]bool{}, false
@@ -185,7 +188,7 @@ var ToolStartsInTurn = &spec.Check{
 	}, "tool"),
 }
 
-// StepPairs judges whether a step starts only while it is not open, and ends only while it is.
+// StepPairs judges whether a step starts only while it is not open, and ends only while it is open.
 var StepPairs = &spec.Check{
 	ID: "step.pairs",
 	Doc: `a step starts only while it is not open, and ends only while it is
@@ -202,7 +205,7 @@ are about, too. They may be nested, overlap, and come again.`,
 	}, "step"),
 }
 
-// StepsAllEnd judges whether all steps end before their run finishes.
+// StepsAllEnd judges whether all steps of a run end before the run finishes.
 var StepsAllEnd = &spec.Check{
 	ID:    "step.all-end",
 	Doc:   "every step ends before its run finishes, unless the run fails",

@@ -18,9 +18,10 @@ var lifecycleChecks = []*spec.Check{
 	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
-// firstFrameCheck returns a check of the first frame of each stream. The function allowed reports
-// whether a stream may begin with a frame of the given kind, and want returns the name of the
-// expected frame for the message of a finding.
+// firstFrameCheck returns a check of the first frame of each stream. The arguments id, doc and
+// needs are the fields ID, Doc and Needs of the check. The function allowed reports whether a
+// stream may begin with a frame of the given kind. The function want returns the name of the
+// expected frame, for the message of a finding.
 func firstFrameCheck(
 	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) eventName,
 ) *spec.Check {
@@ -39,8 +40,8 @@ func firstFrameCheck(
 	}
 }
 
-// RunComesFirst and RunOpensFirst judge whether the first event of a stream is about the run, and
-// whether that event starts the run, respectively.
+// RunComesFirst judges whether the first event of a stream is about the run. RunOpensFirst judges
+// whether that event starts the run.
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
@@ -105,9 +106,10 @@ canceled at once are judged by cancel.run-ends.`,
 	},
 }
 
-// watchRunEnd returns a function that observes one stream. At the end of the body, that function
-// records a passed judgement if the stream had a terminal event. If the stream had none although
-// one was required, the function calls onMissingEnd with the end of the body.
+// watchRunEnd returns a function to be called with each event of the stream that request asked for.
+// At the end of the body, that function records a passed judgement if the last run of the stream
+// had a terminal event. If a terminal event is missing although one is required, the function calls
+// onMissingEnd with the end of the body.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	return func(e spec.Event) {
@@ -166,7 +168,8 @@ Clients stop reading there. Comments, the usage and the in-band terminator may f
 	}),
 }
 
-// ClosesAfterEnd judges whether the body ends within five seconds of the terminal event.
+// ClosesAfterEnd judges whether the body of a stream ends within five seconds of the terminal
+// event.
 var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
 	Doc:   "the body ends within five seconds of the run's terminal event",
@@ -190,7 +193,7 @@ var ClosesAfterEnd = &spec.Check{
 	}),
 }
 
-// IdleLimitEnds judges whether a stream ends when it has sent no event for as long as its request
+// IdleLimitEnds judges whether a stream ends once it has sent no event for as long as its request
 // allows.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
@@ -223,7 +226,7 @@ it. A stream that never falls silent is not judged.`,
 	}),
 }
 
-// RunIDIsStable judges whether all events about a run have the same run id.
+// RunIDIsStable judges whether all events about the run of a stream have the same run id.
 var RunIDIsStable = &spec.Check{
 	ID:    "run.id-is-stable",
 	Doc:   "all events about a run have the same run id",
@@ -244,7 +247,7 @@ var RunIDIsStable = &spec.Check{
 	}),
 }
 
-// StatusMovesForward judges whether the status of each run and message moves only forwards: from
+// StatusMovesForward judges whether the status of each run and message only moves forward, from
 // created to in progress to ended.
 var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
@@ -285,16 +288,17 @@ does not expect it to start again.`,
 	}),
 }
 
-// A statusEvent holds what a finding needs to describe an event that reported a status.
+// A statusEvent holds what the message of a finding says about an event that reported a status.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string
 	displayName string // see [spec.Event.DisplayName]
 }
 
-// describeStatusChange returns the message of a finding about a status change that is not allowed,
-// between an event (before) and a later one (e). If backwards is true, the status moved backwards;
-// otherwise the run or message had already ended.
+// describeStatusChange returns the message of a finding about a status that must not change as it
+// did. The argument before is the event with the previous status, and e is the event with the new
+// one. If backwards is true, the status moved backward. Otherwise the run or message had already
+// ended.
 func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {
@@ -309,7 +313,7 @@ func describeStatusChange(before statusEvent, e spec.Event, backwards bool) stri
 	return fmt.Sprintf("%s went from %s back to %s; a status must not move backwards", subject, previous, status)
 }
 
-// CreatedIsStable judges whether all events report the same start time of the run.
+// CreatedIsStable judges whether all events about a run report the same start time.
 var CreatedIsStable = &spec.Check{
 	ID:    "run.created-is-stable",
 	Doc:   "the time at which a run began does not change",
@@ -327,7 +331,7 @@ var CreatedIsStable = &spec.Check{
 	}),
 }
 
-// CompletedAfterCreated judges whether the reported end time of a run is no earlier than its start
+// CompletedAfterCreated judges whether the reported end time of a run is not earlier than its start
 // time.
 var CompletedAfterCreated = &spec.Check{
 	ID: "run.completed-after-created",
@@ -351,7 +355,7 @@ Whether the times are required is judged by wire.matches-schema.`,
 	}),
 }
 
-// RunStaysFailed judges whether a run that failed stays failed: no later event reports that it
+// RunStaysFailed judges whether a failed run stays failed, so that no later event reports that it
 // finished.
 var RunStaysFailed = &spec.Check{
 	ID:    "run.stays-failed",
@@ -382,8 +386,8 @@ var StreamsOwnRunOnly = &spec.Check{
 	Watch: eachResponseEvent(judgeOwnRun),
 }
 
-// judgeOwnRun judges whether the event e, if it names a run, names the one that the request of x
-// asks for.
+// judgeOwnRun judges whether e belongs to the run that the request of x asked for. It judges
+// nothing if e is not a frame, if e or the request names no run, or if the request is invalid.
 func judgeOwnRun(p *spec.Pass, x *exchange, e spec.Event) {
 	if request := x.request; e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
 		p.Judge(e, e.Run == request.Run,

@@ -16,8 +16,8 @@ var messageChecks = []*spec.Check{
 	MessageIDsUnique, MessageIDsFresh, MessageContentEquals, MessageKeepsRoleAndType,
 }
 
-// isMessageContent reports whether an event belongs to the content of a message: a delta, a content
-// part, or a tool call or result that has an index in a message.
+// isMessageContent reports whether e belongs to the content of a message: a delta, a content part,
+// or a tool call or tool result that has an index in a message.
 func isMessageContent(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageDelta, spec.ReasoningDelta, spec.ContentPart, spec.ContentEnd:
@@ -28,8 +28,8 @@ func isMessageContent(e spec.Event) bool {
 	return false
 }
 
-// isMessageStatus reports whether an event is about the status of a message or of a section of
-// reasoning: its start, progress or end.
+// isMessageStatus reports whether e is about the status of a message or of a section of reasoning:
+// its start, progress or end.
 func isMessageStatus(e spec.Event) bool {
 	subject := e.Kind.Subject()
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
@@ -37,8 +37,8 @@ func isMessageStatus(e spec.Event) bool {
 
 // A messageTracker tracks which messages of a stream are open.
 type messageTracker struct {
-	open  map[string]struct{} // their ids
-	order []string            // ids in order of their start, including some that are no longer open
+	open  map[string]struct{} // by message id
+	order []string            // ids in the order in which the messages started; some may no longer be open
 }
 
 // resolve updates the tracker with e and returns e. If e has content but names no message, and
@@ -67,15 +67,15 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState states whether one message has started, and whether it has ended, at a point of
-// its stream.
+// A messageState is the state of one message at a point of its stream: whether it has started, and
+// whether it has ended.
 type messageState struct{ opened, ended bool }
 
-// isOpen reports whether the message has started and not ended.
+// isOpen reports whether the message has started and has not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// messageStates holds the state of each message of the current stream, and the number of messages
-// that are open, both before the current event.
+// messageStates holds the state of each message of the current stream and the number of open
+// messages. Both are as they were before the current event.
 type messageStates struct {
 	byID      map[string]*messageState
 	openCount int
@@ -108,8 +108,8 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// eachMessageEvent returns a watchFunc that calls judge with each event of a stream and the states
-// of the messages before that event.
+// eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The argument
+// states holds the states of the messages before e.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		states := messageStatesOf(p)
@@ -119,8 +119,8 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	}
 }
 
-// update updates the state of the message that e names. The event e must be about the status of
-// that message.
+// update updates the state of the message that e names. The event e must be about the status of a
+// message.
 func (s *messageStates) update(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
@@ -156,7 +156,7 @@ It does not begin in progress or ended.`,
 	}),
 }
 
-// MessageAnnounced judges whether the content of a message comes after the message has started.
+// MessageAnnounced judges whether the content of a message comes after the start of the message.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
@@ -185,7 +185,7 @@ var MessageClosed = &spec.Check{
 	}),
 }
 
-// MessageAppears judges whether every message to which a delta or content part refers has a status
+// MessageAppears judges whether each message that a delta or a content part names has a status
 // event in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
@@ -233,7 +233,7 @@ var MessageUnambiguous = &spec.Check{
 	}),
 }
 
-// MessagesAllEnd judges whether all messages end before their run finishes.
+// MessagesAllEnd judges whether all messages of a run end before the run finishes.
 var MessagesAllEnd = &spec.Check{
 	ID: "message.all-end",
 	Doc: `every message ends before its run finishes
@@ -261,7 +261,7 @@ A client cannot tell whether a message that is left open is complete.`,
 	}),
 }
 
-// MessageIDsUnique judges whether the ids of ended messages remain unused.
+// MessageIDsUnique judges whether the id of a message that has ended is not used again.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used again",
@@ -310,11 +310,11 @@ var MessageContentEquals = &spec.Check{
 	}),
 }
 
-// messageContents collects the content parts of one message as they are streamed, by index.
+// A messageContents collects the content parts of one message, by index, as they are streamed.
 type messageContents struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
-	completed map[string]string           // by index: a complete content, which replaces the joined deltas
+	completed map[string]string           // by index: a complete content, used in place of the joined deltas
 }
 
 // newMessageContents returns an empty messageContents.
@@ -336,8 +336,8 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, in order of the indexes: the complete content if
-// there was one, otherwise the joined deltas.
+// values returns the value of each content part, sorted by index. That is the complete content if
+// there was one, and otherwise the joined deltas.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -350,8 +350,8 @@ func (t *messageContents) values() (all []string) {
 	return all
 }
 
-// compareIndexes compares two indexes as numbers, or as text if one of them is not a number. The
-// result is negative if a comes first, positive if b does, and 0 if they are equal.
+// compareIndexes compares two indexes as numbers, or as text if either of them is not a number. The
+// result is negative if a comes first, positive if b comes first, and 0 if they are equal.
 func compareIndexes(a, b string) int {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
@@ -361,9 +361,9 @@ func compareIndexes(a, b string) int {
 	return x - y
 }
 
-// contentValue returns the value of a content part of any type as text: for a tool call its name,
-// id and arguments, for a tool result the id and the result, otherwise the text. The tool name of a
-// result is left out because it is optional.
+// contentValue returns the value of e, a content part of any type, as text. The value of a tool
+// call is its name, id and arguments. The value of a tool result is its call id and the result,
+// without the name of the tool, which is optional. The value of any other content part is its text.
 func contentValue(e spec.Event) string {
 	name := e.Name
 	if e.Kind == spec.ToolResult {
@@ -375,7 +375,7 @@ func contentValue(e spec.Event) string {
 	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
 }
 
-// contentValues returns the contentValue of each part, in order.
+// contentValues returns the result of contentValue for each part, in order.
 func contentValues(parts []spec.Event) (all []string) {
 	for _, part := range parts {
 		all = append(all, contentValue(part))
@@ -383,23 +383,24 @@ func contentValues(parts []spec.Event) (all []string) {
 	return all
 }
 
-// sameValue reports whether the values of two content parts are equal as text or as JSON.
+// sameValue reports whether a and b, the values of two content parts, are equal as text or as JSON.
 func sameValue(a, b string) bool { return a == b || sameJSON(a, b) }
 
-// sameJSON reports whether a and b are valid JSON with equal values. Spaces and the order of
-// members do not matter.
+// sameJSON reports whether a and b are valid JSON texts with equal values. White space and the
+// order of members do not matter.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns a description of a message for a finding: its role and its type, as far as
-// they are known, and the given description of its content parts.
+// describeMessage returns a description of a message for a finding: its role, its type and the
+// description contents of its content parts, separated by spaces. The argument kind is the type.
+// Empty arguments are left out.
 func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
 
-// describeMessageIDs returns a list of message ids for a finding. The list has each id once, in
+// describeMessageIDs returns a list of message ids for a finding. Each id is listed once, in the
 // order of first appearance. An id that appears several times is followed by the number of times.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
@@ -419,15 +420,15 @@ func describeMessageIDs(ids []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// sameFrameData reports whether two frames carry the same data: data that is equal as JSON, or as
-// text apart from line ends.
+// sameFrameData reports whether the frames with the bytes a and b carry the same data. Data are
+// compared as JSON, or as text except for line endings.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of the frame with the bytes raw: the values of its data lines, joined
-// by newlines.
+// frameData returns the data of the frame with the bytes raw, which is the values of its data
+// lines, joined by newlines.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -7,13 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// isRoleName reports whether the type of a message is the name of a role, as in an example of a
-// document. Such a type says nothing about what the message is.
+// isRoleName reports whether the type of a message is the name of a role, such as "assistant".
+// Protocol documents have examples of such types, which say nothing about what kind of message it
+// is.
 func isRoleName(messageType string) bool {
 	return slices.Contains([]string{"assistant", "user", "system", "tool"}, strings.ToLower(messageType))
 }
 
-// MessageKeepsRoleAndType judges whether all events about a message name the same role and type.
+// MessageKeepsRoleAndType judges whether all events about a message name the same role and the same
+// type.
 var MessageKeepsRoleAndType = &spec.Check{
 	ID: "message.keeps-role-and-type",
 	Doc: `all events about a message name the same role and type
@@ -45,7 +47,7 @@ Events that name none are not compared, nor are types that are names of roles.`,
 	}),
 }
 
-// RunIDsUnique judges whether runs have different ids if the server chooses them.
+// RunIDsUnique judges whether runs whose ids the server chooses have different ids.
 var RunIDsUnique = &spec.Check{
 	ID: "run.ids-unique",
 	Doc: `the id of a run is not used again for another run

@@ -6,10 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A threadMessage identifies a message by its id and the thread in which it was sent.
+// A threadMessage identifies a message by its id and the id of the thread in which it was sent.
 type threadMessage struct{ thread, message string }
 
-// MessageIDsFresh judges whether the messages of different runs in a thread have different ids.
+// MessageIDsFresh judges whether messages in different runs of a thread have different ids.
 var MessageIDsFresh = &spec.Check{
 	ID: "message.ids-fresh",
 	Doc: `the id of a message is not that of a message of an earlier run in the thread

@@ -6,20 +6,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// openRuns holds the runs whose end was not seen, by thread and then by user id and run id. A
-// server may lock the thread of such a run while the run is active, and for some time after the
-// client has left: no document forbids it, and released servers do so. Some lock the thread as a
-// whole, others separately for each of its users.
+// An openRuns holds the runs whose end was not seen, by thread id and then by user id and run id. A
+// run that was streamed in response to the request that started it has the run id "".
+//
+// A server may lock the thread of such a run while the run is active, and for some time after the
+// client has left. No document forbids it, and released servers do so. Some lock the whole thread,
+// others lock it separately for each user.
 type openRuns map[string]map[[2]string]openRun
 
-// An openRun is a run whose end was not seen.
+// An openRun is the state of a run whose end was not seen.
 type openRun struct {
-	waitsForClient bool // it stopped for a resume or for the result of a client tool
+	waitsForClient bool // the run stopped to wait for a resume or for the result of a client tool
 }
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
-// be active or may be waiting for other input. It returns false for a valid request that starts no
-// run, such as a request for the stream of a run or for a history.
+// be active, or may be waiting for input that the request does not give. It returns false for a
+// valid request that starts or continues no run, such as a request for the stream of a run or for a
+// history.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -33,7 +36,7 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record updates the open runs according to an exchange: it adds a run that the request started and
+// record updates the open runs after the exchange x. It adds a run that the request started and
 // removes a run whose end was seen.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
@@ -58,15 +61,16 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// isRunRequest reports whether a request starts or continues a run.
+// isRunRequest reports whether a request starts or continues a run, because it contains a user
+// message, a tool result or a resume.
 func isRunRequest(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		return p.Kind == spec.InputUser || p.Kind == spec.InputToolResult || p.Kind == spec.InputResume
 	})
 }
 
-// observeFrame updates x with e, a frame of its stream other than a refusal: whether the run has
-// ended or failed, whether the terminator was sent, and whether the run waits for the client.
+// observeFrame updates x with e, a frame of its stream other than a refusal. It sets the fields
+// runEnded, runFailed, streamDone and waitsForClient.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

@@ -17,9 +17,9 @@ var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 
 // An exchange is one request and its response.
 //
-// The evidence for a finding about a refusal, or a missing one, is the request and not the head of
-// the response: reports show both in either case, and only the request has the violations, the
-// exercised requirements and the principal by which the response is judged.
+// The evidence for a finding about a refusal, or about a missing one, is the request and not the
+// head of the response. Reports show both in either case, and only the request has the violations,
+// the exercised requirements and the principal by which the response is judged.
 type exchange struct {
 	request        spec.Event
 	response       spec.Event // the head of the response; its status is 0 if there was none
@@ -30,17 +30,17 @@ type exchange struct {
 	runEnded       bool // the stream has a terminal event
 	streamDone     bool // the stream has its in-band terminator
 	runFailed      bool // the stream reports that the run failed
-	threadBusy     bool // another run of the thread may be active
+	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
 	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
-	unverifiable   bool // unaskedAnswer, or [knownUploads.isUnverifiable]
+	unverifiable   bool // unaskedAnswer is true, or see [knownUploads.isUnverifiable]
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 }
 
 // status returns the status of the response, or 0 if there was none.
 func (x exchange) status() int { return x.response.StatusCode }
 
-// isAccepted reports whether the server accepted the request: the status is 2xx and no event of the
-// stream is a refusal.
+// isAccepted reports whether the server accepted the request. It did if the status is 2xx and the
+// stream, if there is one, has no refusal event.
 func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedInBand }
 
 // isComplete reports whether the server accepted the request and the transfer of the response was
@@ -55,7 +55,7 @@ func (x exchange) isCutOff() bool {
 }
 
 // String returns a description of the response for a finding, such as "got status 422 BAD_INPUT".
-// If there is no response, it returns the reason.
+// If there was no response, String returns the reason, such as "got no response in time".
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:
@@ -72,10 +72,10 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether the response must not be cut off. That is so if the request
-// is a test prompt that does not ask for a failure, its operation returns a stream and names the
-// requirement on that stream, and the dialect has no terminal event. In all other cases an agent
-// may cut off the transfer to report a failure.
+// requiresCompleteBody reports whether cutting off the response is wrong in any case. Usually it is
+// not, because an agent may cut off the transfer to report a failure. It is wrong if all of these
+// hold: the request is a test prompt that does not ask for a failure, its operation returns a
+// stream and names a requirement, and the dialect has no terminal event.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
@@ -83,7 +83,8 @@ func (x exchange) requiresCompleteBody() bool {
 }
 
 // satisfies reports whether the response is a refusal with the status, error code, text and form
-// that d requires. A refusal event satisfies d only if d allows one.
+// that d requires. A refusal event satisfies d only if d.InBand is true. If d.Accept is true, a
+// successful response satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
@@ -102,8 +103,8 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 		(d.Text == "" || bodyContains(x.reply.Raw, d.Text))
 }
 
-// bodyContains reports whether a body contains a text, either literally or in a string of
-// its JSON value, where it may be escaped.
+// bodyContains reports whether body contains text. If body is JSON, text may also be in one of its
+// strings, in escaped form.
 func bodyContains(body []byte, text string) bool {
 	if bytes.Contains(body, []byte(text)) {
 		return true
@@ -112,7 +113,8 @@ func bodyContains(body []byte, text string) bool {
 	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
 }
 
-// valueContains reports whether any string within a decoded JSON value contains the text.
+// valueContains reports whether v, a decoded JSON value, is or contains a string that contains
+// text.
 func valueContains(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -129,8 +131,8 @@ func valueContains(v any, text string) bool {
 	return false
 }
 
-// matchesStatus reports whether a status matches want, which is a number such as "422" or a class
-// such as "4XX".
+// matchesStatus reports whether status matches want, which is a status code such as "422" or a
+// class of status codes such as "4XX".
 func matchesStatus(want string, status int) bool {
 	if class, ok := strings.CutSuffix(strings.ToUpper(want), "XX"); ok {
 		return class == strconv.Itoa(status/100)
@@ -196,17 +198,17 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 	}),
 }
 
-// An operationState records what the requests to one operation have shown so far, and the
+// An operationState records what the requests for one operation have shown so far, and the
 // judgements that depend on later requests.
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
 	lastValid       *exchange
-	pending         []func() // judgements that count once a valid request is accepted
+	pending         []func() // judgements that count only once a valid request is accepted
 }
 
-// observe updates the state with an exchange whose request is valid, and judges an exchange whose
-// request is invalid.
+// observe updates the state if the request of x is valid, and judges the response if the request is
+// invalid.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -248,10 +250,11 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge at once, defers the call, or drops it. A refusal that satisfies its
-// requirement counts only once the operation has accepted a valid request, so judge is deferred
-// until then. A wrong response whose status depends on the state of the server counts only if a
-// valid request for the same thread was accepted, so otherwise judge is dropped.
+// judgeOrDefer calls judge at once, keeps it to be called later, or drops it. The argument
+// satisfied is whether the response of x is a refusal as required. Such a refusal counts only if
+// the operation has accepted a valid request, so until then judge is kept. A wrong response whose
+// status depends on the state of the server counts only if a valid request for the same thread was
+// accepted, so otherwise judge is dropped.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -261,9 +264,10 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	}
 }
 
-// judgeCombined judges the response to a request with several violations: the response must be the
+// judgeCombined judges the response to a request with several violations. The response must be the
 // right refusal for at least one of the violations. If it is not, the finding is about the
-// violation for which the response is least wrong.
+// violation for which the response is least wrong. If the document does not specify the refusal for
+// one of the violations, judgeCombined judges nothing.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -289,7 +293,7 @@ func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	})
 }
 
-// joinViolations returns the messages of several violations of one request, joined by ", and ".
+// joinViolations returns the messages of the violations of one request, joined by ", and ".
 func joinViolations(violations []spec.Violation) string {
 	texts := make([]string, 0, len(violations))
 	for _, b := range violations {
@@ -298,8 +302,8 @@ func joinViolations(violations []spec.Violation) string {
 	return strings.Join(texts, ", and ")
 }
 
-// describeRefusals returns the descriptions of all refusals that the violations require, without
-// duplicates and joined by ", or ".
+// describeRefusals returns the descriptions of all refusals that the violations require, joined by
+// ", or " and without duplicates.
 func describeRefusals(violations []spec.Violation) string {
 	var all []string
 	for _, b := range violations {
@@ -312,19 +316,19 @@ func describeRefusals(violations []spec.Violation) string {
 	return strings.Join(all, ", or ")
 }
 
-// largeRequestBytes is the size of a request, in bytes, above which a missing response is not
-// judged. A server may respond and close the connection before it has read all of a large request;
-// the client then often loses the response.
+// largeRequestBytes is the size in bytes above which a request without a response is not judged. A
+// server may respond and close the connection before it has read all of a large request. The client
+// then often loses the response.
 const largeRequestBytes = 1 << 20
 
-// isRequestIndependentStatus reports whether a server may return a status before it has looked at
-// the request: 401, 429 or 503.
+// isRequestIndependentStatus reports whether status is one that a server may return before it has
+// looked at the request: 401, 429 or 503.
 func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
 // refusedLastValid reports whether the last valid request before x was refused although the
-// operation had accepted a valid request before. A refusal of x then proves nothing.
+// operation had accepted a valid request earlier. In that case, a refusal of x proves nothing.
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status()) &&

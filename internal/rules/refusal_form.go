@@ -31,8 +31,8 @@ Not judged where another requirement says so of the denials of an operation.`,
 	}),
 }
 
-// hasPlainDenials reports whether the document says of denials of the request that they are no event
-// streams.
+// hasPlainDenials reports whether the document requires of any denial of the request that it is not
+// an event stream.
 func hasPlainDenials(request spec.Event) bool {
 	for _, refusals := range request.Facts().Denials {
 		if slices.ContainsFunc(refusals, func(r spec.RefusalRequirement) bool { return r.Plain }) {
@@ -70,14 +70,17 @@ compared, such as 404 and 413.`,
 	}),
 }
 
-// A refusalKey stands for all refusals of an operation with the same status and of the same form.
+// A refusalKey identifies all refusals of one operation that have the same status and the same
+// form.
 type refusalKey struct {
 	status          int
 	operation, form string
 }
 
-// judgeForms judges whether all refusals with the given status have the same form: the one that
-// most operations use or, if several are used equally often, that of the first refusal.
+// judgeForms judges whether all refusals with the given status have the same form. The expected
+// form is the one that most operations use. If several are used equally often, it is the one that
+// was used first. The map refusals has the head of the first response for each key. If fewer than
+// two operations returned status, judgeForms judges nothing.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey
 	operations, count := map[string]bool{}, map[string]int{} // count is by form
@@ -105,8 +108,8 @@ func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	}
 }
 
-// refusalForm returns a description of the form of a refusal: its media type, and the location of
-// the error code in it.
+// refusalForm returns a description of the form of the refusal in x, which is its media type and
+// the location of the error code in its body.
 func refusalForm(x exchange) string {
 	media := cmp.Or(x.response.MediaType, "no content type")
 	var body any
@@ -116,8 +119,9 @@ func refusalForm(x exchange) string {
 	return media + " with the code at " + findString(body, x.reply.Code)
 }
 
-// findString returns a JSON pointer to the first string in a decoded JSON value that equals s, or
-// "?" if there is none. Members are searched in alphabetical order.
+// findString returns the location in v, a decoded JSON value, of the first string that equals s.
+// The location is a JSON pointer, or "?" if there is no such string. Members are searched in
+// alphabetical order.
 func findString(v any, s string) string {
 	switch v := v.(type) {
 	case string:

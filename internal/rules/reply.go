@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ReplyAsPromised judges whether requests that do not ask for a stream get the documented status
-// and media type.
+// ReplyAsPromised judges whether requests that do not ask for a stream are answered with the
+// documented status and media type.
 var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised", ReadsDocument: true,
 	Doc: `a valid request is answered with the documented status and media type

@@ -7,17 +7,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mayBeBusy reports whether the refusal of x may only mean that the server is busy, and so says
+// mayBeBusy reports whether the refusal of x may only mean that the server is busy, so that it says
 // nothing about the given requirement. That is so if the refusal is an event of a stream and the
-// requirement is that of the operation.
+// requirement is the one on the operation.
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement
 }
 
-// refusedForm compares x, a refused valid request, with the accepted ones. The result what
-// describes x, for example as "valid request with null for /seed", which names the only form that
-// no accepted request for the same operation has. The result requirement is that of this form or,
-// if it has none, that of the operation; it is "" if the refusal says nothing about it.
+// refusedForm compares the request of x, which is valid and was refused, with the accepted
+// requests. If the request has exactly one form that no accepted request for the same operation
+// has, the refusal is blamed on that form.
+//
+// The result what describes the request and names that form, as in "valid request with null for
+// /seed". The result requirement is the id of the requirement on that form or, if there is none, of
+// the requirement on the operation. It is "" if the refusal says nothing about the requirement; see
+// mayBeBusy.
 func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
@@ -29,10 +33,11 @@ func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string)
 	return what, requirement
 }
 
-// acceptedForms holds the names of the forms that accepted requests have, by operation.
+// An acceptedForms maps each operation to the names of the forms that accepted requests for it
+// have.
 type acceptedForms map[string]map[string]bool
 
-// newAcceptedForms returns the forms of the requests of accepted.
+// newAcceptedForms returns the forms of the requests in the given exchanges, which were accepted.
 func newAcceptedForms(accepted []exchange) acceptedForms {
 	all := acceptedForms{}
 	for _, x := range accepted {
@@ -49,7 +54,8 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 }
 
 // newForm returns the only form of a request that no accepted request for the same operation has.
-// It returns the zero value if there are none or several, or if no request was accepted.
+// It returns the zero value if there is no such form or more than one, or if no request for the
+// operation was accepted.
 func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	isKnown := func(form spec.RequestForm) bool { return known[form.Name] }
@@ -59,8 +65,8 @@ func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	return spec.RequestForm{}
 }
 
-// formsOf returns the forms that request has and other requests for the same operation have not,
-// such as null for an optional member. It returns nil if there are none.
+// formsOf returns the forms of a request that not every request for the same operation has, such as
+// null for an optional member. It returns nil if there are none.
 func formsOf(request spec.Event) []spec.RequestForm {
 	if forms := request.Facts().Forms; forms != nil {
 		return forms()

@@ -13,23 +13,22 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
-// An observedStream is the response to one request for the stream of a run, from its start or from
-// a cursor. It has no frames if the server did not answer with a stream.
+// An observedStream is the response to one request for the stream of a run, either from its start
+// or from a cursor. It has no frames if the server did not respond with a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
 	frames                     []streamFrame
-	runEnded                   bool           // it has the terminal event
-	positions                  map[string]int // by cursor: the index in frames; see indexOf
+	runEnded                   bool           // whether the stream has a terminal event
+	positions                  map[string]int // by cursor: the index in frames; nil until indexOf is called
 }
 
-// isOpened reports whether the server answered the request for t with an event stream and status
-// 200.
+// isOpened reports whether the server responded to the request with status 200 and an event stream.
 func (t *observedStream) isOpened() bool {
 	return t.response.StatusCode == 200 && t.response.IsStream()
 }
 
-// A streamFrame holds what is kept of a frame: enough to compare the frame and to report it.
-// Keeping whole events of all streams would take too much memory.
+// A streamFrame holds what is kept of a frame: enough to compare it with other frames and to report
+// it. Keeping whole events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64
@@ -38,14 +37,15 @@ type streamFrame struct {
 	kind                          spec.Kind
 }
 
-// event returns an event with the members of the frame that were kept, as evidence for a finding.
+// event returns an event with the fields of the frame that were kept, for use as evidence.
 func (h streamFrame) event() spec.Event {
 	return spec.Event{
 		Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor,
 	}
 }
 
-// indexOf returns the index of the first frame that has the cursor, or -1 if there is none.
+// indexOf returns the index in t.frames of the first frame that has the given cursor, or -1 if
+// there is none. It must not be called before the stream is complete.
 func (t *observedStream) indexOf(cursor string) int {
 	if t.positions == nil {
 		t.positions = map[string]int{}
@@ -61,8 +61,8 @@ func (t *observedStream) indexOf(cursor string) int {
 
 // eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with pairs
 // of streams of the same run. The argument full is the longest stream that was requested from the
-// start of the run (see longestStream), and t is each other stream of the run in turn. Runs without
-// such a full stream are left out.
+// start of the run (see longestStream), and t is one of the other streams. Runs that have no such
+// full stream are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all := streamsByRunOf(p)
@@ -80,15 +80,15 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 	}
 }
 
-// streamsByRun collects the streams of a conversation that name a run, grouped by run key.
+// A streamsByRun collects the streams of a conversation whose requests name a run.
 type streamsByRun struct {
-	runs         map[string][]*observedStream
-	runOrder     []string                   // the keys of runs, in order
-	resumed      []*observedStream          // requested from a cursor, including refused requests
-	firstRequest map[string]int             // by run key: the exchange in which a request first named the run
-	issuedBy     map[string]*observedStream // by cursor: the first stream that has it
-	current      *observedStream            // nil if the current response is not such a stream
-	hashSeed     maphash.Seed
+	runs         map[string][]*observedStream // by run key, in order
+	runOrder     []string                     // the keys of runs, in order of the first stream
+	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
+	firstRequest map[string]int               // by run key: the exchange of the first request that named the run
+	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
+	current      *observedStream              // nil if its request is not for the stream of a run
+	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
 // streamsByRunOf returns the streams of the conversation to which p applies. All passes over that
@@ -103,7 +103,7 @@ func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	})
 }
 
-// observe updates the streams with one event of the conversation.
+// observe updates the streams with e, the next event of the conversation.
 func (all *streamsByRun) observe(e spec.Event) {
 	current := all.current
 	switch {
@@ -134,8 +134,8 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records the head of the response to the request of t. It adds t to the streams of its run if
-// the response is a stream.
+// open records response, the head of the response to the request of t. If the response is a stream,
+// open adds t to the streams of its run. Otherwise, it sets all.current to nil.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -153,8 +153,8 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 }
 
 // longestStream returns the stream with the most frames among those that were requested from the
-// start of the run. A stream with a terminal event precedes all streams without one. longestStream
-// returns nil if all streams were requested from a cursor.
+// start of the run. A stream with a terminal event is preferred to any stream without one. If all
+// streams were requested from a cursor, longestStream returns nil.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -168,9 +168,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index of the frame of full with which t has to start: the frame after the
-// cursor from which t was requested, or 0 if t was requested without a cursor. It returns -1 if
-// full does not have the cursor.
+// startIndex returns the index in full.frames of the frame with which t has to start. That is the
+// frame after the cursor with which t was requested, or 0 if t was requested without a cursor. It
+// returns -1 if full does not have the cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -181,8 +181,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart returns a description of the start of the stream for the wording of a finding:
-// "requested without a cursor" or the cursor after which the stream resumed.
+// describeStart returns a description of where the stream starts, for the message of a finding,
+// such as "requested without a cursor" or "resumed after" and the cursor.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -190,7 +190,7 @@ func (t *observedStream) describeStart() string {
 	return fmt.Sprintf("resumed after %q", t.request.Cursor)
 }
 
-// ResumeStartsAfterCursor judges whether a resumed stream contains no event from before its cursor.
+// ResumeStartsAfterCursor judges whether a resumed stream has no event from before its cursor.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a resumed stream has no event from before the cursor",
@@ -209,7 +209,7 @@ var ResumeStartsAfterCursor = &spec.Check{
 	}),
 }
 
-// ResumeExcludesCursor judges whether a resumed stream omits the event of its cursor.
+// ResumeExcludesCursor judges whether a resumed stream does not repeat the event of its cursor.
 var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a resumed stream does not repeat the event of the cursor",
@@ -238,8 +238,8 @@ complete from there.`,
 	Watch: eachResumedStream(judgeComplete),
 }
 
-// judgeComplete judges whether t has, in order, all events of full from where t starts. Both are
-// streams of the same run.
+// judgeComplete judges whether t has, in order, all events of full from the position where t has to
+// start. Both are streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -306,8 +306,8 @@ var ResumeEndsRun = &spec.Check{
 	}),
 }
 
-// ResumeAcceptsThreadCursor judges whether a stream that is requested with a cursor of an earlier
-// run starts at the beginning of its own run.
+// ResumeAcceptsThreadCursor judges whether the stream of a run starts at the beginning of the run
+// if it is requested with a cursor of an earlier run.
 var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
@@ -340,9 +340,10 @@ requested before the cursor was issued.`,
 	},
 }
 
-// hasCursorOfEarlierRun reports whether the cursor with which t was requested was issued in a stream
-// of an earlier run of the same thread, before the run of t was first requested. It returns false
-// if the server issued the same cursor for the run of t as well, before t was requested.
+// hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
+// thread. The server must have issued the cursor in a stream that was requested before any request
+// named the run of t. The result is false if the server also issued that cursor for the run of t,
+// before t was requested.
 func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 	first := all.issuedBy[t.request.Cursor]
 	key := runKey(t.request)
@@ -353,8 +354,8 @@ func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 		})
 }
 
-// commonPrefixLen returns the number of frames at the start of t whose cursors are those of the
-// frames at the start of full.
+// commonPrefixLen returns the number of frames, counted from the start, in which the cursors of t
+// and full agree.
 func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++
@@ -362,7 +363,8 @@ func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	return n
 }
 
-// frameOrEnd returns the frame with index n, or the end of the body if the stream has no such frame.
+// frameOrEnd returns the event of the frame with index n, or the end of the body if the stream has
+// no such frame.
 func (t *observedStream) frameOrEnd(n int) spec.Event {
 	if n < len(t.frames) {
 		return t.frames[n].event()

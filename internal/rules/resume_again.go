@@ -3,8 +3,8 @@ package rules
 import "github.com/streamassay/streamassay/spec"
 
 // ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. A
-// cursor is a position in the events of the whole thread, so a server that resumes a stream reads
-// the events of other runs too, and has to leave them out.
+// cursor is a position in the events of the whole thread, so a server that resumes a stream also
+// reads the events of other runs, and has to leave them out.
 var ResumeKeepsToRun = &spec.Check{
 	ID:    "resume.keeps-to-run",
 	Doc:   "a resumed stream contains only events of the requested run",
@@ -16,8 +16,8 @@ var ResumeKeepsToRun = &spec.Check{
 	}),
 }
 
-// ResumesTwice judges whether a stream that is resumed for the second time has, in order, all
-// events that follow its cursor.
+// ResumesTwice judges whether a stream that is resumed for the second time has all events after its
+// cursor, in order.
 var ResumesTwice = &spec.Check{
 	ID: "resume.twice-loses-nothing",
 	Doc: `a stream that is resumed a second time has all events after the cursor, in order
@@ -41,8 +41,10 @@ cursor before, and this one comes later.`,
 	},
 }
 
-// continuesResumed reports whether t was requested with the cursor of the last event of one of the
-// earlier streams that was itself resumed: the second interruption of a run.
+// continuesResumed reports whether t continues a stream that was itself resumed, so that the client
+// resumes the run for the second time. The argument earlier lists the streams of the run before t.
+// One of them must have been requested with a cursor, have no terminal event, and end with the
+// cursor with which t was requested.
 func (t *observedStream) continuesResumed(earlier []*observedStream) bool {
 	for _, s := range earlier {
 		n := len(s.frames)

@@ -1,5 +1,6 @@
-// Package rules holds the checks of all protocols, each a [spec.Check]. It imports only package
-// spec, so no check can depend on the dialect to which the check is applied.
+// Package rules contains the conformance checks of all protocols, each a [spec.Check]. Of the
+// packages of this module it imports only spec, so that no check can depend on the dialect that it
+// is applied to.
 package rules
 
 import (
@@ -11,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// All lists every check, in the order of the documentation. A new check must be in the list of its
-// file, which All includes. Its requirements must name it, and a transcript in testdata must
-// provoke each of its messages.
+// All lists every check, in the order of the documentation. It joins the lists of the files of this
+// package. A new check must be added to the list of its file, the requirements that it judges must
+// name it, and a transcript in the directory testdata must provoke each of its messages.
 var All = slices.Concat(
 	wireChecks, wireLineChecks, lifecycleChecks, messageChecks, inTurnChecks, chunkChecks, stateChecks, snapshotChecks,
 	contentChecks, toolChecks, toolResultChecks, continueChecks, sequenceChecks, echoChecks, refusalChecks,
@@ -21,7 +22,7 @@ var All = slices.Concat(
 	historyPageChecks, historyUnsentChecks, attachmentChecks, errorChecks, scriptChecks, clientChecks,
 )
 
-// About returns the checks that judge the given party, in the order of All.
+// About returns a new slice of the checks that judge the given party, in the order of All.
 func About(party spec.Party) []*spec.Check {
 	return slices.DeleteFunc(slices.Clone(All), func(c *spec.Check) bool { return c.Of != party })
 }
@@ -35,28 +36,33 @@ func ByID(id string) (*spec.Check, bool) {
 	return All[i], true
 }
 
-// A watchFunc is the Watch function of a check: called once per conversation, it returns the
-// function that observes the events, as documented at [spec.Check].
+// A watchFunc is a function for the field Watch of a [spec.Check]. It is called once per
+// conversation and returns a function that is then called with each event of the conversation, in
+// order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// An eventName is the name of an event in the messages of findings. It has a type of its own so
-// that the name is formatted only if the message is needed.
+// An eventName is the name of an event as the messages of findings show it. It is a type of its
+// own, and not a string, so that the name is formatted only if a message is needed.
 type eventName struct {
-	text   string // as returned by [spec.Event.DisplayName]
-	onWire bool
+	text   string // from [spec.Event.DisplayName] or [spec.Event.KindName], or a description
+	onWire bool   // whether text is the name on the wire, and not a description
 }
 
-// displayName returns the name of e for the message of a finding.
+// displayName returns the name of e for use in the message of a finding.
 func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.WireName != ""} }
 
-// kindName returns the name on the wire of events of kind k in the response to a request. If such
-// events have no name, kindName returns words, a description such as "the start of the run".
+// kindName returns the name that events of kind k have on the wire in the response to request. If
+// such events have no name, kindName returns words, a description such as "the start of the run".
 func kindName(request spec.Event, k spec.Kind, words string) eventName {
 	return eventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
-// String returns the name for use in a sentence, such as event "RUN_FINISHED" or event response
-// (status completed). A description is unchanged.
+// String returns the name for use in a sentence. A name on the wire follows the word "event":
+//
+//	event "RUN_FINISHED"
+//	event response (status completed)
+//
+// A description is returned unchanged.
 func (n eventName) String() string {
 	if n.onWire {
 		return "event " + n.quoted()
@@ -64,8 +70,8 @@ func (n eventName) String() string {
 	return n.text
 }
 
-// quoted returns, in quotes, a name that is literally on the wire. A description, or a name that
-// was composed from several members, is returned unchanged.
+// quoted returns the name in quotation marks if it is on the wire literally. A description, or a
+// name composed of several members such as "response (status completed)", is returned unchanged.
 func (n eventName) quoted() string {
 	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
@@ -73,45 +79,47 @@ func (n eventName) quoted() string {
 	return n.text
 }
 
-// isTransferred reports whether an event is the end of a body that was transferred completely.
+// isTransferred reports whether the event closed is the end of a body that was transferred
+// completely.
 func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
-// isCleanEnd reports whether an event is the end of a body that was transferred completely, or that
-// the client stopped reading after the end of its run. Such a body has all of the run, but says
-// nothing about the end of the body.
+// isCleanEnd reports whether the event closed is the end of a body that was transferred completely,
+// or that the client stopped reading after the end of its run. In both cases the client received
+// all of the run. In the second case it is unknown how the server would have ended the body.
 func isCleanEnd(closed spec.Event) bool {
 	over := errors.Is(closed.Err, spec.ErrLeftAfterEnd) || errors.Is(closed.Err, spec.ErrStillOpen)
 	return closed.Kind == spec.BodyEnd && (closed.Err == nil || over)
 }
 
-// isAbandoned reports whether the client stopped reading before the end of the run, or of the body
-// if it is not a stream.
+// isAbandoned reports whether e says that the client stopped reading too early: before the end of
+// the run or, if the body is not a stream, before the end of the body.
 func isAbandoned(e spec.Event) bool {
 	return errors.Is(e.Err, spec.ErrClientLeft) && !errors.Is(e.Err, spec.ErrLeftAfterEnd)
 }
 
-// isBrokenTransfer reports whether an event is the end of a body whose transfer the server or the
-// network cut off.
+// isBrokenTransfer reports whether the event closed is the end of a body whose transfer was cut off
+// by the server or by the network.
 func isBrokenTransfer(closed spec.Event) bool {
 	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
 
-// isTerminal reports whether an event ends its run: finished, failed, canceled or refused.
+// isTerminal reports whether e is a terminal event: one that says that its run finished, failed,
+// was canceled or was refused.
 func isTerminal(e spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
 }
 
-// isStateDependentStatus reports whether a status may depend on the caller's identity or on
-// the state of the server, so that even a valid request may get it.
+// isStateDependentStatus reports whether a server may return the given status even for a valid
+// request, because the status depends on the caller's identity or on the state of the server.
 func isStateDependentStatus(status int) bool {
 	return slices.Contains([]int{401, 403, 404, 409, 410, 429, 503}, status)
 }
 
-// runKey returns a map key for the run that an event names, made of its thread id and run id.
+// runKey returns a map key for the run that e names. It is made of the thread id and the run id.
 func runKey(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 
-// walkParts calls visit with e and then, recursively, with each of its parts. The parts are
-// completed by inheritContext.
+// walkParts calls visit with e and then, recursively, with a copy of each of its parts. The copies
+// are made by inheritContext.
 func walkParts(e spec.Event, visit func(spec.Event)) {
 	visit(e)
 	for _, part := range e.Parts {
@@ -119,9 +127,9 @@ func walkParts(e spec.Event, visit func(spec.Event)) {
 	}
 }
 
-// inheritContext returns a copy of part, which is one of the parts of e, with the position, bytes
-// and time of e, so that the copy can serve as evidence. If part names no message, the copy has the
-// message id of e.
+// inheritContext returns a copy of part, which must be one of the parts of e. The copy has the
+// position, the bytes and the time of e, so that it can serve as evidence for a finding. If part
+// has no message id, the copy has that of e.
 func inheritContext(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message

@@ -43,7 +43,7 @@ and entries that are not messages of the answer, such as heartbeats.`,
 	}),
 }
 
-// uniqueIDs returns the ids without repetitions, in the order of their first appearance.
+// uniqueIDs returns ids without repetitions, in the order of first appearance.
 func uniqueIDs(ids []string) (unique []string) {
 	seen := map[string]bool{}
 	for _, id := range ids {
@@ -55,9 +55,10 @@ func uniqueIDs(ids []string) (unique []string) {
 	return unique
 }
 
-// compareMessageIDs describes how the message ids that the output of a run lists differ from those
-// of the completed messages: in their order or in their number. The result is a predicate for the
-// subject "output". The two lists must not be equal.
+// compareMessageIDs describes how listed, the message ids in the output of a run, differ from
+// completed, the ids of the completed messages. They must not be equal. The result is a predicate
+// to follow the subject "output". It names the order if only that differs, and otherwise the
+// numbers of messages.
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -78,8 +79,8 @@ func compareMessageIDs(listed, completed []string) string {
 	return text
 }
 
-// OutputMatches judges whether the messages in the output of a finished run equal those that were
-// streamed.
+// OutputMatches judges whether the messages in the output of a finished run equal the streamed
+// ones.
 var OutputMatches = &spec.Check{
 	ID: "run.output-matches",
 	Doc: `the messages in the output of a finished run equal the streamed ones
@@ -108,20 +109,20 @@ Members that only one of the two has are not compared.`,
 }
 
 // maxCompletions is the maximum number of completed messages with the same id that are compared
-// with the output. Ids must be unique, so more than one is a defect that another check reports;
-// without the limit, comparing many would take quadratic time.
+// with the output. Ids must be unique, so more than one is a defect, which another check reports.
+// Without the limit, comparing very many would take quadratic time.
 const maxCompletions = 4
 
 // A completedMessage is a message that was completed in a stream. It has only those fields of an
-// event that are compared with the output of the run: a run can have very many messages.
+// event that are compared with the output of the run, because a run may have very many messages.
 type completedMessage struct {
 	id, status, role string
-	kind             string // its type
+	kind             string // the type of the message
 	parts            []spec.Event
 }
 
 // agreesWith reports whether the message has the same role, type and content parts as listed, an
-// entry of the output. A field that only one of the two has is ignored.
+// entry in the output of the run. A field that only one of the two has is ignored.
 func (c completedMessage) agreesWith(listed spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
 	if !either(c.role, listed.Role) || !either(c.kind, listed.Type) {
@@ -131,11 +132,11 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge for the first event with which a run
-// finishes. The argument end is that event, completed are the messages that were completed in the
-// stream, and listed are the entries in the output of the run. If the end of a message names no
-// role or type, the start of the message provides it. Runs with neither messages nor entries are
-// left out.
+// eachRunSummary returns a watchFunc that calls judge once per stream, with the first event that
+// reports the end of a finished run. The argument end is that event, completed lists the messages
+// that were completed in the stream before it, and listed has the entries in the output of the run.
+// If the end of a message names no role or type, the one that its start names is used. Runs without
+// messages and entries are left out.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// scriptChecks judge what a scripted target does with the test prompts. The prompts are the
-// same in every dialect, so these checks read them in the requests.
+// scriptChecks lists the checks of what a scripted target does when it gets a test prompt. The
+// prompts are the same in every dialect, so these checks take them from the requests.
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
 	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated,
@@ -19,9 +19,10 @@ var scriptChecks = []*spec.Check{
 	ScriptErrorMidHasText,
 }
 
-// scriptCheck returns a check of the runs that answer the test prompt conformance:NAME. The check
-// calls judge with each such run and with the argument of the prompt, which is the text after the
-// name.
+// scriptCheck returns a check of the runs that answer the test prompt with the given name, such as
+// "text" for conformance:text. The check calls judge with each such run. The last argument of judge
+// is the argument of the prompt, which is the text after its name and a space, or "" if there is
+// none.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -35,8 +36,8 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges whether the run succeeded with exactly the text want. The finding quotes the text
-// that the run has.
+// judgeText judges whether the run succeeded with exactly the text want. The finding quotes the
+// text that the run has instead.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 	got, expected := quotePair(a.text(), want)
 	p.Judge(a.firstDifference(want, false), a.hasText(want),
@@ -46,8 +47,8 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 // hasText reports whether the run succeeded with exactly the text want.
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
-// judgeRoles judges whether the messages with text are those of the assistant. Messages that name
-// no role are not judged.
+// judgeRoles judges whether all messages that have text have the role assistant. Reasoning, and
+// messages that name no role, are not judged.
 func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	for _, s := range a.messages {
 		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
@@ -59,14 +60,14 @@ func (a *assembledRun) judgeRoles(p *spec.Pass) {
 // isSuccessful reports whether the run and its stream ended without an error.
 func (a *assembledRun) isSuccessful() bool { return a.failure.Kind == "" && isCleanEnd(a.bodyEnd) }
 
-// hasVisibleFailure reports whether a client can see that the run failed: by an event, or by a
-// broken transfer.
+// hasVisibleFailure reports whether a client can see that the run failed, either by an event or
+// because the transfer was cut off.
 func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd)
 }
 
-// describeText returns "text" if the run has any text and "no text" otherwise, for use in the
-// wording of a finding.
+// describeText returns "text" if the run has any text, and "no text" otherwise, for use in the
+// message of a finding.
 func (a *assembledRun) describeText() string {
 	if a.text() == "" {
 		return "no text"
@@ -74,8 +75,8 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns how a run failed, as a clause that can follow a description of the run. It
-// returns "" if the run succeeded.
+// describeEnd returns a clause about how the run failed, such as ", then a failure: quota
+// exceeded", to follow a description of what the run sent. It returns "" if the run succeeded.
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
@@ -86,7 +87,9 @@ func (a *assembledRun) describeEnd() string {
 	return ""
 }
 
-// Checks that judge whether a scripted target does what a test prompt asks for, one per prompt.
+// These checks judge whether a scripted target does what a test prompt asks for. ScriptReasoning
+// and ScriptReasoningApart are about the same prompt, and each other check is about a prompt of its
+// own.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
@@ -191,8 +194,8 @@ var (
 		})
 )
 
-// ScriptErrorMidHasText judges whether a target sends text before the failure that it was asked
-// for.
+// ScriptErrorMidHasText judges whether a target that is asked to fail midway sends text before it
+// fails.
 var ScriptErrorMidHasText = &spec.Check{
 	ID: "script.error-mid-says",
 	Doc: `asked to fail midway, a target sends text before it fails
@@ -203,8 +206,8 @@ Not required of dialects in which a server may lose text at a failure.`,
 	}).Watch,
 }
 
-// judgeFailureText judges whether the error message of the failure of the run contains words. It
-// must be called only if the run has a failure event.
+// judgeFailureText judges whether the error message of the failed run contains words. It must be
+// called only if the run has a failure event.
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
 		p.Judge(f, false,
@@ -215,8 +218,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	}
 }
 
-// describeViolations returns the messages of the violations in parentheses, preceded by a space. It
-// returns "" if there are no violations.
+// describeViolations returns the messages of the given violations in parentheses, after a space. It
+// returns "" if there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -224,8 +227,7 @@ func describeViolations(broken []spec.Violation) string {
 	return " (" + joinViolations(broken) + ")"
 }
 
-// describeError returns the text of an error in parentheses, preceded by a space. It returns "" if
-// the error is nil.
+// describeError returns the text of err in parentheses, after a space. It returns "" if err is nil.
 func describeError(err error) string {
 	if err == nil {
 		return ""
@@ -233,7 +235,8 @@ func describeError(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// pluralize returns a number with its noun: "no calls", "1 call" or "2 calls".
+// pluralize returns the number n with the noun thing, which must be singular and form its plural
+// with s. For the noun "call", the result is "no calls", "1 call" or "2 calls".
 func pluralize(n int, thing string) string {
 	switch n {
 	case 0:
@@ -244,15 +247,16 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// judgeHasText judges whether a run succeeds with any text that is not empty.
+// judgeHasText judges whether a run succeeds with any text at all. The unnamed argument makes it
+// usable as an argument of scriptCheck.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
 // judgeToolCalls judges whether the run has n tool calls, each with a result, and succeeds with
-// text that is not empty. If args is not "", each call must be of the tool "lookup" with arguments
-// that equal args as JSON.
+// text that is not empty. If args is not "", each call must be a call of the tool "lookup" with
+// arguments equal to args as JSON.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
@@ -263,8 +267,8 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		a.describeText(), a.describeEnd())
 }
 
-// judgeCalls judges whether the run succeeds and has n tool calls. If args is not "", each call must
-// be of the given tool, with arguments that equal args as JSON.
+// judgeCalls judges whether the run succeeds and has n tool calls. If args is not "", each call
+// must be a call of the given tool with arguments equal to args as JSON.
 func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	evidence := a.endEvent()
 	if len(a.toolCalls) > n {
@@ -286,10 +290,12 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 }
 
-// toolName returns the name of a tool for use in a finding: an empty one in quotation marks.
+// toolName returns name for use in the message of a finding. In place of an empty name it returns
+// two quotation marks.
 func toolName(name string) string { return cmp.Or(name, `""`) }
 
-// ScriptClientTool judges whether a target calls the client tool as it was asked to.
+// ScriptClientTool judges whether a target that is asked to call the client tool calls it as
+// requested.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
 	Doc:   "asked to call the client tool, a target calls it with the requested arguments",
@@ -304,7 +310,8 @@ var ScriptClientTool = &spec.Check{
 	}),
 }
 
-// ScriptClientResult judges whether a target continues with the result of a client tool.
+// ScriptClientResult judges whether a target that is given the result of a client tool continues
+// with it.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
 	Doc:   "given the result of the client tool, a target continues with it",
@@ -319,8 +326,8 @@ var ScriptClientResult = &spec.Check{
 	}),
 }
 
-// toolResults returns the results of client tools that are new in the request of the run: those
-// after the last message of the user or the assistant in the request.
+// toolResults returns the results of client tools that are new in the request of the run. These are
+// the results after the last message of the user or the assistant in the request.
 func (a *assembledRun) toolResults() (texts []string) {
 	for _, part := range a.request.Parts {
 		switch part.Kind {
@@ -333,7 +340,8 @@ func (a *assembledRun) toolResults() (texts []string) {
 	return texts
 }
 
-// ScriptInterrupt judges whether a target sends the interrupt that it was asked for.
+// ScriptInterrupt judges whether a target that is asked for an interrupt sends one with the
+// requested payload.
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
 	Doc:   "asked for an interrupt, a target sends one with the requested payload",
@@ -356,7 +364,8 @@ var ScriptInterrupt = &spec.Check{
 	}).Watch,
 }
 
-// ScriptResume judges whether a target continues with the payload of the resume after an interrupt.
+// ScriptResume judges whether a target that is resumed after an interrupt continues with the
+// payload of the resume.
 var ScriptResume = &spec.Check{
 	ID: "script.resume",
 	Doc: `resumed after an interrupt, a target continues with the given payload
@@ -381,13 +390,14 @@ An answer that has a status and no payload, such as one that cancels, is not jud
 	}),
 }
 
-// quoteJSON returns the JSON string whose value is s.
+// quoteJSON returns s encoded as a JSON string.
 func quoteJSON(s string) string {
 	text, _ := json.Marshal(s)
 	return string(text)
 }
 
-// ScriptRecall judges whether a target remembers the previous prompt of the conversation.
+// ScriptRecall judges whether a target that is asked to recall repeats the previous prompt of the
+// conversation.
 var ScriptRecall = &spec.Check{
 	ID: "script.recall",
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
@@ -411,8 +421,8 @@ conversation was waiting for.`,
 	}),
 }
 
-// ScriptIsolated judges whether a target that is asked to recall in a new thread answers "nothing",
-// and so does not reveal a prompt of another thread.
+// ScriptIsolated judges whether a target that is asked to recall in a new thread answers "nothing".
+// Any other answer might reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
 	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",

@@ -9,18 +9,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxMarks is the maximum number of changes of the state, and of marks of steps, that are kept for
-// each run.
+// maxMarks is the maximum number of state events that are kept for each run, and also the maximum
+// number of marks of steps.
 const maxMarks = 64
 
-// A stepMark is the start or the end of a step, and the length of the text before it.
+// A stepMark is the start or the end of a step, with the length in bytes of the text that the run
+// had sent before it.
 type stepMark struct {
 	kind    spec.Kind
 	name    string
 	textLen int
 }
 
-// addMark adds e if it changes the state, or starts or ends a step that has a name.
+// addMark keeps e if it changes the state of the agent, or if it starts or ends a step that has a
+// name. State events about another agent within the agent are ignored, and so is everything beyond
+// maxMarks.
 func (a *assembledRun) addMark(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":
@@ -30,7 +33,8 @@ func (a *assembledRun) addMark(e spec.Event) {
 	}
 }
 
-// state returns the state that results from the changes of the run, or "" if it cannot be told.
+// state returns, as JSON, the state that results from the snapshots and deltas of the run. It
+// returns "" if that state cannot be determined.
 func (a *assembledRun) state() (state string) {
 	for _, e := range a.stateEvents {
 		if e.Kind == spec.StateSnapshot {
@@ -44,8 +48,9 @@ func (a *assembledRun) state() (state string) {
 	return state
 }
 
-// ScriptState and ScriptSteps judge targets that know the prompts, as the texts of their answers
-// tell: a target need not know them.
+// ScriptState and ScriptSteps judge what a target does with the prompts conformance:state and
+// conformance:steps. A target need not know these prompts, so a run is judged only if the text of
+// its answer shows that the target knows the prompt.
 var (
 	ScriptState = &spec.Check{
 		ID: "script.state",
@@ -83,9 +88,9 @@ A target that does not answer with these two texts does not know the prompt, and
 	}
 )
 
-// expectedState applies patches to state, the JSON state of a request, and returns the resulting
-// JSON. The argument patches is a sequence of JSON Patch arrays, which are applied in order. ok is
-// false if one of them is invalid or does not apply. If state is "", it is taken as {}.
+// expectedState returns the state that results when patches is applied to state. The argument state
+// is JSON, or "" for an empty object. The argument patches has any number of JSON Patches, one
+// after the other. The result ok is false if one of them cannot be read or does not apply.
 func expectedState(state, patches string) (result string, ok bool) {
 	if state == "" {
 		state = "{}"
@@ -104,13 +109,15 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// hasJSON reports whether got is JSON with the value want or, if that is an object, an object that
-// has all its members. Members that want does not have are ignored in objects within objects, too.
+// hasJSON reports whether got and want are JSON texts and the value of got has everything that the
+// value of want has. If want is an object, got must be an object with all its members, at any
+// depth, and may have others. Any other values must be equal.
 func hasJSON(got, want string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(got), &x) == nil && json.Unmarshal([]byte(want), &y) == nil && hasMembers(x, y)
 }
 
+// hasMembers is hasJSON for decoded JSON values.
 func hasMembers(got, want any) bool {
 	members, ok := want.(map[string]any)
 	if !ok {

@@ -8,19 +8,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The functions in this file judge lower bounds of time: text that the prompt asks for after a
-// certain time cannot arrive before that time has passed. The time runs from the request that
-// started the run to the arrival of the text. A busy machine, a network and a client that reads
-// late only make it longer.
+// The functions in this file judge lower bounds of time. Text that the prompt asks for after a
+// certain time cannot arrive before that time has passed. The time is measured from the request that
+// started the run to the arrival of the text. A busy machine, the network and a client that reads
+// late can only make it longer.
 
-// timerError is how much too early each timer of a server may fire, as clocks and timers are rounded
+// timerError is how much too early each timer of a server may fire. Clocks and timers are rounded
 // to milliseconds.
 const timerError = 2 * time.Millisecond
 
 // isTimed reports whether it is known when the events of the run arrived.
 func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 
-// textPieces returns the pieces of the answer that are not empty, in order, without the reasoning.
+// textPieces returns the pieces of text of the answer, in order. Reasoning and empty pieces are
+// left out.
 func (a *assembledRun) textPieces() (all []keptPiece) {
 	for _, s := range a.messages {
 		end := 0
@@ -34,8 +35,10 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 	return all
 }
 
-// judgeIdleTime judges whether the first piece of text arrived no earlier than the time for which
-// the prompt conformance:idle asks; argument is that of the prompt, in milliseconds.
+// judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
+// asks for. The string argument is the argument of the prompt, a number of milliseconds. Nothing is
+// judged if that is not a positive number, if there is no text, or if the times of arrival are
+// unknown.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -48,10 +51,13 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 		"text arrived %v after the request; expected silence for %v first", took, silence)
 }
 
-// judgeDeltaTimes judges whether deltas arrived no earlier than the prompt conformance:slow asks
-// for; argument is that of the prompt: a number of deltas and the milliseconds between them. A
-// server may send several of the deltas as one, or one as several, so the deltas are compared one
-// by one only if there are no more than the prompt asks for, and otherwise only the last one.
+// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
+// for. The string argument is the argument of the prompt: a number of deltas, and the number of
+// milliseconds between them.
+//
+// A server may send several of the deltas as one, or one as several. The deltas are compared one by
+// one if there are no more of them than the prompt asks for. Otherwise, only the last one is
+// compared.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

@@ -10,8 +10,9 @@ import (
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
 // eachSequenceNumber returns a watchFunc that calls judge with each frame e of a stream that has a
-// sequence number. The argument n is the number of e; before and last are the previous frame with a
-// number and that number. For the first such frame, before is the zero Event and last is -1.
+// sequence number, which is n. The argument before is the previous frame that has a sequence
+// number, and last is that number. For the first such frame, before is the zero Event and last is
+// -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -27,7 +28,8 @@ func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last i
 	})
 }
 
-// SequenceIncreases judges whether each sequence number is greater than the previous one.
+// SequenceIncreases judges whether each sequence number in a stream is greater than the previous
+// one.
 var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
@@ -64,8 +66,9 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// describeSequence returns a description of the sequence number n of an event, and of the number of
-// the event before it, for the wording of a finding. A number is "" if its event has none.
+// describeSequence returns a description of a sequence number for the message of a finding. The
+// argument n is the sequence number of an event, and before is that of the previous event. Either
+// is "" if its event has none.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {
@@ -77,8 +80,8 @@ func describeSequence(n, before string) string {
 	return text
 }
 
-// SequenceNeverFalls judges whether sequence numbers never decrease, and repeat only if an event is
-// sent again unchanged.
+// SequenceNeverFalls judges whether sequence numbers never decrease, and are repeated only if an
+// event is sent again unchanged.
 var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
@@ -91,8 +94,8 @@ var SequenceNeverFalls = &spec.Check{
 	}),
 }
 
-// CursorPresent judges whether a stream has SSE ids, from which a client can resume: at least one
-// event must have an id.
+// CursorPresent judges whether at least one event of a stream has an SSE id, from which a client
+// can resume.
 var CursorPresent = &spec.Check{
 	ID:    "cursor.present",
 	Doc:   "events have an SSE id from which a client can resume",
@@ -113,7 +116,7 @@ var CursorPresent = &spec.Check{
 	}),
 }
 
-// CursorUnique judges whether each SSE id appears only once in a stream.
+// CursorUnique judges whether no two events of a stream have the same SSE id.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",

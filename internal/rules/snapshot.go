@@ -9,7 +9,8 @@ import (
 
 var snapshotChecks = []*spec.Check{SnapshotAgrees}
 
-// SnapshotAgrees judges whether snapshots of the messages have the texts that were streamed.
+// SnapshotAgrees judges whether snapshots of the messages have the same texts and tool results as
+// the stream.
 var SnapshotAgrees = &spec.Check{
 	ID: "messages.snapshot-agrees",
 	Doc: `a snapshot of the messages has the texts, calls and results that the run has streamed
@@ -35,12 +36,12 @@ than once, and content in parts.`,
 	}),
 }
 
-// A streamedContent holds what a stream has told so far.
+// A streamedContent holds the texts and the tool results that a stream has sent so far.
 type streamedContent struct {
-	texts   []*streamedText
-	byID    map[string]*streamedText
-	calls   map[string]*snapshotCall
-	results map[string]string // by call; "" if there were several
+	texts   []*streamedText          // in order of their first events
+	byID    map[string]*streamedText // by message id
+	calls   map[string]*snapshotCall // by call id
+	results map[string]string        // by call id; "" if the call has several results
 }
 
 // A snapshotCall is a tool call as it was streamed, to be compared with that in a snapshot.
@@ -54,11 +55,12 @@ type snapshotCall struct {
 // A streamedText is the text of a message or of a section of reasoning.
 type streamedText struct {
 	text   strings.Builder
-	starts int
-	ended  bool
+	starts int  // number of start events
+	ended  bool // whether the last event was the end
 }
 
-// observe adds an event of the stream.
+// observe adds e, an event of the stream. Events other than those of messages, reasoning and tool
+// results are ignored.
 func (s *streamedContent) observe(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "message" || subject == "reasoning":
@@ -91,7 +93,8 @@ func (s *streamedContent) observe(e spec.Event) {
 	}
 }
 
-// judge judges the snapshot e in the response to a request.
+// judge judges whether e, a snapshot of the messages, has the texts and tool results that were
+// streamed. The argument request is the request for the stream.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result is told
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
@@ -128,11 +131,11 @@ func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 	}
 }
 
-// isWhole reports whether t is a text that was streamed at once, and has ended.
+// isWhole reports whether t is not empty, was started exactly once, and has ended.
 func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
 
-// agrees reports whether text, as a snapshot has it, is that of the message t. Texts of other
-// messages may be joined with it.
+// agrees reports whether text, which a snapshot has for the message of t, is the streamed text t.
+// The texts of other messages may be joined with it.
 func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {
@@ -143,8 +146,8 @@ func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	return found && strings.TrimSpace(rest) == ""
 }
 
-// cutOut returns text without the first occurrence of part, and whether there is one. Spaces around
-// part do not matter.
+// cutOut returns text without the first occurrence of part, and whether text contains part. White
+// space at the start and end of part is ignored.
 func cutOut(text, part string) (rest string, found bool) {
 	before, after, found := strings.Cut(text, strings.TrimSpace(part))
 	return before + after, found

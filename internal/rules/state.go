@@ -14,7 +14,7 @@ import (
 
 var stateChecks = []*spec.Check{StateDeltaApplies}
 
-// StateDeltaApplies judges whether the deltas of the agent's state apply to the state so far.
+// StateDeltaApplies judges whether each delta of the agent's state applies to the state so far.
 var StateDeltaApplies = &spec.Check{
 	ID: "state.delta-applies",
 	Doc: `a delta of the state applies to the state so far
@@ -39,21 +39,23 @@ another agent sent until the next snapshot, and deltas that violate the document
 	},
 }
 
-// isAnswer reports whether e, a part of a request, tells of an earlier run or continues it.
+// isAnswer reports whether e, a part of a request, is an answer of an earlier run or continues one.
+// It is then an assistant message, a tool result or a resume.
 func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// A toldState is the state of an agent as far as a stream has told it.
+// A toldState is the state of an agent as far as a stream and its request have told it.
 type toldState struct {
-	text  string // JSON
-	lane  string // of the last event
-	known bool
+	text  string // the state, as JSON
+	lane  string // the lane of the last state event
+	known bool   // whether text is the current state
 }
 
-// observe judges e, a snapshot or a delta, and updates the state. A nested agent may change the state
-// of its parent or a state of its own, and the stream does not tell which. After an event of another
-// agent, observe therefore judges no delta until the next snapshot.
+// observe updates the state with e, which must be a snapshot or a delta. It also judges whether a
+// delta applies, unless the state is unknown or the delta violates the document. An agent within an
+// agent may share its state or have one of its own, so after an event of another agent the state is
+// unknown until the next snapshot.
 func (s *toldState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
@@ -69,7 +71,8 @@ func (s *toldState) observe(p *spec.Pass, e spec.Event) {
 	}
 }
 
-// excerpt returns the first bytes of a text, as many as a message can show.
+// excerpt returns text for use in the message of a finding. If text has more than 80 characters,
+// the result is the first 80 of them, followed by an ellipsis.
 func excerpt(text string) string {
 	const most = 80
 	if runes := []rune(text); len(runes) > most {
@@ -78,14 +81,18 @@ func excerpt(text string) string {
 	return text
 }
 
-// errNotPatch means that a text is not a JSON Patch, or one that makes a state too large.
+// errNotPatch means that a patch cannot be judged, because it is not a JSON Patch or makes the
+// state too large.
 var errNotPatch = errors.New("not a JSON Patch")
 
-// maxCopied is the maximum number of bytes that the copies of one patch may add to a state.
+// maxCopied is the maximum number of bytes that the copy operations of one patch may add to a
+// state.
 const maxCopied = 1 << 20
 
-// applyPatch applies a JSON Patch (RFC 6902) to a state, which is any JSON value, and returns the
-// state that results. The error wraps errNotPatch if patch is not a JSON Patch.
+// applyPatch applies patch, a JSON Patch (RFC 6902), to state, which is any JSON value. It returns
+// the resulting state, or "null" if the patch removes the root. The error is errNotPatch if patch
+// is not a JSON Patch, if state is not JSON, or if maxCopied is exceeded. Any other error means
+// that the patch does not apply.
 func applyPatch(state, patch string) (string, error) {
 	// The library needs an object or array at the root, and compares numbers as text.
 	document, err := canonicalJSON(map[string]json.RawMessage{"s": json.RawMessage(state)})
@@ -126,7 +133,8 @@ func applyPatch(state, patch string) (string, error) {
 	return string(result.S), nil
 }
 
-// canonicalJSON returns v as JSON in which equal numbers have the same form.
+// canonicalJSON returns v as JSON in which equal numbers are written in the same way. The error is
+// that of package json if v cannot be encoded.
 func canonicalJSON(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -8,15 +8,16 @@ import (
 )
 
 // disconnectDelay is how long a server may take to notice that a client has left. Until then, the
-// stream of that client may count towards the limit on concurrent streams.
+// stream of that client may count toward the limit on concurrent streams.
 const disconnectDelay = 5 * time.Second
 
-// timeTolerance is the possible error of recorded times, which are rounded to milliseconds. The
-// order of two times that differ by less is unknown.
+// timeTolerance is the possible error of recorded times, which are rounded to milliseconds. If two
+// times differ by less, their order is unknown.
 const timeTolerance = 5 * time.Millisecond
 
-// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation, with
-// all exchanges in which the primary user requested a stream.
+// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
+// argument all lists the exchanges in which the primary user validly requested a stream, in the
+// order in which the responses ended.
 func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
@@ -29,13 +30,13 @@ func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
 	})
 }
 
-// opensStream reports whether the response is a stream.
+// opensStream reports whether the response is an event stream with a 2xx status.
 func (x *exchange) opensStream() bool {
 	return x.status()/100 == 2 && x.response.IsStream()
 }
 
-// respondedAt returns the latest time at which the server may have decided how to respond: the time
-// of the first event of a stream, or of the end of the body if no stream was opened.
+// respondedAt returns the latest time at which the server may have decided how to respond. That is
+// the time of the first event of a stream, or the end of the body if no stream was opened.
 func (x *exchange) respondedAt() time.Duration {
 	if x.opensStream() {
 		return x.firstBodyEvent.At
@@ -43,7 +44,7 @@ func (x *exchange) respondedAt() time.Duration {
 	return x.bodyEnd.At
 }
 
-// countCertainlyOpen returns the number of streams in all, other than x, that were certainly open
+// countCertainlyOpen returns the number of streams in all, not counting x, that were certainly open
 // during the whole time from the request of x to its response.
 func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	for _, other := range all {
@@ -55,7 +56,7 @@ func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns the number of streams in all, other than x, that the server may have
+// countPossiblyOpen returns the number of streams in all, not counting x, that the server may have
 // counted as open at the time of the request of x.
 func (x *exchange) countPossiblyOpen(all []*exchange) (n int) {
 	for _, other := range all {
@@ -68,8 +69,8 @@ func (x *exchange) countPossiblyOpen(all []*exchange) (n int) {
 	return n
 }
 
-// RefusesExcessStreams judges whether a request for one more stream than the user may have open is
-// refused.
+// RefusesExcessStreams judges whether a request is refused if it asks for one more stream than the
+// user may have open.
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams", ReadsDocument: true,
 	Doc: `a request for a stream above the user's limit is refused as documented
@@ -95,8 +96,8 @@ does. A stream counts as open from its first event to its last.`,
 	}),
 }
 
-// ReleasesStreams judges whether a user at the stream limit can open a stream after another one has
-// closed.
+// ReleasesStreams judges whether a user at the stream limit can open another stream after one of
+// the open streams has closed.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `a user at the stream limit can open a stream after another has closed

@@ -12,15 +12,16 @@ import (
 // texts.
 const maxShownText = 80
 
-// quotePair returns got and want quoted, for a finding about texts that should be equal. Of a text
-// longer than maxShownText it returns an excerpt around the first byte that differs. If one of the
-// texts is that long, the lengths of both follow in parentheses, and for got also the offset of
-// that byte.
+// quotePair returns got and want in quotation marks, for a finding about two texts that should be
+// equal. A text longer than maxShownText is shortened to an excerpt around the first byte that
+// differs. If either text is that long, each result ends with the length of its text in
+// parentheses, and quotedGot also has the offset of the first byte that differs.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }
 
-// quoteJSONPair is like quotePair, but does not put valid JSON in quotation marks.
+// quoteJSONPair is like quotePair, but a text or an excerpt that is valid JSON is not put in
+// quotation marks.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(func(s string) string {
 		if json.Valid([]byte(s)) {
@@ -30,7 +31,7 @@ func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	}, got, want)
 }
 
-// quotePairWith is like quotePair, but quotes texts and excerpts with the function quote.
+// quotePairWith is like quotePair, but texts and excerpts are quoted by the function quote.
 func quotePairWith(quote func(string) string, got, want string) (quotedGot, quotedWant string) {
 	n := commonPrefixLen(got, want)
 	quotedGot, quotedWant = excerptAround(got, n, quote), excerptAround(want, n, quote)
@@ -45,8 +46,9 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 		fmt.Sprintf("%s (%s)", quotedWant, pluralize(len(want), "byte"))
 }
 
-// quotePairs returns the lists got and want, each item quoted by quotePair. Items that only one of
-// the lists has are compared with "".
+// quotePairs returns the lists got and want in brackets, with items quoted by quotePair. Each item
+// is compared with the item at the same index in the other list, or with "" if there is none. At
+// most maxShownItems items of each list are shown, followed by the number of the others.
 func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 	lists := [2][]string{}
 	for i := range min(max(len(got), len(want)), maxShownItems) {
@@ -75,7 +77,7 @@ func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 // maxShownItems is the maximum number of items of a list that quotePairs quotes.
 const maxShownItems = 16
 
-// commonPrefixLen returns the number of bytes, counted from the start, in which a and b agree.
+// commonPrefixLen returns the number of bytes in the longest common prefix of a and b.
 func commonPrefixLen(a, b string) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -83,13 +85,13 @@ func commonPrefixLen(a, b string) (n int) {
 	return n
 }
 
-// quoteStart returns s quoted if it has at most maxShownText bytes, and otherwise a quotation of its
-// start, followed by an ellipsis.
+// quoteStart returns s in quotation marks. If s has more than maxShownText bytes, only its start is
+// quoted, followed by an ellipsis.
 func quoteStart(s string) string { return excerptAround(s, 0, quote) }
 
 // excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise it returns a
-// quotation of about that many bytes around byte n, which does not split a character. An ellipsis
-// outside of the quotation marks stands for each omitted end.
+// quotation of about that many bytes around the byte at offset n. It does not split a character. An
+// ellipsis outside the quotation marks stands for each end that is omitted.
 func excerptAround(s string, n int, quote func(string) string) string {
 	if len(s) <= maxShownText {
 		return quote(s)
@@ -112,8 +114,8 @@ func excerptAround(s string, n int, quote func(string) string) string {
 	return text
 }
 
-// quote returns s in quotation marks, with special characters escaped. A text that contains
-// quotation marks, such as JSON, is put in backquotes instead if nothing else in it needs escapes.
+// quote returns s in quotation marks, with special characters escaped. If s contains quotation
+// marks, as JSON does, and nothing else that needs escaping, quote puts s in backquotes instead.
 func quote(s string) string {
 	quoted := strconv.Quote(s)
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)

@@ -9,10 +9,12 @@ import (
 )
 
 // eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
-// of the primary user on a scripted target. One request may have started the run and another
-// streamed it. Runs that prove nothing about the target are left out: canceled and refused ones,
-// runs whose transfer was cut off, runs requested in place of input that the conversation was
-// waiting for, and runs that failed while another run may have been active.
+// of the primary user on a scripted target. The request that streamed the run may be another than
+// the one that started it.
+//
+// Runs that prove nothing about the target are left out. These are runs that were canceled or
+// refused, whose transfer was cut off, that were requested in place of input for which the
+// conversation was waiting, or that failed while another run may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -35,23 +37,23 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	}
 }
 
-// failedWhileBusy reports whether a run failed without text while another run of its thread
+// failedWhileBusy reports whether the run failed without any text while another run of its thread
 // may have been active.
 func (a *assembledRun) failedWhileBusy() bool {
 	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
 }
 
 // wasCutOff reports whether the transfer of the run was cut off although its prompt did not ask for
-// a failure. Other checks report that; anything that the run then lacks is only a consequence.
+// a failure. Other checks report that. Anything else that the run lacks is only a consequence.
 func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
-// isToFail reports whether the prompt of a run asks for a failure.
+// isToFail reports whether the prompt of the run asks for a failure.
 func (a *assembledRun) isToFail() bool {
 	prompt, _ := a.request.Prompt()
 	return isFailurePrompt(prompt)
 }
 
-// isFailurePrompt reports whether a prompt asks for a failure.
+// isFailurePrompt reports whether prompt is one of the test prompts that ask for a failure.
 func isFailurePrompt(prompt string) bool {
 	name, _, _ := strings.Cut(prompt, " ")
 	return name == "conformance:error" || name == "conformance:error-mid"
@@ -60,41 +62,41 @@ func isFailurePrompt(prompt string) bool {
 // A threadTracker assembles the runs of a conversation and tracks which prompts the server has
 // stored in each thread.
 type threadTracker struct {
-	threads          map[userThread]*trackedThread // threads with a name
-	possiblePrompts  map[string][]string           // by thread: prompts that the server may have stored
-	startsRuns       map[string]bool               // by operation: a request to it started a run
-	runCount         int                           // all runs that were accepted
-	hasRunEnd        bool                          // the dialect has a terminal event
-	hasUnknownThread bool                          // an accepted request cannot be assigned to a thread
+	threads          map[userThread]*trackedThread // the threads whose id is known
+	possiblePrompts  map[string][]string           // by thread id: prompts that the server may have stored
+	startsRuns       map[string]bool               // by operation: whether a valid request for it had input
+	runCount         int                           // number of runs that were accepted
+	hasRunEnd        bool                          // whether the end of a run was seen; not all dialects have it
+	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
 	startedRuns      map[string]*assembledRun      // by run key
-	finishedRuns     []*assembledRun
+	finishedRuns     []*assembledRun               // the runs whose stream has ended
 	exchanges        *exchangeAccount
-	keep             func(spec.Event) *spec.Event
+	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 
 	// The current exchange.
 	request      spec.Event
-	requestedRun *assembledRun // the run that the request asks for, or nil
+	requestedRun *assembledRun // the run for which the request asks, or nil
 	streamedRun  *assembledRun // the run that the response streams, or nil
-	accepted     bool
-	startedRun   bool   // the response is one to a request that starts a run
-	threadID     string // of the request or, if it has none, of the response
+	accepted     bool          // whether the request was accepted
+	startedRun   bool          // whether the response is a stream or accepts a run
+	threadID     string        // of the request or, if the request has none, of the response
 }
 
-// A userThread identifies a thread by its id and its user. The same id stands for different threads
-// of different users. The user is known from the request itself or from its credentials.
+// A userThread identifies a thread by its id and its user, because the threads of different users
+// may have the same id. The user is named in the request or, if not, known from its credentials.
 type userThread struct {
 	thread, user string
 	principal    spec.Principal
 }
 
-// A trackedThread is the state of one thread, as determined by the requests that the server
+// A trackedThread is the state of one thread, as it results from the requests that the server
 // accepted.
 type trackedThread struct {
 	prompts     []userPrompt  // in order
 	lastRun     *assembledRun // of the last request
-	lastPrompt  string        // of the last request, "" if it had none
-	pendingKind spec.Kind     // the input that the thread waits for: a resume or a tool result; "" for none
-	unknownLast bool          // the last request was accepted although it was invalid
+	lastPrompt  string        // of the last request; "" if it had none
+	pendingKind spec.Kind     // what the thread waits for: InputResume, InputToolResult, or "" for nothing
+	unknownLast bool          // whether the last request was accepted although it was invalid
 }
 
 // A userPrompt is one prompt and the run that it started.
@@ -103,14 +105,14 @@ type userPrompt struct {
 	run  *assembledRun
 }
 
-// currentKey returns the key of the thread of the current exchange.
+// currentKey returns the key in t.threads of the thread of the current exchange.
 func (t *threadTracker) currentKey() userThread {
 	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
 
-// discardPrompts forgets the prompts of the current thread, or of all threads if it is unknown
-// which thread is current. It is called when the server accepted an invalid request, as it is
-// unknown how the server understood that request.
+// discardPrompts forgets the prompts of the current thread, or of all threads if the current thread
+// is unknown. It is called after the server has accepted an invalid request, because it is unknown
+// how the server understood that request.
 func (t *threadTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
 		t.threads[t.currentKey()] = &trackedThread{}
@@ -122,7 +124,7 @@ func (t *threadTracker) discardPrompts() {
 	}
 }
 
-// observe updates the tracker with one event of the conversation.
+// observe updates the tracker with e, the next event of the conversation.
 func (t *threadTracker) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPRequest:
@@ -144,7 +146,7 @@ func (t *threadTracker) observe(e spec.Event) {
 	}
 }
 
-// observeFrame updates the tracker, and the run that is streamed, with one frame.
+// observeFrame updates the tracker, and the run that is being streamed, with the frame e.
 func (t *threadTracker) observeFrame(e spec.Event) {
 	if t.threadID == "" { // the server assigned one
 		t.threadID = e.Thread
@@ -158,16 +160,17 @@ func (t *threadTracker) observeFrame(e spec.Event) {
 	t.accepted = t.accepted && (e.Kind != spec.RunRefused || e.Frame > 0)
 }
 
-// markEnded records that e ended the run, unless the run has already ended. It may be called on nil
-// and then does nothing.
+// markEnded records that e ended the run, unless the run has already ended. If a is nil, markEnded
+// does nothing.
 func (a *assembledRun) markEnded(e spec.Event) {
 	if a != nil && !a.ended {
 		a.ended, a.succeeded, a.endedAt = true, e.Kind == spec.RunEnd || e.Kind == spec.BodyEnd, e.At
 	}
 }
 
-// newRun returns a new run for a request, with the prompts that preceded the request in its thread.
-// It does not add the run to the tracker.
+// newRun returns a new run for a request, with what is known about the prompts that preceded the
+// request in its thread. It does not add the run to the tracker, but it may record prompts of the
+// thread as possible ones; see certainPrompts.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
@@ -205,8 +208,9 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	return a
 }
 
-// givesNew reports whether a request has a part of kind k that the assistant has not answered within
-// the request, as it has those that the request repeats.
+// givesNew reports whether a request has a part of kind k that is new, which means that no message
+// of the assistant follows it in the request. Parts that are only repeated from earlier requests
+// are followed by the answers to them.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -214,11 +218,15 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts that may be the previous one of a request as well as the last of
-// earlier, the prompts before the request's own. The first priorCount of these are those of earlier
-// requests; the others are in the request itself. There are none if the request itself contains a
-// new one. If the request repeats one that the server may not have stored, the last one that it has
-// stored may be the previous one, too, or "nothing" if it has stored none.
+// otherPrompts returns the prompts that may be the previous prompt of a request instead of the last
+// of earlier. The slice earlier has the prompts before the prompt of the request and must not be
+// empty. Its first priorCount prompts were sent in earlier requests, and the others are in the
+// request itself.
+//
+// If the last of earlier is new in the request, it is certainly the previous prompt and the result
+// is nil. Otherwise the result has all prompts that the server may have stored. If the request
+// repeats one of these, the result also has the last prompt that the server has certainly stored
+// or, if there is none, "nothing", which is the right answer in that case.
 func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -234,8 +242,9 @@ func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount
 	return nil
 }
 
-// isBusy reports whether a run may be active in the thread with the given id: for at least one user
-// of the thread, the end of the last run was not seen. It returns false if thread is "".
+// isBusy reports whether a run may be active in the thread with the given id. That is so if the end
+// of the last run was not seen for at least one user of the thread. It returns false if thread is
+// "".
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -246,10 +255,10 @@ func (t *threadTracker) isBusy(thread string) bool {
 }
 
 // certainPrompts returns, in order, the prompts that the server has certainly stored in a thread
-// before a request. It removes the others from state and records them as possible prompts: those of
-// canceled runs, of runs that were not seen to succeed before the request, and of requests that
-// were sent in place of input for which the thread was waiting. The prompts of other users in a
-// thread with the same id are recorded as possible, too.
+// before a request. It removes all other prompts from state and records them as possible prompts.
+// These are the prompts of canceled runs, of runs that were not seen to succeed before the request,
+// and of requests that were sent in place of input for which the thread was waiting. The prompts
+// that other users sent in a thread with the same id are recorded as possible, too.
 func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
 		late := s.run.endedAt > request.At
@@ -272,15 +281,15 @@ func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event)
 	return certain
 }
 
-// addPossiblePrompt records that the server may have stored a prompt in a thread.
+// addPossiblePrompt records that the server may have stored the prompt text in a thread.
 func (t *threadTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
 	}
 }
 
-// observeResponse updates the tracker with the head of a response. The head shows whether the
-// request was accepted and which run, if any, the response streams.
+// observeResponse updates the tracker with e, the head of a response. The head shows whether the
+// request was accepted, and which run the response streams, if any.
 func (t *threadTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()
@@ -310,7 +319,8 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 }
 
 // observeBodyEnd updates the tracker with e, the end of a body. It adds the streamed run to the
-// finished runs, and updates the state of the thread: its prompts and the input for which it waits.
+// finished runs. It also updates the prompts of the thread and the input for which the thread
+// waits.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
@@ -354,15 +364,15 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	}
 }
 
-// hasOpenClientCall reports whether the run has a call of a client tool without a result, which is
-// left to the client.
+// hasOpenClientCall reports whether the run has a call of a client tool that has no result and so
+// is left to the client.
 func (a *assembledRun) hasOpenClientCall() bool {
 	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
 		return !u.hasResult && offersTool(a.request, u.name)
 	})
 }
 
-// isCanceled reports whether any accepted cancel request applies to the run a.
+// isCanceled reports whether any accepted cancel request of the conversation applies to the run a.
 func (t *threadTracker) isCanceled(a *assembledRun) bool {
 	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
 	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)

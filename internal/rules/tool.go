@@ -42,7 +42,7 @@ var ToolStartsFirst = &spec.Check{
 	}),
 }
 
-// ToolsAllEnd judges whether every tool call that starts also ends.
+// ToolsAllEnd judges whether each tool call that starts also ends.
 var ToolsAllEnd = &spec.Check{
 	ID: "tool.all-end",
 	Doc: `every tool call that starts ends before its stream does, unless the run fails
@@ -188,9 +188,10 @@ an earlier stream of the conversation.`,
 	},
 }
 
-// watchResultOrder returns a function that judges the order of calls and results in one stream. The
-// map earlier holds the ids of the completed calls of the thread so far. The returned function adds
-// the completed calls of this stream to it.
+// watchResultOrder returns a function that judges the order of tool calls and results in the stream
+// that request asked for. That function must be called with each event of the stream. The map
+// earlier has the ids of the completed calls of the thread so far, and the function adds the
+// completed calls of the stream to it.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -220,40 +221,39 @@ func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool)
 	}
 }
 
-// offersTool reports whether a request offers a client tool of the given name.
+// offersTool reports whether a request offers a client tool with the given name.
 func offersTool(request spec.Event, name string) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		return p.Kind == spec.InputTool && p.Name == name
 	})
 }
 
-// A callState is the state of one tool call at a point of its stream: its first event, and whether
-// its end and its result were seen.
+// A callState is the state of one tool call at a point of its stream.
 type callState struct {
-	start            *spec.Event
-	ended, hasResult bool
+	start            *spec.Event // the first event of the call
+	ended, hasResult bool        // whether its end and its result were seen
 }
 
 // A callTracker holds the tool calls of the current stream as they were before the current event.
-// It is active only if the request of the stream offers client tools, and is used to find the calls
-// that are left to the client.
+// It is active only if the request for the stream offers client tools. Checks use it to find the
+// calls that are left to the client.
 type callTracker struct {
-	keep    func(spec.Event) *spec.Event
+	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamAccount
 	pending *spec.Event // the current event, if the tracker is active
-	active  bool        // the current stream is open and its request offers client tools
+	active  bool        // whether the current stream is open and its request offers client tools
 	toolCalls
 }
 
-// toolCalls are the tool calls of one stream.
+// A toolCalls holds the tool calls of one stream.
 type toolCalls struct {
 	request         spec.Event
-	calls           []*callState // in order of their start
-	byID            map[string]*callState
-	openClientCalls int // calls of client tools that have ended and have no result
+	calls           []*callState          // in order of their start
+	byID            map[string]*callState // by call id
+	openClientCalls int                   // number of calls of client tools that have ended and have no result
 
-	// halted reports that an interrupt or a failure stopped the run. Open calls are
-	// not necessarily left to the client then.
+	// halted is whether an interrupt or a failure stopped the run. Calls without a result are then
+	// not necessarily left to the client.
 	halted bool
 }
 
@@ -291,11 +291,11 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
-// isClientTool reports whether the request offers the tool of a call.
+// isClientTool reports whether k is a call of a tool that the request offers.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// update updates the state of the call to which e belongs. If e starts a call, update adds the
-// call.
+// update updates the state of the call to which e belongs. If e starts a call that is not known
+// yet, update adds it.
 func (c *callTracker) update(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
@@ -324,8 +324,8 @@ func (c *callTracker) update(e spec.Event) {
 	}
 }
 
-// eachToolStream returns a watchFunc for the streams whose requests offer client tools. It calls
-// judge with each event and with the state of the tool calls before that event.
+// eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
+// requests offer client tools. The argument c holds the tool calls as they were before e.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
@@ -385,8 +385,8 @@ func answeredClientTool(request spec.Event, call string) (tool string) {
 	return tool
 }
 
-// ClientCallIsOffered judges whether each call without a result, which is left to the client, is of
-// a tool that the request offers.
+// ClientCallIsOffered judges whether each call that is left to the client, because it has no
+// result, is a call of a tool that the request offers.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
@@ -423,7 +423,7 @@ Further tool calls, their results and empty deltas may follow.`,
 	}),
 }
 
-// InterruptIsLast judges whether only the end of the run follows an interrupt.
+// InterruptIsLast judges whether nothing but the end of the run follows an interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt

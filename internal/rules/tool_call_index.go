@@ -2,21 +2,20 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the tool call of a run to which an event belongs. All lookups take
+// A toolCallIndex finds the tool call of a run to which an event belongs. Each lookup takes
 // amortized constant time because a stream may have very many calls.
 type toolCallIndex struct {
-	byID             map[string]*assembledCall
+	byID             map[string]*assembledCall        // by call id
 	byPosition       map[contentKey]matchingToolCalls // by the position of the call
-	byResultPosition map[contentKey]matchingToolCalls // by the position of its result
+	byResultPosition map[contentKey]matchingToolCalls // by the position of the result of the call
 	unanswered       matchingToolCalls                // in order; may contain calls that have a result by now
 }
 
-// matchingToolCalls lists the tool calls to which an event may belong: all of them, and separately
-// those that have no id.
+// A matchingToolCalls lists the tool calls to which an event may belong. The list withoutID has
+// those of all that have no id.
 type matchingToolCalls struct{ all, withoutID []*assembledCall }
 
-// with returns c with the call u added: to the list of all calls and, if u has no id, to the list
-// of calls without an id.
+// with returns c with u appended to the list all and, if u has no id, to the list withoutID.
 func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
@@ -24,8 +23,9 @@ func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of calls to which e may belong: if e has a call id, the
-// calls without an id, because the id would have identified any other call; otherwise all calls.
+// matching returns a pointer to the list of calls to which e may belong. If e has no call id, these
+// are all calls. If it has one, these are the calls without an id, because a call with an id would
+// have been found by that id.
 func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
@@ -33,9 +33,9 @@ func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 	return &c.withoutID
 }
 
-// firstMatching returns the first call of the list for which fits returns true, or nil if there is
-// none. It removes the calls before that one from the list, because a call that does not fit now
-// never fits later.
+// firstMatching returns the first call in *list for which fits returns true, or nil if there is
+// none. It removes the calls before that one from *list, so fits must never return true for a call
+// after it has returned false.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -46,8 +46,8 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 	return (*list)[0]
 }
 
-// toolCallFor returns the tool call to which e belongs, found by its id or, where ids are missing,
-// by position or order. If the run does not have that call yet, toolCallFor adds it.
+// toolCallFor returns the tool call to which e belongs. It finds the call by its id or, where ids
+// are missing, by position or order. If the run does not have the call yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -76,8 +76,9 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call in places at the position of e for which fits returns true. It
-// returns nil if there is no such call, or if e has no position because it names no message.
+// findAt returns the first call in places that is at the position of e and for which fits returns
+// true. It returns nil if there is no such call, or if e has no position because it names no
+// message.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]matchingToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
@@ -92,7 +93,8 @@ func (s *toolCallIndex) findAt(
 	return u
 }
 
-// add adds the new call u to the index, by its id, by its position, and to the unanswered calls.
+// add adds the new call u to the index: by its id, if it has one, by its position, and as a call
+// without a result.
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
@@ -107,7 +109,7 @@ func (s *toolCallIndex) add(u *assembledCall) {
 }
 
 // addResult adds the call u, whose result has arrived, to the index by the position of that result.
-// The index must already contain u.
+// The index must already have u.
 func (s *toolCallIndex) addResult(u *assembledCall) {
 	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ToolMessageType judges whether messages that contain a tool call or a tool result have another
-// type than messages with text, and those with a result another type than those with a call.
+// ToolMessageType judges whether messages with a tool call or a tool result differ in type from
+// messages with text, and whether those with a result differ in type from those with a call.
 var ToolMessageType = &spec.Check{
 	ID: "tool.message-type",
 	Doc: `a message that contains a tool call or its result has a type of its own

@@ -8,7 +8,7 @@ import (
 
 var toolResultChecks = []*spec.Check{ResultNamesCall, ResultAfterEnd, InterruptIDsDiffer}
 
-// ResultNamesCall judges whether each tool result is for a call that is known.
+// ResultNamesCall judges whether each tool result names a tool call that was made.
 var ResultNamesCall = &spec.Check{
 	ID: "tool.result-names-call",
 	Doc: `a tool result names a call of its run, of an earlier run of the thread, or of the request
@@ -39,8 +39,8 @@ the call from a run that was not recorded.`,
 	},
 }
 
-// ResultAfterEnd judges whether each result of a call of the same stream comes after the end of
-// that call.
+// ResultAfterEnd judges whether a tool result comes after the end of its call if both are in the
+// same stream.
 var ResultAfterEnd = &spec.Check{
 	ID:    "tool.result-after-end",
 	Doc:   "the result of a call that is made in the same stream comes after the end of the call",
@@ -90,11 +90,12 @@ The next request answers each of them by its id.`,
 	}),
 }
 
-// An askedInput holds what the server has asked of the client in a conversation: the tool calls and
-// interrupts of all runs so far, by thread.
+// An askedInput holds what the server has asked of the client so far in a conversation, which is
+// the tool calls and the interrupts of all runs. The outer key is the thread id.
 type askedInput map[string]map[pairKey]bool
 
-// record adds the call or the interrupt of e, an event of the response to a request.
+// record adds the tool call or the interrupt that e starts, if any. The event e must belong to the
+// response to the argument request.
 func (a askedInput) record(request, e spec.Event) {
 	key := pairKey{subject: e.Kind.Subject()}
 	switch e.Kind {
@@ -111,8 +112,8 @@ func (a askedInput) record(request, e spec.Event) {
 	a[request.Thread][key] = true
 }
 
-// hasCall reports whether the tool call with the given id was made: by a run of the thread of a
-// request or, as a part of the request other than a result tells, before.
+// hasCall reports whether the tool call with the given id is known. It is known if a run of the
+// thread of request made it, or if any part of request other than a tool result has its id.
 func (a askedInput) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {
@@ -122,7 +123,8 @@ func (a askedInput) hasCall(request spec.Event, id string) bool {
 }
 
 // isAnsweredUnasked reports whether a request answers a tool call or an interrupt that neither the
-// conversation nor the request itself has shown. Only the server can know whether it has made them.
+// conversation nor the request itself has shown. Only the server can know whether there was such a
+// call or interrupt.
 func (a askedInput) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {

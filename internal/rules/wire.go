@@ -55,17 +55,17 @@ that neither the conversation nor the request shows.`,
 	},
 }
 
-// streamResponses collects the responses with status 200 to requests for a stream: those that are
-// event streams, and others. Their media types are judged at the end of the conversation because a
-// missing stream may have one of two causes: the server never streams, or it ignores the default of
-// a member that the request left out.
+// A streamResponses collects the responses with status 200 to requests for a stream. Those that are
+// event streams are in streams, and the rest are in others. Their media types are judged only at
+// the end of the conversation because a missing stream can have two causes: the server never
+// streams, or it ignores the default value of a member that the request left out.
 type streamResponses struct{ streams, others []responsePair }
 
 // A responsePair is the head of a response and the request that it answers.
 type responsePair struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response, each for its own requirement. If the
-// status is 200, add also keeps the response, so that judge can judge its media type.
+// add judges the status and the content coding of a response, each for a requirement of its own. If
+// the status is 200, add also keeps the response for judge.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
@@ -85,10 +85,10 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	}
 }
 
-// judge judges the media types of the collected responses. A response that is not a stream normally
-// violates the requirement on the media type. It violates the requirement on a default instead if
-// two conditions hold: its request relied on that default, and the same operation returned a stream
-// to a request that did not.
+// judge judges the media types of the collected responses. A response that is not an event stream
+// normally violates the requirement on the media type. It violates the requirement on a default
+// value instead if its request relied on that default, and if the same operation responded with a
+// stream to a request that did not.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
@@ -112,8 +112,9 @@ func (h *streamResponses) judge(p *spec.Pass) {
 	}
 }
 
-// describeHead returns the status and the content type of a response for a message, such as "got
-// status 503 with no content type". If there was no response, it returns the reason.
+// describeHead returns a description of the head of a response for the message of a finding, such
+// as "got status 503 with no content type". If there was no response, the description has the
+// reason.
 func describeHead(response spec.Event) string {
 	contentType := response.Header.Get("Content-Type")
 	switch {
@@ -131,7 +132,7 @@ func hasContentCoding(response spec.Event) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// FramesAreJSON judges whether the data of every frame is JSON.
+// FramesAreJSON judges whether the data of each frame is JSON.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
@@ -146,7 +147,7 @@ Clients parse each event on its own; one that does not parse is lost, or stops t
 	},
 }
 
-// hasFlaw reports whether the bytes of an event have a flaw of kind k.
+// hasFlaw reports whether the bytes of e have a flaw of kind k.
 func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	return slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == k })
 }
@@ -190,8 +191,8 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	},
 }
 
-// describeBytes returns a noun for the bytes of an event, for use in a message: "event", "comment",
-// "end of the stream" or "response body".
+// describeBytes returns a noun for the bytes of e, for the message of a finding: "event",
+// "comment", "end of the stream" or "response body".
 func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():
@@ -251,7 +252,7 @@ looks like a failure to every HTTP library.`,
 	}),
 }
 
-// ResponseEnds judges whether responses end within the limits of the client.
+// ResponseEnds judges whether each response ends within the client's limits.
 var ResponseEnds = &spec.Check{
 	ID: "wire.ends",
 	Doc: `a response ends within the client's limits on time, silence, bytes and events
@@ -278,7 +279,7 @@ it may be the last one.`,
 	},
 }
 
-// MatchesSchema judges whether all frames and replies match the schemas of the document.
+// MatchesSchema judges whether each frame and each reply match their schemas in the document.
 var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema", ReadsDocument: true,
 	Doc: `every frame and reply matches its schema

@@ -9,7 +9,7 @@ import (
 
 var wireLineChecks = []*spec.Check{LinesEndWithLF, NoTerminator}
 
-// LinesEndWithLF judges whether the lines of events end with LF.
+// LinesEndWithLF judges whether the lines of events end with LF, and not with CR or CRLF.
 var LinesEndWithLF = &spec.Check{
 	ID: "wire.lines-end-with-lf",
 	Doc: `the lines of an event end with LF
@@ -25,10 +25,10 @@ only one of the three. Comments are not judged.`,
 	}),
 }
 
-// terminator matches the data of an event that only marks the end of a stream, such as [DONE].
+// terminator matches the data of an event that only marks the end of a stream, such as "[DONE]".
 var terminator = regexp.MustCompile(`^\[[A-Z]+\]$`)
 
-// NoTerminator judges whether streams have no in-band terminator.
+// NoTerminator judges whether a stream has no in-band terminator.
 var NoTerminator = &spec.Check{
 	ID: "done.absent",
 	Doc: `a stream has no in-band terminator, such as a word in brackets

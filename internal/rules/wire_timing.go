@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DeltasArriveIncrementally judges whether deltas arrive when they are produced, and not all at the
+// DeltasArriveIncrementally judges whether deltas arrive as they are produced, and not all at the
 // end.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
@@ -39,13 +39,13 @@ cancel.spares-others judges.`,
 	}),
 }
 
-// minDeltaSpan is the shortest requested time between the first and the last delta of a stream that
-// is judged. In less time, a network may deliver a correct stream in one piece.
+// minDeltaSpan is the shortest requested time between the first and the last delta for which a
+// stream is judged. Over a shorter time, a network may deliver a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// scriptedDeltaSpan returns the time between the first and the last delta for which a request asks
-// a scripted target. The second result is false if the target is not scripted, if the prompt is not
-// conformance:slow, or if the time is shorter than minDeltaSpan.
+// scriptedDeltaSpan returns the time between the first and the last delta that the prompt of a
+// request asks a scripted target for. The second result is false if the target is not scripted, if
+// the prompt is not conformance:slow, or if that time is shorter than minDeltaSpan.
 func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, interval, _ := strings.Cut(argument, " ")
@@ -55,7 +55,7 @@ func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	return span, ok && request.Facts().Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
 }
 
-// KeepsAlive judges whether a server sends comments on an idle stream.
+// KeepsAlive judges whether the server sends comments on an idle stream.
 var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
 	Doc: `an idle stream sends keep-alive comments
@@ -82,7 +82,7 @@ first poll may end the stream before a comment is due.`,
 	}),
 }
 
-// KeepAliveText judges whether the comments on an idle stream have the required text.
+// KeepAliveText judges whether the keep-alive comments on an idle stream have the documented text.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the comments on an idle stream have the text that the document states
