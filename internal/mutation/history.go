@@ -251,8 +251,9 @@ func shiftQueriedDay(days int) middleware {
 }
 
 // editEarlierDay returns a middleware that edits the responses to requests for the part of a
-// history before a certain day. For each of them it calls edit with that day, in the form
-// YYYY-MM-DD, as before and with the history in the response as e, which edit changes in place.
+// history before a certain day, by calling edit for each of them. The argument before of edit is
+// that day, in the form YYYY-MM-DD. The argument e is the history in the response, which edit
+// changes in place.
 func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {

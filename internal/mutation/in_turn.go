@@ -230,9 +230,9 @@ var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Ev
 	}
 })
 
-// sendResultsFirst is a fault that sends a tool result before the events of its call. To do so, it
-// holds back the events of tool calls until an event of another kind arrives. If that is a tool
-// result, it is sent first, and otherwise after the events held back.
+// sendResultsFirst is a fault that sends a tool result before the events of its call. It holds back
+// the events of tool calls until any other event arrives. If that event is a tool result, it is
+// sent before the events held back, and otherwise after them.
 var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held []spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {

@@ -128,10 +128,10 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, which are decoded JSON values, are objects such that
-// each member of second exists in first and, if it is text, begins with the text of that member in
-// first. The texts of the member that tokens[0] names, if any, are not compared: tokens is the JSON
-// pointer from second to the violation.
+// areSimilar reports whether first and second, which are decoded JSON values, are similar objects:
+// every member of second also exists in first, and if its value in first is a string, its value in
+// second begins with that string. The member that tokens[0] names, if any, only needs to exist. The
+// argument tokens holds the tokens of the JSON pointer from second to the violation.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

@@ -2,15 +2,18 @@ package mutation
 
 import "net/http"
 
-// primaryUser and otherUser are the Authorization headers of the users that the server knows.
+// primaryUser and otherUser are the values of the Authorization header of the two users that the
+// server knows.
 const (
 	primaryUser = "Bearer token-of-ann"
 	otherUser   = "Bearer token-of-bob"
 )
 
-// serveLatestAs returns a middleware that serves requests for the history of the latest thread in
-// the name of the primary user if which(m, who) is true, where who is the user who sent the request
-// and m has the threads of all users.
+// serveLatestAs returns a middleware that can return the latest history of the primary user to
+// another user. It calls which for each valid request for a history that names no thread, and so
+// asks for the latest one. If the result is true, the server receives the request in the name of
+// the primary user. The argument m holds the threads of all users, and m.mu is locked during the
+// call; who is the value of the Authorization header of the request.
 func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
