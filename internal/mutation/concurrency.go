@@ -54,8 +54,8 @@ type cancellableStreams struct {
 	canceled    map[string]bool                          // ids of runs
 }
 
-// endOthers ends the open streams of all runs of the thread with the id thread, except that of the
-// run with the id run. The caller must hold n.mu.
+// endOthers ends the open streams of all runs of a thread except one run. The arguments are the id
+// of the thread and the id of that run. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -66,8 +66,9 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 
 // onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
 // of a run in a stream that was requested without a cursor. The argument n of ended holds the open
-// streams of the server; n.mu is locked during the call. thread and run are the ids of the thread
-// and of the run that has ended, and canceled is whether a client asked to cancel the run before.
+// streams of the server; n.mu is locked during the call. The arguments thread and run are the ids
+// of the thread and of the run that has ended, and canceled is whether a client has asked to cancel
+// that run.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -111,11 +112,11 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// redirectCancel returns a middleware that makes valid requests to cancel a run cancel other runs:
-// those that which returns. The argument runs of which has the ids of all runs that were started in
-// the thread, oldest first, and named is the id of the run in the request, which is one of them.
-// which must return at least one id. The client receives the response to the last of the
-// cancellations, as if that had been the one of the run named.
+// redirectCancel returns a middleware that makes valid requests to cancel a run cancel other runs,
+// which the function which selects. Its argument runs has the ids of all runs that were started in
+// the thread, oldest first, and named is the id of the run that the request names, which is one of
+// them. The result has the ids of the runs to cancel, at least one. The client receives the
+// response to the last of these cancellations, with the id of the run that it named.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -40,8 +40,8 @@ func saysToolResult(e *spec.Event) bool {
 
 // changeEndAfter returns a fault that changes the event that ends a run (run.end) if fits returned
 // true for that event or an earlier one of the run. It calls fits with the events of the run, in
-// order, until the result is true. The function change gets a copy of the last event, which is sent
-// in place of the original.
+// order, until the result is true. The function change modifies a copy of the event, which is then
+// sent in place of the original.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false

@@ -42,10 +42,10 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// A lastValidRequests holds the last valid request of each user for each operation, both in each
-// thread and in any thread. It does not keep requests with test prompts other than
-// conformance:text, because the response to these may take long. It is empty at first and safe for
-// concurrent use.
+// A lastValidRequests holds the last valid request of each user for each operation, both per thread
+// and regardless of the thread. It does not keep requests with test prompts other than
+// conformance:text, because the response to these may take long. The zero value is empty. The
+// methods may be called concurrently.
 type lastValidRequests struct {
 	mu    sync.Mutex
 	byKey map[string]spec.Request // by the keys that lastValidKeys returns

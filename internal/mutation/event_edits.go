@@ -11,11 +11,11 @@ import (
 // called once per response and returns what the fault does to that response.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces events of a run. At the beginning of each response it
-// calls begin, which returns an edit. The edit is called with each event e of the run, in order. It
-// calls emit, any number of times, with the events to send in place of e. It must not modify e, nor
-// keep it after the call. The emitted events get the sequence numbers of the original ones, in
-// order, so that the numbers stay correct if events are dropped or inserted.
+// editEvents returns a fault that replaces events of a run. For each response it calls begin, which
+// returns an edit. The edit is called with each event e of the run, in order. It calls emit, any
+// number of times, with the events to send in place of e. The edit must not modify e, nor keep it
+// after the call. The emitted events get the sequence numbers of the original ones, in order, so
+// that the numbers stay correct if events are dropped or inserted.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -49,8 +49,8 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// insertAfter returns a fault that calls more with each event e of a run for which fits returns
-// true, and sends the events that more returns right after e.
+// insertAfter returns a fault that inserts events after each event e of a run for which fits
+// returns true. The inserted events are those that more(e) returns.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -92,8 +92,8 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 }
 
 // firstOnly returns a fault that affects at most one event of each response: the first for which
-// fits returns true. The fault itself is created by begin, which is called once per response. The
-// argument of begin is a function that returns true for that one event only.
+// the argument fits returns true. The fault itself is created by begin, which is called once per
+// response. The function that begin receives returns true for that one event only.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
 	return func(a fault.Args) fault.Effect {
 		done := false

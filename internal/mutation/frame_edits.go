@@ -34,9 +34,8 @@ func changeFrames(change func(frame []byte) []byte) newEffect {
 	}
 }
 
-// insertFrame returns a fault that inserts an additional frame before the first text delta of each
-// run. The additional frame is a copy of that of the delta, with the argument data in place of its
-// data.
+// insertFrame returns a fault that inserts a frame before the frame of the first text delta of each
+// run. The inserted frame is a copy of the frame of the delta, but its data is the argument data.
 func insertFrame(data string) newEffect {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false

@@ -57,11 +57,11 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 }
 
 // add adds m, a mutant that has the given defect and thereby violates the requirement with the
-// given id. It sets m.Name to REQUIREMENT.DEFECT and deletes from m.KilledBy the checks that do not
-// judge the requirement. If there already is a mutant with this name, add instead adds the current
-// dialect and the locations in m.KilledBy to that mutant. It does nothing if the dialect does not
-// have the requirement, if the requirement has level MAY, or if none of the checks in m.KilledBy
-// judges it.
+// given id. It sets the name of the mutant to REQUIREMENT.DEFECT and deletes from m.KilledBy the
+// checks that do not judge the requirement. If there already is a mutant with this name, the
+// current dialect and the locations in m.KilledBy are added to that mutant instead. Nothing is
+// added if the dialect does not have the requirement, if the requirement has level MAY, or if none
+// of the checks in m.KilledBy judges it.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {

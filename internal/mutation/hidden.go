@@ -18,7 +18,7 @@ import (
 type circumstance struct {
 	prompt   string        // text of the last user message of the request that started the run
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
-	refused  bool          // a request about the thread was refused before, for another reason than denied
+	refused  bool          // a request about the thread was refused before, but not denied
 	left     bool          // a client closed a stream of the thread before its end
 	canceled bool          // a client asked to cancel a run of the thread
 	reused   bool          // an earlier request used the same connection
@@ -219,9 +219,10 @@ func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
 	}}
 }
 
-// replaceInFrame returns a copy of frame in which each string of the JSON data that equals from is
-// replaced with to, except the names of members. The copy may have the members of objects in
-// another order. If the data is missing or is not JSON, replaceInFrame returns frame itself.
+// replaceInFrame returns a copy of frame in which each string of the JSON data that equals the
+// argument from is replaced with the argument to, except the names of members. The copy may have
+// the members of objects in another order. If the data is missing or is not JSON, replaceInFrame
+// returns frame itself.
 func replaceInFrame(frame []byte, from, to string) []byte {
 	line, ok := sse.FindField(frame, "data")
 	if !ok {
@@ -250,7 +251,7 @@ type runHistory struct {
 }
 
 // hidden returns a value for Mutant.defect: a function that returns a middleware which gives the
-// server the defect d, but only for requests for which the condition when holds. The middleware
+// server the defect d, but only for requests for which when.holds returns true. The middleware
 // calls occurred when a response has the defect.
 func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
@@ -284,9 +285,9 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 	}
 }
 
-// listening returns a copy of edit, the edit of the stream that is the response to v, that also
-// records the text of the first text delta of the stream. It replaces the function sent of the
-// edit.
+// listening returns a copy of edit that also records, in h.deltas, the text of the first text delta
+// of a stream. The argument edit is the edit of the stream that is the response to the request v.
+// Its function sent is replaced.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

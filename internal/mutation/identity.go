@@ -135,20 +135,20 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// changeStatus returns a fault that replaces each member status that has the value from with one
-// that has the value to, in all frames.
+// changeStatus returns a fault that changes the status of runs and messages in all frames: the
+// value in the argument from is replaced with the value in the argument to.
 func changeStatus(from, to string) newEffect {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
 	})
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. It calls
-// other for each frame from the first message on whose type is not textType. The argument types
-// lists the types of the messages of the stream so far, except textType, in the order in which they
-// first occurred; the first of them is taken to be that of a tool call. The result maps each type
-// that is to be replaced in the frame to its replacement, which is converted to lower case if the
-// type is in lower case.
+// retypeMessages returns a middleware that replaces the types of messages in streams. As soon as a
+// stream has had a message of a type other than textType, the function other is called for each of
+// its frames. The argument types lists all such types that the stream has had so far, in the order
+// in which they first occurred; the first of them is taken to be that of a tool call. The result
+// maps each type that is to be replaced in the frame to its replacement, which is converted to
+// lower case if the type is in lower case.
 func retypeMessages(other func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string

@@ -30,10 +30,10 @@ type loggedRun struct {
 }
 
 // logRuns returns a middleware that keeps a log of the runs and lets serve change what happens in
-// them. For each request v that names a run in the log, it calls serve, which returns the request
-// to send to the server in place of v, and the edit of the stream with which the server responds.
-// The argument r is the run that v names. A valid request to start a run adds the run to the log.
-// log is locked while serve and the function frame of the edit run.
+// them. A valid request to start a run adds the run to the log. For each request v that names a run
+// r in the log, the middleware calls serve, which returns the request to send to the server in
+// place of v, and the edit of the stream with which the server responds. log.mu is locked during
+// the calls of serve and of the function frame of the edit.
 func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runLog{runs: map[string]*loggedRun{}}
@@ -77,9 +77,8 @@ func (log *runLog) note(v parsedRequest) *loggedRun {
 }
 
 // watch returns a copy of edit that also records in r which frames were sent. The argument edit is
-// for the stream of the run r with which the server responds to the request v. The function frame
-// of the copy locks log while it runs. If v is not a request for a stream, watch returns edit
-// unchanged.
+// the edit of the stream that is the response to v, a request about the run r. The function frame
+// of the copy locks log.mu. If v is not a request for a stream, watch returns edit unchanged.
 func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -164,9 +163,9 @@ var liveMutants = []*Mutant{
 	},
 }
 
-// repeatEnd returns an edit of the stream that is the response to the request v. When the terminal
-// event of the run is to be sent, the edit calls twice and, if the result is true, sends the event
-// twice.
+// repeatEnd returns an edit of the stream that is the response to the request v. It sends the
+// terminal event of the run a second time if the function twice, which it calls at that moment,
+// returns true.
 func repeatEnd(v parsedRequest, twice func() bool) streamEdit {
 	return streamEdit{frame: func(frame []byte) [][]byte {
 		k := v.decodeFrame(frame).Kind

@@ -172,8 +172,8 @@ type threadRegistry struct {
 }
 
 // trackThreads returns a middleware that records the threads of each user in a registry m and then
-// passes the requests on to the middleware with(m). The function with is called once per server. A
-// thread is recorded when a valid request with credentials starts its first run.
+// passes the requests on to the middleware that with(m) returns. The function with is called once
+// per server. A thread is recorded when a valid request with credentials starts its first run.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{

@@ -24,11 +24,11 @@ type idSlot func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server take different ids for the same. The function
-// slot returns the id in a valid request e. Two ids are the same for the server if known returns
-// the same string for both, and scope returns the same string for the requests that contain them.
-// Of such ids, the server sees only the one that was sent first, and each client sees only its own.
-// known is not called with "".
+// mergeIDs returns a middleware that makes the server confuse ids. The function slot returns the id
+// in a valid request e. Two ids are the same for the server if the function known returns the same
+// string for both, and the function scope returns the same string for the requests that contain
+// them. Of such ids, the server sees only the one that was sent first, but each client sees only
+// the one that it sent. The function known is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -86,15 +86,15 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills is the [Mutant.KilledBy] of servers that take two threads for one: the check finds
+// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one: the check finds
 // that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects lists globs of the ids of further checks that may fail if the server takes two
-// threads for one.
+// isolationEffects lists globs of the ids of further checks that may fail if the server treats two
+// threads as one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
-// similarThreadMutants are servers that take threads with similar ids for the same thread.
+// similarThreadMutants are servers that treat threads with similar ids as one thread.
 var similarThreadMutants = []*Mutant{
 	{
 		Name: "threads-but-for-the-last-digit", Doc: "threads whose ids differ in the last character are one thread",
@@ -120,12 +120,12 @@ var similarThreadMutants = []*Mutant{
 	},
 }
 
-// similarRunKills is the [Mutant.KilledBy] of servers that take two runs for one: the check finds
+// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one: the check finds
 // that a stream has the text of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects lists globs of the ids of further checks that may fail if the server takes two
-// runs for one.
+// similarRunEffects lists globs of the ids of further checks that may fail if the server treats two
+// runs as one.
 var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
 
 // similarRunMutants are servers that mistake a run for another one: one with a similar id, one with

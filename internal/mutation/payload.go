@@ -17,12 +17,12 @@ import (
 
 // rewriteInput returns a middleware that changes a text in requests before the server receives
 // them. It affects valid requests to start a run that have an input of kind k. If k is
-// [spec.InputUser], the user message must also be what the server has to answer. The function begin
-// is called once per server and returns the function that rewrites texts. That function is called
-// with the request v and the text of the last input of kind k, and returns what the server receives
-// in place of the text. If the text is a JSON object that the body does not contain as a string, it
-// is called with the longest string in that object instead. Calls do not overlap. Requests with a
-// body larger than maxEagerBody are not changed.
+// [spec.InputUser], no tool result or reply to an interrupt may follow the last such input. The
+// function begin is called once per server and returns the function that rewrites texts. That
+// function is called with the request v and the text of the last input of kind k, and returns what
+// the server receives in place of the text. If the text is a JSON object that the body does not
+// contain as a string, the argument is the longest string in that object instead. Calls do not
+// overlap. Requests with a body larger than maxEagerBody are not changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -106,9 +106,9 @@ func replaceString(v any, old, text string) any {
 	return v
 }
 
-// rewriteArguments returns a middleware that changes the arguments of a test prompt before the
-// server receives them. The name of the prompt is given without "conformance:", and arguments, the
-// text after the name, is replaced with rewrite(arguments).
+// rewriteArguments returns a middleware that changes a test prompt before the server receives it.
+// The argument name is the name of the prompt without "conformance:". The rest of the prompt, after
+// the name and a space, is replaced with rewrite(arguments), where arguments is that rest.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -120,9 +120,9 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 	})
 }
 
-// repeatFirst returns a middleware that replaces each test prompt with the given name with the
-// first prompt of that name and its arguments that the same user sent in the thread. The name is
-// given without "conformance:".
+// repeatFirst returns a middleware that changes test prompts before the server receives them. A
+// prompt that has the given name, without "conformance:", and arguments is replaced with the first
+// such prompt that the same user sent in the thread.
 func repeatFirst(name string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -139,9 +139,10 @@ func repeatFirst(name string) middleware {
 	})
 }
 
-// replyToRecall returns a middleware that determines the reply to the prompt conformance:recall.
-// The reply is the result of recall. The argument earlier holds the earlier prompts of the user in
-// the thread, oldest first. If there are none, the middleware leaves the reply to the server.
+// replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
+// with the text that recall returns. The argument earlier holds the earlier prompts of the user in
+// the thread, oldest first. If there are none, recall is not called, and the reply is that of the
+// server.
 func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}

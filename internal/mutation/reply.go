@@ -115,7 +115,7 @@ var replyHistoryMutants = []*Mutant{
 }
 
 // hideUnanswered is a middleware that hides a thread whose first prompt has not been answered. If
-// the server ever responded to a request for the history of the thread with status 404, the
+// the server once responded to a request for the history of the thread with status 404, the
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex

@@ -73,10 +73,10 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 	return nil
 }
 
-// addFormRejection adds the mutant that refuses valid requests with forms like the given one. These
-// are the forms whose names have the same prefix of those in formDefects and are not in plain, and
-// which belong to the same requirement. The mutant violates that requirement. If form.Requirement
-// is "", it violates the requirement with the id own.
+// addFormRejection adds the mutant that refuses valid requests with forms like the given one: forms
+// of the same requirement whose names begin with the same prefix in formDefects and are not in
+// plain. The mutant violates that requirement. If form.Requirement is "", it violates the
+// requirement with the id own instead.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
 	requirement := form.Requirement
 	for _, kind := range formDefects {
@@ -105,7 +105,7 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 // refuseForms returns a middleware that makes the server refuse the valid requests to start a run
 // for which refuses returns true. For each of them, it calls occurred and passes on an invalid
 // variant of the request instead, so that the refusal is the server's own. The function refuses is
-// called only with requests that have a function Facts().Forms.
+// called only with requests for which Facts().Forms is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

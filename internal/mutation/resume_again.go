@@ -32,9 +32,9 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	})
 }
 
-// insertOtherRun returns a middleware that inserts an event of another run into resumed streams,
-// before the frame with the index at, which starts at 0. The event is a copy of the first event of
-// the run with another run id, in a frame without an id line.
+// insertOtherRun returns a middleware that inserts an event into resumed streams, before the frame
+// with the index at, counted from 0. The event is a copy of the first event of the requested run,
+// but with the id of another run and in a frame without an id line.
 func insertOtherRun(at int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {

@@ -27,10 +27,10 @@ type RunOptions struct {
 	NamePattern string // a glob of the names of mutants, as in [path.Match]; "" for all
 	MaxDialects int    // maximum number of dialects per mutant, chosen in rotation; 0 for all
 	SampleEvery int    // run every n-th mutant; 0 and 1 for all
-	// Progress, unless nil, is called with the outcome o of each job that was completed: a run of
-	// one mutant, or of the correct server, in one dialect. The number of jobs completed so far is
-	// played, and of is the total number. Jobs that are run again count again. The calls do not
-	// overlap.
+	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
+	// dialect. The argument o is the outcome, played is the number of runs so far, and of is the
+	// total number of runs. If more runs are needed because outcomes are not as expected, of grows
+	// with played. The calls do not overlap.
 	Progress func(o Outcome, played, of int)
 }
 
@@ -87,8 +87,8 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return report, nil
 }
 
-// A runner runs jobs and holds their outcomes. The mutex mu protects outcomes and the fields below
-// it.
+// A runner runs jobs and holds their outcomes. Jobs lock the mutex mu while they store what they
+// found.
 type runner struct {
 	plan     RunOptions
 	jobs     []job
@@ -151,9 +151,9 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 	return nil
 }
 
-// A judgedScenarios tells in which scenarios the correct server passed a check. The key consists of
-// the id of the check and the id of the requirement for which it was judged, in this order, and the
-// value is the names of the scenarios.
+// A judgedScenarios records in which scenarios the correct server passed a check. Each key consists
+// of the id of the check and the id of the requirement for which the check was judged, in this
+// order. The value has the names of the scenarios.
 type judgedScenarios map[[2]string][]string
 
 // newJudgedScenarios returns the scenarios in which the correct server passed each check. The
