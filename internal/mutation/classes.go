@@ -8,17 +8,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A defectClass is a class of defects that one plain conversation does not show, because they occur
-// only for certain requests, in certain states or at certain times.
+// A defectClass is a class of defects that a single plain conversation does not reveal because they
+// occur only for certain requests, in certain states or at certain times.
 type defectClass struct {
-	name, doc string
-	mutants   []string // globs of the names of mutants that have such a defect
-	// otherwise is the reason why there are no such mutants in the other dialects; "" if there are no
-	// other dialects.
+	name, doc string   // for the report; doc says what goes wrong
+	mutants   []string // globs of the names of the mutants that have such a defect
+	// otherwise is what the report says about a dialect to which no mutant of the class applies:
+	// the reason for that. It is "" if every dialect has such a mutant.
 	otherwise string
 }
 
-// defectClasses are the classes of defects, in the order of the report.
+// defectClasses lists the classes of defects in the order in which the report shows them.
 var defectClasses = []defectClass{
 	{name: "payload", doc: "values with white space, escapes, nulls or rare characters are changed", mutants: []string{
 		"text-trimmed", "line-ends-normalized", "errors-escaped", "results-trimmed", "resume-trimmed", "reasoned-text-trimmed", "*-nulls-dropped",
@@ -62,7 +62,7 @@ var defectClasses = []defectClass{
 	}, otherwise: "neither a first event nor histories are documented"},
 }
 
-// applicableTo returns the number of mutants of the class that apply to dialect d.
+// applicableTo returns how many of the given mutants belong to class c and apply to dialect d.
 func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int) {
 	for _, m := range mutants {
 		if matchesAny(c.mutants, m.Name) && m.AppliesTo(d) {
@@ -72,8 +72,9 @@ func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int)
 	return n
 }
 
-// writeClasses writes a table with the number of mutants of each class of defects in each dialect,
-// and the reasons where there are none.
+// writeClasses appends to b a section with a table of the classes of defects, in Markdown. There is
+// a column for each dialect. A cell has the number of mutants of the class that apply to the
+// dialect or, if there are none, the reason for that.
 func (r *Report) writeClasses(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Classes of defects\n\n"+
 		"Defects that one plain conversation does not show. For each dialect, the number of mutants that have one,\n"+

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// concurrencyMutants are servers in which the end or the cancel of one run affects other runs of
-// its thread, or which refuse streams without an Accept header.
+// concurrencyMutants are servers in which the end of a run, or a request to cancel it, ends other
+// runs of its thread.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -46,16 +46,16 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// A cancellableStreams holds, for each run with an open stream, the function that ends the stream,
-// and the set of runs for which a cancel was requested. The mutex mu protects both.
+// A cancellableStreams holds the open streams of runs, so that they can be ended, and remembers
+// which runs a client asked to cancel. The caller must hold mu to use the other fields.
 type cancellableStreams struct {
 	mu          sync.Mutex
-	cancelByRun map[string]map[string]context.CancelFunc // thread → run → function that ends its stream
-	canceled    map[string]bool                          // runs
+	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends its stream
+	canceled    map[string]bool                          // ids of runs
 }
 
-// endOthers ends the streams of all runs of a thread except the run with the given id. The caller
-// must hold n.mu.
+// endOthers ends the open streams of all runs of a thread except one run. The arguments are the id
+// of the thread and the id of that run. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -64,9 +64,11 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd returns a middleware that calls ended after it has sent the terminal event of a run. n
-// holds the open streams and is locked during the call; canceled reports whether a cancel of the
-// run was requested before.
+// onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
+// of a run in a stream that was requested without a cursor. The argument n of ended holds the open
+// streams of the server; n.mu is locked during the call. The arguments thread and run are the ids
+// of the thread and of the run that has ended, and canceled is whether a client has asked to cancel
+// that run.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -110,9 +112,11 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// redirectCancel returns a middleware that changes which runs a cancel request cancels: the runs
-// which(runs, named) instead of the named one. The argument runs contains all runs that were
-// started in the thread, oldest first, and named is the run that the request names.
+// redirectCancel returns a middleware that makes valid requests to cancel a run cancel other runs,
+// which the function which selects. Its argument runs has the ids of all runs that were started in
+// the thread, oldest first, and named is the id of the run that the request names, which is one of
+// them. The result has the ids of the runs to cancel, at least one. The client receives the
+// response to the last of these cancellations, with the id of the run that it named.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

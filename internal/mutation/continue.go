@@ -6,7 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// continueMutants are servers that leave calls to the client, or take its results, wrongly.
+// continueMutants are servers that handle calls of client tools wrongly: the run that ends with
+// such a call fails or is reported as canceled, or the run that continues with the result fails.
 var continueMutants = []*Mutant{
 	{
 		Name: "client-call-run-fails", Doc: "a run that leaves a call to the client fails",
@@ -40,16 +41,20 @@ var continueMutants = []*Mutant{
 	},
 }
 
-// saysToolResult reports whether e begins the scripted answer to the result of a client tool.
+// saysToolResult reports whether e is a text delta that begins with "tool", as the scripted agent's
+// answer to the result of a client tool does.
 var saysToolResult = startsWith("tool")
 
-// startsWith returns a function that reports whether e is a piece of a message that starts with
+// startsWith returns a function that reports whether its argument is a text delta that begins with
 // prefix.
 func startsWith(prefix string) func(e *spec.Event) bool {
 	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
-// changeEndAfter returns an effect that changes the end of a run if an event before it fits.
+// changeEndAfter returns a fault that changes the event that ends a run (run.end) if fits returned
+// true for that event or an earlier one of the run. It calls fits with the events of the run, in
+// order, until the result is true. The function change modifies a copy of the event, which is then
+// sent in place of the original.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false

@@ -13,14 +13,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid returns a middleware that accepts requests that the server should refuse because of
-// the given requirement. Instead of such a request it serves the last valid request of the same
-// user for the same operation. If there was none, the request is refused.
+// acceptInvalid returns a middleware that accepts invalid requests whose refusal is prescribed by
+// the requirement with the given id. For each such request, it calls occurred and sends the server
+// another request instead: the last valid one of the same user for the same operation, in the same
+// thread if there was one. If there was no valid request, the invalid one is passed on, and the
+// server refuses it.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
 // acceptInvalidForm is like acceptInvalid, but accepts only requests for which isForm returns true.
+// The function isForm is called with invalid requests whose refusal the requirement prescribes.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		lastValid := lastValidRequests{}
@@ -39,11 +42,13 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// A lastValidRequests holds the last valid request for each operation, user and thread, and also
-// the last one for each operation and user in any thread.
+// A lastValidRequests holds the last valid request of each user for each operation, both per thread
+// and regardless of the thread. It does not keep requests with test prompts other than
+// conformance:text, because the response to these may take long. The zero value is empty. The
+// methods may be called concurrently.
 type lastValidRequests struct {
 	mu    sync.Mutex
-	byKey map[string]spec.Request
+	byKey map[string]spec.Request // by the keys that lastValidKeys returns
 }
 
 func lastValidKeys(v parsedRequest) []string {
@@ -76,8 +81,9 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// acceptDenied returns a middleware that accepts valid requests that the server should deny because
-// of the given requirement: it repeats such a request in the name of the primary user.
+// acceptDenied returns a middleware that accepts valid requests whose denial is prescribed by the
+// requirement with the given id. If the server denies such a request, the middleware calls
+// occurred, repeats the request in the name of the primary user and sends the response to that.
 func acceptDenied(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		switch a := serveEdited(w, v.httpRequest, next, streamEdit{}); {
@@ -91,10 +97,10 @@ func acceptDenied(occurred func(), requirement string) middleware {
 	})
 }
 
-// editRefusals returns a middleware that, for each response that refuses a request because of the
-// requirement with the given id, calls occurred and then edit. The arguments of edit are the response,
-// to be changed in place, and the refusals that the requirement prescribes for the request, at least
-// one.
+// editRefusals returns a middleware that edits the refusals prescribed by the requirement with the
+// given id. For each response to such a request that has a status of 400 or more and is not an
+// event stream, it calls occurred and then edit. The function edit changes the response a in place.
+// The argument refusals holds what the requirement prescribes for the request, and is not empty.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
 ) middleware {
@@ -106,16 +112,18 @@ func editRefusals(
 	})
 }
 
-// refuseWithOtherStatus returns a middleware that replaces the status of the refusals that the
-// given requirement prescribes with a status that the requirement does not allow.
+// refuseWithOtherStatus returns a middleware that changes the status of refusals prescribed by the
+// requirement with the given id to one that the requirement does not allow. It calls occurred for
+// each such refusal.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
 	})
 }
 
-// statusOtherThan returns a status that is none of the given ones, which are numbers such as "422"
-// or classes such as "4XX". It returns 200 if there are none, since any refusal is allowed then.
+// statusOtherThan returns a status code that is not among the allowed ones. The elements of allowed
+// are status codes such as "422" or classes such as "4XX". If allowed is empty, which permits any
+// status of a refusal, or includes all of 400, 422 and 500, the result is 200.
 func statusOtherThan(allowed []string) int {
 	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
 		text := strconv.Itoa(status)
@@ -126,8 +134,9 @@ func statusOtherThan(allowed []string) int {
 	return http.StatusOK
 }
 
-// hideRefusalText returns a middleware that replaces codes and texts in refusals with meaningless
-// ones. It affects only codes and texts that the given requirement prescribes.
+// hideRefusalText returns a middleware that edits refusals prescribed by the requirement with the
+// given id. It replaces the error codes and the text that the requirement demands with meaningless
+// ones, and calls occurred for each such refusal.
 func hideRefusalText(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		for _, r := range refusals {
@@ -141,9 +150,9 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseWithStream returns a middleware that turns the refusals that the given requirement
-// prescribes into event streams. The only event of the stream has the body of the refusal as its
-// data.
+// refuseWithStream returns a middleware that turns refusals prescribed by the requirement with the
+// given id into event streams of a single frame, whose data is the body of the refusal on one line.
+// It calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)
@@ -152,8 +161,9 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 }
 
 // refuseValid returns a middleware that makes the server refuse valid requests that exercise the
-// given requirement, or whose operation has it. The middleware makes such a request invalid before
-// the server sees it, so that the refusal is the server's own, and then calls occurred.
+// requirement with the given id, or whose operation has that requirement. For each of them, it
+// calls occurred and passes on an invalid variant of the request instead, so that the refusal is
+// the server's own. A request for which there is no invalid variant is passed on unchanged.
 func refuseValid(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r, e := v.httpRequest, v.parsed()
@@ -167,9 +177,10 @@ func refuseValid(occurred func(), requirement string) middleware {
 	})
 }
 
-// withDefect returns a variant of the request that the server refuses. If the body ends with a
-// brace, the variant lacks that brace. Otherwise the variant is one that the document requires to
-// be refused with status 400 or 422. If there is none, withDefect returns false.
+// withDefect returns an invalid variant of the request, which the server refuses, and true. If the
+// body ends with a closing brace, the variant lacks that brace. Otherwise, it is one for whose
+// refusal the document allows status 400 or 422. If there is no such variant, withDefect returns
+// false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -186,10 +197,11 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// editPromisedReply returns a middleware that calls edit for each successful response to a valid
-// request, if the requirement of the requested operation is the given one. The arguments of edit are
-// the request e and the response a, which edit changes in place. The middleware calls occurred each
-// time before it calls edit.
+// editPromisedReply returns a middleware that edits successful responses, with a 2xx status, to
+// valid requests for an operation that the requirement with the given id is about. Event streams
+// are left as they are. For each such response, the middleware calls occurred and then edit. The
+// argument e of edit is the decoded request, which edit must not change; a is the response, which
+// edit changes in place.
 func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
@@ -199,7 +211,8 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 	})
 }
 
-// changeReplyStatus changes the status of a reply to one that is not documented for the request e.
+// changeReplyStatus changes the status of the response a to one that the document does not specify
+// for the decoded request e. It is an edit function for editPromisedReply.
 func changeReplyStatus(e *spec.Event, a *plainResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
@@ -211,17 +224,20 @@ func changeReplyStatus(e *spec.Event, a *plainResponse) {
 	}
 }
 
-// changeReplyMediaType changes the media type of a reply to one that no document has.
+// changeReplyMediaType changes the Content-Type of the response a to a media type that no document
+// specifies. It is an edit function for editPromisedReply.
 func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }
 
-// maxDefectiveBytes is the maximum size of a frame or reply that gets a defect. Looking for a
-// location that can have the defect takes long in a larger one.
+// maxDefectiveBytes is the maximum size, in bytes, of the data of a frame or the body of a reply
+// that injectDefect changes. Looking for a place that can have the defect takes too long in larger
+// ones.
 const maxDefectiveBytes = 8 << 10
 
-// injectDefect returns a middleware that gives the defect x to all frames and successful replies
-// that can have it, except to those of more than maxDefectiveBytes.
+// injectDefect returns a middleware that gives the defect x to each frame and each successful reply
+// that can have it, and calls occurred for each of them. Frames with more than maxDefectiveBytes of
+// data and replies with larger bodies are not changed.
 func injectDefect(occurred func(), x dialect.ResponseDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// echoMutants are servers whose events name a wrong thread or none.
+// echoMutants are servers whose events name the wrong thread, the wrong run or no thread.
 var echoMutants = []*Mutant{
 	{
 		Name: "other-conversation", Doc: "an event about the run names another conversation",
@@ -38,9 +38,9 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// hideCreatedThread is a middleware for runs that were started by a request without a thread. It
-// removes the id of the thread from the events of such a run, so that the client does not learn the
-// id that the server chose.
+// hideCreatedThread is a middleware that hides the ids of threads that the server creates. If a
+// request to start a run names no thread, the id of the thread is replaced with null in all frames
+// of the response.
 var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 	if v.event.Thread != "" || !v.startsRun() {
 		return streamEdit{}
@@ -53,7 +53,9 @@ var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 	}}
 })
 
-// decodeFrame returns a frame of the response to the request v as an event.
+// decodeFrame decodes one frame of the response to the request v. If the frame stands for several
+// events, decodeFrame returns the last of them. If it stands for none, such as a comment, the
+// result is the zero Event.
 func (v parsedRequest) decodeFrame(frame []byte) (event spec.Event) {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	response := spec.Response{Status: http.StatusOK, Header: header, Body: frame}

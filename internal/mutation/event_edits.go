@@ -7,12 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A newEffect returns the effect of a fault on one response.
+// A newEffect is a fault in the form of a function, as [Mutant.NewEffect] holds it. The function is
+// called once per response and returns what the fault does to that response.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces each event of a run with the events that an edit emits for
-// it. It calls begin once per response to get the edit. The emitted events are numbered like the
-// original ones, so that the sequence numbers stay correct whatever the edit does.
+// editEvents returns a fault that replaces events of a run. For each response it calls begin, which
+// returns an edit. The edit is called with each event e of the run, in order. It calls emit, any
+// number of times, with the events to send in place of e. The edit must not modify e, nor keep it
+// after the call. The emitted events get the sequence numbers of the original ones, in order, so
+// that the numbers stay correct if events are dropped or inserted.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -35,7 +38,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEff
 	}
 }
 
-// dropEvents returns a fault that omits the events for which fits returns true.
+// dropEvents returns a fault that drops the events of a run for which fits returns true.
 func dropEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -46,8 +49,8 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// insertAfter returns a fault that inserts the events more(e) after each event e for which fits
-// returns true.
+// insertAfter returns a fault that inserts events after each event e of a run for which fits
+// returns true. The inserted events are those that more(e) returns.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -62,8 +65,9 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents returns a fault that exchanges each event for which fits returns true with the next
-// event of the run. If that next event is the terminal one, the two keep their order.
+// swapEvents returns a fault that exchanges each event of a run for which fits returns true with
+// the event after it. The terminal event of the run keeps its place. The function fits is not
+// called with the second event of an exchanged pair.
 func swapEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -87,8 +91,9 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// firstOnly returns a fault that begin creates and that affects only one event of each run: the
-// first for which fits returns true.
+// firstOnly returns a fault that affects at most one event of each response: the first for which
+// the argument fits returns true. The fault itself is created by begin, which is called once per
+// response. The function that begin receives returns true for that one event only.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -102,21 +107,22 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal reports whether e ends its run or its stream: whether it is a terminal event or the
-// sentinel.
+// isTerminal reports whether e ends its run or its stream: whether it is the terminal event of a
+// run, or an in-band terminator such as [DONE].
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange returns a copy of e to which change was applied. It does not modify e.
+// withChange calls change with a copy of e and returns the copy. The copy shares its Parts with e,
+// so change must not modify the elements of Parts.
 func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	other := *e
 	change(&other)
 	return other
 }
 
-// changeNested applies change to e and to all its parts, at any depth. It copies the list of parts
-// first, so that other events with the same list are not affected.
+// changeNested calls change with e and with each of its parts, at any depth. The calls modify e,
+// but only a copy of e.Parts, so that events that share the parts with e are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {
@@ -130,8 +136,8 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber returns the sum of n and the integer in the string number, in decimal. If number is
-// not an integer, it is returned unchanged.
+// addToNumber returns the sum of n and the decimal integer in number, such as a sequence number. If
+// number is not an integer, it is returned unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

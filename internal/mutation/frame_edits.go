@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that changes each event for which fits returns true: it applies
-// change to a copy of the event and sends the copy instead.
+// changeEvents returns a fault that changes the events of a run for which fits returns true. It
+// calls change with a copy of each such event and sends the copy in place of the event. The copy
+// shares its Parts with the original, so change must not modify the elements of Parts.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -24,16 +25,17 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) newEffe
 	}
 }
 
-// changeFrames returns a fault that sends change(frame) in place of each frame of a run. The function
-// change may modify its argument.
+// changeFrames returns a fault that replaces each frame of a stream with change(frame). The
+// argument frame has the blank line at its end but no id line. It is a copy, which change may
+// modify.
 func changeFrames(change func(frame []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame returns a fault that inserts a frame with the given data before the first text delta
-// of each run.
+// insertFrame returns a fault that inserts a frame before the frame of the first text delta of each
+// run. The inserted frame is a copy of the frame of the delta, but its data is the argument data.
 func insertFrame(data string) newEffect {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -53,17 +55,18 @@ func insertFrame(data string) newEffect {
 	}
 }
 
-// A lastFrameEditor holds back the latest frame of a stream until the next one arrives, so that it
-// can edit the last frame when the stream ends.
+// A lastFrameEditor is a [fault.FrameWriter] that changes the last frame of a stream. It holds back
+// each frame until the next one arrives or the stream ends, because only then is it known whether
+// the frame is the last one.
 type lastFrameEditor struct {
-	out     fault.StreamWriter
-	held    []byte
-	change  func(frame []byte) []byte // returns what is sent in place of the last frame
+	out     fault.StreamWriter        // receives the stream
+	held    []byte                    // the latest frame; nil before the first one
+	change  func(frame []byte) []byte // returns what is sent in place of the last frame, which it may modify
 	onClose func() error              // called after the whole stream was sent; may be nil
 }
 
-// WriteFrame sends the frame that was held back and holds back the new one. A comment, for which n
-// is negative, is sent at once. WriteFrame returns any error from sending.
+// WriteFrame sends the frame that was held back, if any, and holds back a copy of the given frame.
+// A comment, for which n is negative, is sent at once. WriteFrame returns any error from sending.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -77,7 +80,7 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends the last frame as t.change returns it. Then it calls onClose, unless that is nil. It
+// Close sends what change returns for the last frame, and then calls onClose unless that is nil. It
 // returns the first error.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
@@ -94,8 +97,8 @@ func (t *lastFrameEditor) Close() error {
 	return t.onClose()
 }
 
-// changeLastFrame returns a fault that sends change(frame) in place of the last frame of every
-// stream.
+// changeLastFrame returns a fault that replaces the last frame of every stream with change(frame).
+// The function change may modify its argument.
 func changeLastFrame(change func(frame []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -104,9 +107,10 @@ func changeLastFrame(change func(frame []byte) []byte) newEffect {
 	}
 }
 
-// changeComments returns a middleware that replaces each comment of a stream with the result of
-// change. Both the argument and the result are the bytes of the whole comment with its colon and
-// line end. If the result is nil, the comment is omitted.
+// changeComments returns a middleware that replaces each comment in a stream with change(comment).
+// Both the argument and the result are the bytes of the whole comment, including its colon and its
+// line ends. If the result is nil, the comment is omitted. The function change may modify its
+// argument.
 func changeComments(change func(comment []byte) []byte) middleware {
 	return editStreams(func(parsedRequest) streamEdit {
 		return streamEdit{comment: func(comment []byte) [][]byte { return [][]byte{change(comment)} }}

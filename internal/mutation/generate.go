@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The checks that compare a server with its document. They find the mutants that are generated from
-// the document.
+// The ids of the checks that compare a server with its document. They must find the mutants that
+// are generated from the document.
 const (
 	refusesAsDocumented = "refuse.as-documented"
 	acceptsAsDocumented = "accept.as-documented"
@@ -24,20 +24,23 @@ const (
 	refusesStreams      = "limit.refuses-streams"
 )
 
-// A generator collects the mutants that follow from documents.
+// A generator collects the mutants that are generated from the documents of the dialects, one
+// dialect after the other.
 type generator struct {
 	mutants map[string]*Mutant // by name
-	dialect *dialect.Dialect   // whose document is read
+	dialect *dialect.Dialect   // the current one, whose document is read
 }
 
-// generatedMutants returns the mutants that follow from the documents of the dialects, in the order
-// of their names. For each requirement on a refusal (x-error and x-denied) there is a server that
-// accepts the request, and there are some that refuse it with another status, code or text, or with
-// an event stream.
-// For each requirement on requests (x-requirement) there is one that refuses them, and there are some
-// that refuse only those with a null, without an optional member, or with an unknown one. For each
-// requirement on replies and frames there are servers that reply with another status and media
-// type, and whose replies and frames lack a member or have a member of another type or value.
+// generatedMutants returns the mutants that follow from the documents of the given dialects, sorted
+// by name:
+//   - For each requirement on refusals (x-error and x-denied), one server accepts the requests, some
+//     accept only requests of a certain form, and others refuse them with another status, code or
+//     text, or with an event stream.
+//   - For each requirement on requests (x-requirement), one server refuses the requests, and others
+//     refuse only requests with a null, without an optional member, or with an unknown member.
+//   - For each requirement on replies and frames, some servers reply with another status or media
+//     type, and others send replies and frames that lack a member or have a member with a wrong type
+//     or value.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	g := generator{mutants: map[string]*Mutant{}}
 	for _, d := range dialects {
@@ -53,9 +56,12 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	return slices.SortedFunc(maps.Values(g.mutants), byName)
 }
 
-// add adds the mutant m with the given defect, or adds the dialect and the locations of its
-// findings to the mutant if another dialect has it too. It does nothing if none of the checks that
-// must find the mutant judges the requirement.
+// add adds m, a mutant that has the given defect and thereby violates the requirement with the
+// given id. It sets the name of the mutant to REQUIREMENT.DEFECT and deletes from m.KilledBy the
+// checks that do not judge the requirement. If there already is a mutant with this name, the
+// current dialect and the locations in m.KilledBy are added to that mutant instead. Nothing is
+// added if the dialect does not have the requirement, if the requirement has level MAY, or if none
+// of the checks in m.KilledBy judges it.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -83,25 +89,30 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 	}
 }
 
-// A refusalKind is a kind of requests that a server must refuse.
+// A refusalKind is a kind of request that a server must refuse.
 type refusalKind struct {
-	requests string // a noun for them, for the Doc of mutants
-	check    string // judges whether they are refused as documented
-	accept   func(occurred func(), requirement string) middleware
-	// The checks that also fail if such requests are accepted, or are refused with another status.
+	requests string // a noun for such requests, for Mutant.Doc
+	check    string // id of the check that judges whether they are refused as documented
+	// accept returns a middleware that accepts the requests whose refusal is prescribed by the
+	// requirement with the given id, and calls occurred for each of them. It is nil if no mutant
+	// accepts such requests.
+	accept func(occurred func(), requirement string) middleware
+	// Globs of the ids of checks that may fail, too, if such requests are accepted (acceptAlso) or
+	// are refused with another status (statusAlso).
 	acceptAlso, statusAlso []string
 }
 
-// invalidRequests describes the requests that violate the document (x-error). A mutant that accepts
-// such a request responds as to another, valid one, so checks of content fail too. A mutant that
-// refuses it with a successful status sends a body that does not match the schema of that status.
+// invalidRequests describes requests that violate the document (x-error). A mutant that accepts
+// such a request responds as if it had received another, valid one, so that checks of content may
+// fail, too. If a mutant refuses such a request with a successful status, the body does not match
+// the schema for that status.
 var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
-// deniedRequests describes, by reason, the valid requests that are denied to their sender
-// (x-denied). No mutant that accepts too many streams is generated, because that is a setting of
-// the server.
+// deniedRequests describes, by reason, valid requests that must be denied to their sender
+// (x-denied). No mutant is generated that accepts a stream beyond the limit, because the limit is a
+// setting of the server; limitMutants has such mutants.
 var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
@@ -109,8 +120,8 @@ var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// addRefusals adds the servers that accept requests that they must refuse, or that refuse them in a
-// way that the document does not allow.
+// addRefusals adds the mutants that violate requirements on refusals: they accept requests that
+// they must refuse, or refuse them in a way that the document does not allow.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
 		g.addRefusal(invalidRequests, r)
@@ -123,7 +134,7 @@ func (g *generator) addRefusals() {
 	}
 }
 
-// addRefusal adds the servers that violate r, a requirement on the refusal of requests of the given
+// addRefusal adds the mutants that violate r, a requirement on the refusal of requests of the given
 // kind.
 func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
@@ -151,7 +162,8 @@ func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	}
 }
 
-// addRejections adds the servers that refuse valid requests.
+// addRejections adds, for each requirement on requests, the mutant that refuses the valid requests
+// that exercise the requirement.
 func (g *generator) addRejections() {
 	for _, r := range g.dialect.Requirements {
 		g.add(r.ID, "refused", Mutant{
@@ -165,7 +177,8 @@ func (g *generator) addRejections() {
 	}
 }
 
-// addReplies adds the servers that reply with a status or media type other than the documented one.
+// addReplies adds the mutants whose replies to valid requests have a status or a media type other
+// than the documented one. Operations that respond with an event stream are left out.
 func (g *generator) addReplies() {
 	for _, o := range g.dialect.Operations() {
 		for _, template := range o.Templates() {
@@ -191,21 +204,24 @@ func (g *generator) addReplies() {
 	}
 }
 
-// contentChecks are the checks that judge the content of decoded events and replies.
+// contentChecks lists globs of the ids of the checks that judge the content of decoded events and
+// replies.
 var contentChecks = []string{
 	"accepted.*", "attachment.*", "cancel.*", "content.*", "cursor.*", "delta.*", "done.*", "echo.*", "error.*",
 	"history.*", "interrupt.*", "message.*", "messages.*", "resume.*", "run.*", "script.*", "sequence.*", "state.*", "step.*",
 	"tool.*", "transcript.*",
 }
 
-// defectDocs says, by kind, what is wrong with a reply or frame.
+// defectDocs describes each kind of defect of a reply or frame, for [Mutant.Doc]. In the
+// descriptions, %s stands for the id of the violated requirement.
 var defectDocs = map[dialect.DefectKind]string{
 	dialect.MissingMember: "lack the member that %s is about",
 	dialect.WrongType:     "have a value of another type for the member that %s is about",
 	dialect.WrongValue:    "have a value for the member that %s is about that is not one of those documented",
 }
 
-// addDefects adds the servers whose replies and frames violate their schema.
+// addDefects adds the mutants whose replies or frames violate the schema in the document, one for
+// each requirement and kind of defect.
 func (g *generator) addDefects() {
 	for _, x := range g.dialect.ResponseDefects() {
 		g.add(x.Requirement, string(x.Kind), Mutant{

@@ -13,24 +13,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A circumstance is what a server can know about a run when it sends the run's stream.
+// A circumstance is what a server knows about a run, and about what preceded it, when it sends the
+// stream of the run.
 type circumstance struct {
-	prompt   string        // the text of the last user message
-	earlier  []string      // those of the earlier runs of the thread, oldest first
-	refused  bool          // a request with the id of the thread was refused before
+	prompt   string        // text of the last user message of the request that started the run
+	earlier  []string      // prompts of the earlier runs of the thread, oldest first
+	refused  bool          // a request about the thread was refused before, but not denied
 	left     bool          // a client closed a stream of the thread before its end
-	canceled bool          // a run of the thread was canceled
-	reused   bool          // an earlier request came on the same connection
-	denied   bool          // another user was denied a request about the thread
-	number   int           // of the run in the process, from 1
-	readers  int           // how often the stream was requested before
-	pause    time.Duration // since the last request about the thread
+	canceled bool          // a client asked to cancel a run of the thread
+	reused   bool          // an earlier request used the same connection
+	denied   bool          // a request about the thread was denied with status 401 or 403 before
+	number   int           // number of the run among all runs of the server, from 1
+	readers  int           // number of earlier requests for the stream of the run
+	pause    time.Duration // time since the previous request about the thread
 	header   http.Header   // of the request that started the run
-	body     []byte        // likewise
+	body     []byte        // of the request that started the run
 }
 
-// follows reports whether an earlier run of the thread was asked for by the test prompt with the
-// given name.
+// follows reports whether the prompt of an earlier run of the thread was the test prompt with the
+// given name, which is without "conformance:".
 func (c circumstance) follows(name string) bool {
 	return slices.ContainsFunc(c.earlier, func(p string) bool { return isPrompt(p, name) })
 }
@@ -40,10 +41,10 @@ func isPrompt(text, name string) bool {
 	return first == "conformance:"+name
 }
 
-// A hidingCondition is a condition on a request. A hidden mutant has its defect only if the
-// condition holds, and otherwise behaves like the correct server.
+// A hidingCondition is a condition under which a hidden mutant has its defect. In all other
+// circumstances, the mutant behaves like the correct server.
 type hidingCondition struct {
-	name, doc string
+	name, doc string // doc follows "only" in the description of a mutant: "after a failed run"
 	holds     func(c circumstance) bool
 }
 
@@ -85,14 +86,17 @@ func longerThan(n int) func(circumstance) bool {
 	return func(c circumstance) bool { return len(c.prompt) > n }
 }
 
-// A hiddenDefect is a defect of one stream.
+// A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
+// stream of a run (edit) or the response to the request that starts the run (status).
 type hiddenDefect struct {
 	name, doc string
-	checks    []string // globs of the checks one of which must find it
-	// edit returns the edit of a stream. It calls occurred when the stream has the defect. earlier is
-	// the first delta of the run before in the same thread.
+	checks    []string // globs of the ids of the checks, one of which must find the defect
+	// edit returns the edit of the stream that is the response to the request v. The edit calls
+	// occurred when it changes the stream. The argument earlier is the text of the first delta in
+	// the previous run of the thread, or "" if there is none. edit is nil if status is set.
 	edit func(v parsedRequest, earlier string, occurred func()) streamEdit
-	// status, if not 0, is the status with which the request that starts the run is answered.
+	// status, unless 0, is the status of an empty response that is sent to a request to start a run
+	// instead of serving it.
 	status int
 }
 
@@ -118,8 +122,10 @@ var (
 	}
 )
 
-// editDelta returns an edit that replaces the text of the first delta of a stream with change(text,
-// earlier), where earlier is the text of the previous run.
+// editDelta returns a function for hiddenDefect.edit. The edit replaces the text of the first text
+// delta that is not empty with change(text, earlier), where text is the original text and earlier
+// is that of the first delta in the previous run of the thread, or "" if there is none. It calls
+// occurred if this changes the text. An empty result is ignored if earlier is "", too.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -213,8 +219,10 @@ func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
 	}}
 }
 
-// replaceInFrame returns a copy of frame in which each string of the JSON data that equals from is
-// replaced with to.
+// replaceInFrame returns a copy of frame in which each string of the JSON data that equals the
+// argument from is replaced with the argument to, except the names of members. The copy may have
+// the members of objects in another order. If the data is missing or is not JSON, replaceInFrame
+// returns frame itself.
 func replaceInFrame(frame []byte, from, to string) []byte {
 	line, ok := sse.FindField(frame, "data")
 	if !ok {
@@ -230,19 +238,21 @@ func replaceInFrame(frame []byte, from, to string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A runHistory records what a server knows about its threads and runs.
+// A runHistory records what a server knows about its threads and runs. The mutex mu protects the
+// other fields.
 type runHistory struct {
 	mu          sync.Mutex
-	threads     map[string]*circumstance // what the next run of the thread will know
-	runs        map[string]circumstance
-	seen        map[string]time.Time // thread → its last request
-	connections map[string]bool      // remote addresses
-	deltas      map[string]string    // thread → the first delta of its last run
-	count       int
+	threads     map[string]*circumstance // thread id → what the next run of the thread will know
+	runs        map[string]circumstance  // run id → what the server knows about the run
+	seen        map[string]time.Time     // thread id → time of the last request about the thread
+	connections map[string]bool          // remote addresses of earlier requests
+	deltas      map[string]string        // thread id → text of the first delta of its last run
+	count       int                      // number of runs that were started
 }
 
-// hidden returns a function that returns a middleware in front of a server that has defect d only
-// under the condition when.
+// hidden returns a value for Mutant.defect: a function that returns a middleware which gives the
+// server the defect d, but only for requests for which when.holds returns true. The middleware
+// calls occurred when a response has the defect.
 func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
@@ -275,7 +285,9 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 	}
 }
 
-// listening returns the edit with its frames recorded: the first delta of each run.
+// listening returns a copy of edit that also records, in h.deltas, the text of the first text delta
+// of a stream. The argument edit is the edit of the stream that is the response to the request v.
+// Its function sent is replaced.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
@@ -295,7 +307,9 @@ func (h *runHistory) delta(thread string) string {
 	return h.deltas[thread]
 }
 
-// note records a request and returns what the server knows about the run that it is about.
+// note records the request v and returns the circumstance of the run that v starts or whose stream
+// it requests. If v is any other request, or an invalid request to start a run, the result is the
+// zero circumstance.
 func (h *runHistory) note(v parsedRequest) circumstance {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -332,7 +346,8 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 	return circumstance{}
 }
 
-// noteStatus records the status of the response to a request.
+// noteStatus records that the request v was denied, if the status of its response is 401 or 403, or
+// refused, if it is another status of 400 or more. It does nothing for any other status.
 func (h *runHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -342,8 +357,9 @@ func (h *runHistory) noteStatus(v parsedRequest, status int) {
 	}
 }
 
-// change calls edit with what the server knows about the thread that a request names, even if the
-// request is invalid.
+// change calls edit for each known thread whose id occurs in the target or the body of the request
+// v, even if v is invalid. The argument c is what the next run of the thread will know, and edit
+// changes it in place. h.mu is locked during the calls.
 func (h *runHistory) change(v parsedRequest, edit func(c *circumstance)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

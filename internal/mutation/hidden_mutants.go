@@ -2,8 +2,9 @@ package mutation
 
 import "slices"
 
-// hiddenPairs are the conditions and defects of the hidden mutants: a few of all pairs, which the
-// first hundred combinations find. TestHiddenDefects plays a sample of all of them.
+// hiddenPairs lists the hidden mutants, each by the name of its condition and the name of its
+// defect. These are only a few of all pairs: ones that the first hundred combinations of the suite
+// find. TestHiddenDefects runs a sample of all pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},
@@ -11,8 +12,8 @@ var hiddenPairs = [][2]string{
 	{"after-canceled", "repeats-delta"}, {"over-4096", "drops-last-delta"},
 }
 
-// hiddenMutants are servers whose defect shows only under a condition. In a dialect in which no
-// request meets the condition they are equivalent to the correct server.
+// hiddenMutants are servers that have their defect only under a condition. In a dialect in which no
+// request meets the condition, they are equivalent to the correct server.
 var hiddenMutants = newHiddenMutants()
 
 func newHiddenMutants() (all []*Mutant) {

@@ -8,14 +8,18 @@ import (
 	"time"
 )
 
-// editHistories returns a middleware that calls edit to change each history e that the server
-// returns for a request v.
+// editHistories returns a middleware that edits the histories that the server returns. It calls
+// edit for each of them with the request v and the decoded history e, whose Parts are its messages.
+// The function edit changes e in place, and the result is sent.
 func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editReplies(spec.History, edit)
 }
 
-// editHistoryImages returns a middleware that gives the messages of each history other images:
-// edit(images) returns those of each message, where images holds the original ones.
+// editHistoryImages returns a middleware that changes the images in histories. For each history
+// that has messages it calls edit, where images[i] holds the images of the message with index i and
+// may be empty. The element i of the result holds the images that this message has when the history
+// is sent. The result must not be longer than images; if it is shorter, the messages beyond its end
+// have no images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -33,8 +37,9 @@ func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middlewa
 	})
 }
 
-// editMessages returns a middleware that calls edit to change each message of the given kind in the
-// histories that the server returns.
+// editMessages returns a middleware that calls edit for each message m of the given kind in the
+// histories that the server returns. The function edit changes m in place before the history is
+// sent.
 func editMessages(kind spec.Kind, edit func(m *spec.Event)) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {
@@ -45,7 +50,8 @@ func editMessages(kind spec.Kind, edit func(m *spec.Event)) middleware {
 	})
 }
 
-// dropMessages returns a middleware that omits all messages of the given kind from histories.
+// dropMessages returns a middleware that removes all messages of the given kind from the histories
+// that the server returns.
 func dropMessages(kind spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool { return m.Kind == kind })
@@ -118,8 +124,8 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// alsoWithOtherMessages lists further checks that fail if a history has the messages of other
-// threads.
+// alsoWithOtherMessages lists the ids of further checks that may fail if a history contains
+// messages of other threads.
 var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
 
 // historyThreadMutants are servers that confuse the threads of histories: they return the wrong
@@ -205,8 +211,10 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// mixThreads returns a middleware that adds the messages of the user's other threads to a history
-// if into(told) is true. The argument told contains the original messages of the history.
+// mixThreads returns a middleware that appends messages of the user's other threads to each history
+// for which into returns true. The argument told of into holds the messages of the history itself.
+// The other messages are those that the server returned when the histories of those threads were
+// requested last. Requests for a single day of a history are not affected.
 func mixThreads(into func(told []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
@@ -232,8 +240,8 @@ func mixThreads(into func(told []spec.Event) bool) middleware {
 	})
 }
 
-// shiftQueriedDay returns a middleware for requests for a part of a history before a certain day.
-// It shifts that day by the given number of days.
+// shiftQueriedDay returns a middleware that changes requests for the part of a history before a
+// certain day: it moves that day by the given number of days, which may be negative.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
 		if day, err := time.Parse(time.DateOnly, asked.Day); err == nil {
@@ -242,9 +250,10 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay returns a middleware that calls edit to change the responses to requests for a
-// part of a history before a certain day. The parameter before is that day, and e the history in the
-// response.
+// editEarlierDay returns a middleware that edits the responses to requests for the part of a
+// history before a certain day, by calling edit for each of them. The argument before of edit is
+// that day, in the form YYYY-MM-DD. The argument e is the history in the response, which edit
+// changes in place.
 func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {
@@ -253,21 +262,22 @@ func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	})
 }
 
-// dayBefore returns the day that precedes the given one. Both have the form YYYY-MM-DD.
+// dayBefore returns the day that precedes the given one. Both have the form YYYY-MM-DD, and the
+// argument must be a valid day.
 func dayBefore(day string) string {
 	at, _ := time.Parse(time.DateOnly, day)
 	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
-// greetingMessages returns the messages of a history that consists of a single greeting. The
-// parameter at is the timestamp of the greeting.
+// greetingMessages returns the messages of a history that consists of a single greeting from the
+// assistant. The argument at is the timestamp of the greeting, in the form of RFC 3339.
 func greetingMessages(at string) []spec.Event {
 	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: at}}
 }
 
-// shiftTimestamps returns a middleware that adds numbers of years and days to the timestamps of
-// messages in histories. It affects the message with the index i, starting at 0, only if which(i)
-// is true.
+// shiftTimestamps returns a middleware that adds the given numbers of years and days, which may be
+// negative, to the timestamps of messages in histories. It changes only the messages for whose
+// index i, starting at 0, which(i) is true.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {
@@ -279,7 +289,7 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 }
 
 // renumberMessages returns a middleware that changes the sequence number of each message in a
-// history to number(i), where i is the index of the message, starting at 0.
+// history to number(i), where i is the index of the message in the history, starting at 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {

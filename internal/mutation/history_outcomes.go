@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// dropPrompts returns a middleware that omits the user messages with the given test prompts from
-// histories.
+// dropPrompts returns a middleware that removes user messages with certain test prompts from
+// histories. Each of the prompts is the beginning of a test prompt, without "conformance:".
 func dropPrompts(prompts ...string) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
@@ -21,8 +21,10 @@ func dropPrompts(prompts ...string) middleware {
 	})
 }
 
-// refuseLong returns a middleware that refuses requests to start a run if the text that value
-// returns has more than limit bytes, but not more than limit characters.
+// refuseLong returns a middleware that makes the server seem to limit the bytes of a text, instead
+// of its characters. The function value returns that text from the decoded request ask. If the text
+// of a request to start a run has more than limit bytes, but at most limit characters, a successful
+// response is replaced with a refusal that has status 422. Event streams are not replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		text := value(v.parsed())

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// identityMutants are servers that confuse what a message or a run is: its role, type, id, status
-// and times.
+// identityMutants are servers that state a wrong role, type, id, status or time of a message or a
+// run.
 var identityMutants = []*Mutant{
 	{
 		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",
@@ -105,20 +105,25 @@ var identityMutants = []*Mutant{
 	},
 }
 
-// isMessage reports whether e ends a message or a section of reasoning.
+// isMessage reports whether e is a complete message or complete reasoning, as an event or in the
+// list of messages of a terminal event.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
-// changeRole returns a fault that changes the role of all assistant messages to the given one.
+// changeRole returns a fault that replaces the role "assistant" with the given role in all frames.
 func changeRole(role string) newEffect {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
 	})
 }
 
-// reportedTimes matches the times at which a run ended and began, as numbers.
+// reportedTimes matches the members of a frame that state when a run ended and when it began, in
+// this order and as numbers. Its groups are the part of the first name after "completed", what is
+// between the two numbers, and the second number.
 var reportedTimes = regexp.MustCompile(`"completed(_at|At)":\d+(.*"created(?:_at|At)":)(\d+)`)
 
-// endAfter returns a function that sets the end of a run in a frame to ms after its start.
+// endAfter returns a function for changeFrames. In a frame that states the times at which a run
+// began and ended, in milliseconds, the function replaces the end with the time ms milliseconds
+// after the beginning. It returns other frames unchanged.
 func endAfter(ms int64) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
 		m := reportedTimes.FindSubmatch(frame)
@@ -130,17 +135,20 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// changeStatus returns a fault that replaces the status from with the status to in all frames.
+// changeStatus returns a fault that changes the status of runs and messages in all frames: the
+// value in the argument from is replaced with the value in the argument to.
 func changeStatus(from, to string) newEffect {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
 	})
 }
 
-// retypeMessages returns a middleware that changes the types of messages. For each frame it calls
-// other with the types, except textType, that the messages of the stream have had so far, in order
-// of appearance, if there are any. The result of other maps each type that is to be replaced to its
-// replacement.
+// retypeMessages returns a middleware that replaces the types of messages in streams. As soon as a
+// stream has had a message of a type other than textType, the function other is called for each of
+// its frames. The argument types lists all such types that the stream has had so far, in the order
+// in which they first occurred; the first of them is taken to be that of a tool call. The result
+// maps each type that is to be replaced in the frame to its replacement, which is converted to
+// lower case if the type is in lower case.
 func retypeMessages(other func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string
@@ -165,11 +173,12 @@ func retypeMessages(other func(types []string) map[string]string) middleware {
 	})
 }
 
-// textType is the type of a message that contains text, in lower case.
+// textType is the type, in lower case, of a message that contains text.
 const textType = "message"
 
-// nameCreatedThread is a middleware for runs that were started by a request without a thread. It
-// gives all of them the same thread id.
+// nameCreatedThread is a middleware that gives all threads that the server creates the same id. If
+// a request to start a run names no thread, that id replaces the one of the thread in all frames of
+// the response.
 var nameCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 	if v.event.Thread != "" || !v.startsRun() {
 		return streamEdit{}

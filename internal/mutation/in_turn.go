@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// inTurnMutants are servers that send the events of runs, messages, calls and steps out of turn.
+// inTurnMutants are servers that send the start or the end of a run, a message, reasoning, a tool
+// call or a step twice, at the wrong time or without its counterpart.
 var inTurnMutants = []*Mutant{
 	{
 		Name: "started-twice-at-once", Doc: "the event that starts the run is sent twice, one after the other",
@@ -80,7 +81,8 @@ var inTurnMutants = []*Mutant{
 	},
 }
 
-// chunkMutants are servers whose chunks do not say what they belong to.
+// chunkMutants are servers whose chunks do not state which message, call or tool they belong to, or
+// contradict an earlier chunk of the same message or call.
 var chunkMutants = []*Mutant{
 	{
 		Name: "chunk-of-nothing", Doc: "the chunks of a message name no message",
@@ -120,7 +122,8 @@ var chunkMutants = []*Mutant{
 	},
 }
 
-// lineMutants are servers whose lines end otherwise, or that end streams as other protocols do.
+// lineMutants are servers that do not end the lines of a stream with LF, or that send the
+// terminator of another protocol in a stream.
 var lineMutants = []*Mutant{
 	{
 		Name: "lines-end-with-crlf", Doc: "all lines of a stream end with CRLF",
@@ -147,7 +150,8 @@ var lineMutants = []*Mutant{
 	},
 }
 
-// answerMutants are servers whose results and interrupts do not say what they belong to.
+// answerMutants are servers whose tool results name the wrong call or precede it, or whose
+// interrupts share an id.
 var answerMutants = []*Mutant{
 	{
 		Name: "result-with-a-longer-id", Doc: "results name calls by ids with one letter too many",
@@ -177,27 +181,32 @@ var answerMutants = []*Mutant{
 	},
 }
 
-// hasInterrupt reports whether e ends a run and has an interrupt.
+// hasInterrupt reports whether e is the event that ends a run (run.end) and has an interrupt among
+// its parts.
 func hasInterrupt(e *spec.Event) bool {
 	_, ok := e.Last(spec.Interrupt)
 	return e.Kind == spec.RunEnd && ok
 }
 
-// sameAgain returns a list with e.
+// sameAgain returns a list that contains only a copy of e. As an argument of insertAfter, it makes
+// a server send an event twice.
 func sameAgain(e *spec.Event) []spec.Event { return []spec.Event{*e} }
 
-// newStep returns an event of kind k in the run of e, about the step with the given name.
+// newStep returns an event of kind k, which is [spec.StepStart] or [spec.StepEnd], about the step
+// with the given name. Its thread and run are those of e.
 func newStep(k spec.Kind, e *spec.Event, name string) spec.Event {
 	return spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
 }
 
-// newChunk returns the chunk of kind k in the run of e, with the other members of chunk.
+// newChunk returns a copy of chunk that is marked as a chunk and has the kind k and the thread and
+// run of e.
 func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) spec.Event {
 	chunk.Kind, chunk.Thread, chunk.Run, chunk.IsChunk = k, e.Thread, e.Run, true
 	return chunk
 }
 
-// endReasoningEarly is a fault that sends the end of reasoning before the last delta of it.
+// endReasoningEarly is a fault that sends the end of reasoning before the last delta of the
+// reasoning.
 var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held *spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {
@@ -221,7 +230,9 @@ var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Ev
 	}
 })
 
-// sendResultsFirst is a fault that holds back the events of tool calls until the first result.
+// sendResultsFirst is a fault that sends a tool result before the events of its call. It holds back
+// the events of tool calls until any other event arrives. If that event is a tool result, it is
+// sent before the events held back, and otherwise after them.
 var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held []spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// invalidForms lists forms of invalid requests that a server may accept although it refuses the
-// same violation in other forms. Each has the name of the defect, a description of the form, and a
-// function that reports whether a request has the form.
+// invalidForms lists forms of invalid requests that a server may wrongly accept although it refuses
+// the same violation in other forms. For each form it has the name of the defect, a phrase that
+// describes the form, and a function that reports whether a request has it.
 var invalidForms = []struct {
 	defect, doc string
 	matches     func(parsedRequest) bool
@@ -26,7 +26,8 @@ var invalidForms = []struct {
 	}},
 }
 
-// addInvalidForms adds the servers that accept invalid requests of one form only.
+// addInvalidForms adds the mutants that accept only those invalid requests that have a form in
+// invalidForms.
 func (g *generator) addInvalidForms() {
 	for _, o := range g.dialect.Operations() {
 		seen := &dialect.InvalidRequestSet{}
@@ -47,7 +48,9 @@ func (g *generator) addInvalidForms() {
 	}
 }
 
-// addInvalidForm adds the servers that accept requests of the same form as v.
+// addInvalidForm adds the mutants that accept only invalid requests that have a form in common with
+// v. These are one for each such form and each requirement on the refusal of v, except requirements
+// that a successful response meets, too. v must have exactly one violation.
 func (g *generator) addInvalidForm(v parsedRequest) {
 	for _, form := range invalidForms {
 		if !form.matches(v) {
@@ -69,8 +72,9 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 	}
 }
 
-// violatedPlace returns the body of a request and the tokens of the pointer to its only violation.
-// ok is false if the violation is not in the body, or if there are several.
+// violatedPlace returns the decoded JSON body of the request v and the place of its only violation,
+// as the tokens of a JSON pointer. The result ok is false if v does not have exactly one violation,
+// or if the violation is not in a JSON body.
 func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	violations := v.parsed().Violations
 	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &body) != nil {
@@ -79,7 +83,8 @@ func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	return body, strings.Split(violations[0].Pointer, "/")[1:], true
 }
 
-// isNullForEnum reports whether a request has null where one of several values is expected.
+// isNullForEnum reports whether the only violation of the request v is a null in place of one of
+// several values that the document lists.
 func isNullForEnum(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {
@@ -100,7 +105,8 @@ func isNullForEnum(v parsedRequest) bool {
 	return at == nil
 }
 
-// isInLaterItem reports whether the violation of a request is in the second of two similar items.
+// isInLaterItem reports whether the only violation of the request v is in the second item of a list
+// of two items that are similar in the sense of areSimilar.
 func isInLaterItem(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok {
@@ -122,9 +128,10 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether both values are objects, the second has only members that the first
-// has too, and the texts of the second begin with those of the first. The member that the first of
-// the tokens names is not compared.
+// areSimilar reports whether first and second, which are decoded JSON values, are similar objects:
+// every member of second also exists in first, and if its value in first is a string, its value in
+// second begins with that string. The member that tokens[0] names, if any, only needs to exist. The
+// argument tokens holds the tokens of the JSON pointer from second to the violation.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

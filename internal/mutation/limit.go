@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// limitMutants are servers that do not limit the streams of a user as the protocol requires. Those
-// that refuse a stream in another way are generated.
+// limitMutants are servers that do not limit the concurrent streams of a user as the protocol
+// requires. The mutants that refuse a stream in a wrong form are generated.
 var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
@@ -29,8 +29,9 @@ var limitMutants = []*Mutant{
 	},
 }
 
-// repeatTooManyStreams returns a middleware for requests for a stream. Once the server has refused
-// such a request v with status 429, all later ones with the same key(v) get the same refusal.
+// repeatTooManyStreams returns a middleware that repeats refusals of streams. The function key maps
+// the request v for a stream to a string. Once the server has refused such a request with status
+// 429, all later ones with the same key get the same response.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

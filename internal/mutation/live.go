@@ -9,27 +9,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runLog records when runs were started and ended, and how many times they were cancelled.
+// A runLog records the runs of a server: when they were started, whether they have ended, which
+// frames were sent and how often the runs were canceled. The mutex mu protects the map and the runs
+// in it.
 type runLog struct {
 	mu   sync.Mutex
 	runs map[string]*loggedRun // by run id
 }
 
-// A loggedRun is what a [runLog] knows of one run.
+// A loggedRun is what a [runLog] knows about one run.
 type loggedRun struct {
-	thread   string
-	started  time.Time
-	ended    bool            // a stream had its terminal event
-	readers  int             // number of requests for its stream without a cursor
-	cancels  int             // number of requests to cancel it
-	late     int             // number of cancels that came after its end
-	cursors  map[string]bool // the ids of its frames that were sent
+	thread   string          // thread id
+	started  time.Time       // when the request that started the run arrived
+	ended    bool            // a stream of the run has reached its terminal event
+	readers  int             // number of requests for its stream that had no cursor
+	cancels  int             // number of valid requests to cancel it
+	late     int             // number of these requests that came after its end
+	cursors  map[string]bool // set of the ids of its frames that were sent
 	lastSent time.Time       // when the latest frame was sent
 }
 
-// logRuns returns a middleware that logs the runs and handles each valid request about a run with
-// serve, which may change the request and edit its stream. r is the run that the request names; log
-// is locked while serve and the edit of a stream run.
+// logRuns returns a middleware that keeps a log of the runs and lets serve change what happens in
+// them. A valid request to start a run adds the run to the log. For each request v that names a run
+// r in the log, the middleware calls serve, which returns the request to send to the server in
+// place of v, and the edit of the stream with which the server responds. log.mu is locked during
+// the calls of serve and of the function frame of the edit.
 func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runLog{runs: map[string]*loggedRun{}}
@@ -50,7 +54,9 @@ func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Reques
 	}
 }
 
-// note records request v and returns the run that it names, or nil if there is none.
+// note records the request v and returns the run that it names, or nil if the log does not have the
+// run. If v is a valid request to start a run, note adds the run first. The caller must hold
+// log.mu.
 func (log *runLog) note(v parsedRequest) *loggedRun {
 	id := v.parsed().Run
 	if log.runs[id] == nil && v.startsRun() && v.parsed().Valid() && id != "" {
@@ -70,8 +76,9 @@ func (log *runLog) note(v parsedRequest) *loggedRun {
 	return r
 }
 
-// watch returns a copy of edit, the edit of the stream of run r that responds to v. The copy also
-// locks the log during each call and records what was sent.
+// watch returns a copy of edit that also records in r which frames were sent. The argument edit is
+// the edit of the stream that is the response to v, a request about the run r. The function frame
+// of the copy locks log.mu. If v is not a request for a stream, watch returns edit unchanged.
 func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -92,7 +99,8 @@ func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamE
 	return edit
 }
 
-// isOfSibling reports whether the cursor was sent with a frame of another run of the thread of r.
+// isOfSibling reports whether cursor is the id of a frame that was sent for another run of the
+// thread of r. The caller must hold log.mu.
 func (log *runLog) isOfSibling(r *loggedRun, cursor string) bool {
 	for _, other := range log.runs {
 		if other != r && other.thread == r.thread && other.cursors[cursor] {
@@ -102,14 +110,15 @@ func (log *runLog) isOfSibling(r *loggedRun, cursor string) bool {
 	return false
 }
 
-// without returns request v without its header fields of the given name.
+// without returns a copy of the request v without the header fields that have the given name.
 func without(v parsedRequest, name string) spec.Request {
 	r := v.raw
 	r.Header = r.Header.Without(name)
 	return r
 }
 
-// unedited returns request v as it is, with no edit of its stream.
+// unedited returns the request v and an edit that changes nothing. These are the results of a
+// function serve for logRuns that has nothing to change.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
 // liveMutants are servers that have a defect only while a run goes on, or only after its end.
@@ -154,8 +163,9 @@ var liveMutants = []*Mutant{
 	},
 }
 
-// repeatEnd returns an edit of the response to v that sends the terminal event of a run twice if
-// twice() is true at that time.
+// repeatEnd returns an edit of the stream that is the response to the request v. It sends the
+// terminal event of the run a second time if the function twice, which it calls at that moment,
+// returns true.
 func repeatEnd(v parsedRequest, twice func() bool) streamEdit {
 	return streamEdit{frame: func(frame []byte) [][]byte {
 		k := v.decodeFrame(frame).Kind

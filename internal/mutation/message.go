@@ -113,9 +113,10 @@ var messageMutants = []*Mutant{
 
 func anyEvent(*spec.Event) bool { return true }
 
-// dropMessageIDs returns a fault that removes the message id from text deltas. If late is true, the
-// start of the message is sent only after its deltas. Otherwise a second message is open at the
-// same time, so that it is unclear to which message a delta belongs.
+// dropMessageIDs returns a fault that removes the message id from text deltas and completed texts.
+// If late is true, the start of the message is sent only after them. Otherwise, a second message is
+// opened and ended together with each message, so that it is unclear to which of the two a delta
+// belongs.
 func dropMessageIDs(late bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event
@@ -146,8 +147,8 @@ func dropMessageIDs(late bool) newEffect {
 	})
 }
 
-// dropMessageEnds is a fault that omits the events that end messages, and empties the list of
-// messages in the terminal event.
+// dropMessageEnds is a fault that drops the events that end messages and reasoning, and empties the
+// list of messages in the event that ends the run.
 var dropMessageEnds = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	return func(e *spec.Event, emit func(*spec.Event)) {
 		if e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd {

@@ -13,34 +13,39 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A dialectHandler is a server, or a handler in front of one, with the dialect that it serves.
+// A dialectHandler is a server, or a middleware in front of one, together with the dialect that the
+// server speaks.
 type dialectHandler struct {
 	http.Handler
 	dialect *dialect.Dialect
 }
 
-// A middleware returns a handler in front of the server next, for the same dialect.
+// A middleware returns a handler in front of the server next. The handler can change the requests
+// that next receives and the responses that clients receive. It speaks the same dialect as next.
 type middleware = func(next dialectHandler) dialectHandler
 
-// A parsedRequest is an HTTP request together with its interpretation in the dialect of the server.
+// A parsedRequest is an HTTP request together with its decoded form in the dialect of the server.
 type parsedRequest struct {
 	dialect     *dialect.Dialect
-	raw         spec.Request
-	event       spec.Event         // the parsed request, without large bodies
-	parsed      func() *spec.Event // the parsed request with its violations
-	httpRequest *http.Request
+	raw         spec.Request       // as received, with a target relative to the base path of the dialect
+	event       spec.Event         // *parsed(), or the zero Event if the body exceeds maxEagerBody
+	parsed      func() *spec.Event // returns the decoded request, with its violations
+	httpRequest *http.Request      // with the body still to be read
 }
 
-// maxEagerBody is the maximum size, in bytes, of a request body that is parsed at once. A larger
-// body is parsed only when a middleware asks for the result, because that takes long.
+// maxEagerBody is the maximum size, in bytes, of a request body that is decoded when the request
+// arrives. Decoding a larger body takes long, so it is done only when a middleware calls
+// parsedRequest.parsed.
 const maxEagerBody = 1 << 20
 
-// maxRequestBody is the maximum size of a request body in bytes. No document of a dialect allows
-// more.
+// maxRequestBody is the maximum size, in bytes, of a request body that middlewares read. No
+// document of a dialect allows more.
 const maxRequestBody = 32 << 20
 
-// interceptRequests returns a middleware that parses each request and calls serve with it and with
-// the server, next.
+// interceptRequests returns a middleware that decodes each request and has serve respond to it. The
+// function serve writes the response to w. The argument v is the request, and next is the server,
+// to which serve may pass v.httpRequest or other requests. If the body of a request cannot be read,
+// or is larger than maxRequestBody, serve is not called.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +59,8 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
-// parseRequest returns r with its interpretation in dialect d. The argument body is the body of r,
-// which has already been read.
+// parseRequest returns the request r together with its decoded form in dialect d. The argument body
+// holds the body of r, which the caller has already read.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := cmp.Or(strings.TrimPrefix(r.URL.EscapedPath(), d.Base), "/")
 	if r.URL.RawQuery != "" {
@@ -78,8 +83,8 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether the request is for the operation that has the template with the name
-// phrase, such as "history".
+// isOperation reports whether v requests the operation to which the template named phrase, such as
+// "history", belongs. It returns false if the dialect does not have the template.
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
@@ -91,9 +96,11 @@ func (v parsedRequest) startsRun() bool {
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns the refusals of the request that the given requirement prescribes: those
-// for the violation of an invalid request, if it has exactly one, or those for the reason for which
-// a valid request is denied with the given status. For an invalid request, status is ignored.
+// expectedRefusals returns what the requirement with the given id prescribes for the refusal of the
+// request. If the request is invalid, it must have exactly one violation, and the refusal is the
+// one for that; status is ignored. If the request is valid, the refusal is a denial, and status,
+// which is the status of the response, tells the reason for it. The result is empty if the
+// requirement does not prescribe such a refusal.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:
@@ -104,8 +111,9 @@ func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.R
 	return nil
 }
 
-// denialReason returns the reason for which the server denies a valid request with the given
-// status, or "" if it does not deny requests with that status.
+// denialReason returns the reason for which the request was denied, provided that it is valid and
+// status is the status of the response. It returns "" if status is not that of a denial: 401, 403
+// or 429.
 func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	switch status {
 	case http.StatusUnauthorized:
@@ -125,8 +133,8 @@ func (v parsedRequest) denialReason(status int) spec.DenialReason {
 // none.
 func (v parsedRequest) user() string { return v.httpRequest.Header.Get("Authorization") }
 
-// withRequest returns an HTTP request with the method, target, header and body of r, to the server
-// of v and with the credentials of v. Credentials in r are ignored.
+// withRequest returns a copy of v.httpRequest with the method, the target, the header and the body
+// of r. The credentials are those of v; an Authorization field in r is ignored.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	out := v.httpRequest.Clone(v.httpRequest.Context())
 	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
@@ -147,26 +155,25 @@ func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	return out
 }
 
-// asUser returns the HTTP request with other credentials: the given value of the Authorization
-// header.
+// asUser returns a copy of v.httpRequest with the given value of the Authorization header.
 func (v parsedRequest) asUser(authorization string) *http.Request {
 	r := v.withRequest(v.raw)
 	r.Header.Set("Authorization", authorization)
 	return r
 }
 
-// A threadRegistry records which users started which threads. Users are identified by the value of
-// their Authorization header.
+// A threadRegistry records which users started which threads. A user is identified by the value of
+// the Authorization header, and a thread by its id. The mutex mu protects the other fields.
 type threadRegistry struct {
 	mu         sync.Mutex
-	known      map[string]bool         // threads of all users
+	known      map[string]bool         // set of the threads of all users
 	threadsOf  map[string][]string     // user → threads, oldest first
-	messagesOf map[string][]spec.Event // thread → messages that were returned
+	messagesOf map[string][]spec.Event // thread → messages of its history, as returned last
 }
 
-// trackThreads returns a middleware that records each thread in a registry when the first run of
-// the thread is started. Requests are then served by the middleware with(m), where m is the
-// registry.
+// trackThreads returns a middleware that records the threads of each user in a registry m and then
+// passes the requests on to the middleware that with(m) returns. The function with is called once
+// per server. A thread is recorded when a valid request with credentials starts its first run.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{
@@ -195,9 +202,10 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryRequests returns a middleware that calls edit for each valid request v for a history. The
-// event asked holds the thread and the day whose history is requested; edit changes it to have another
-// history returned.
+// editHistoryRequests returns a middleware that can make the server return another history than
+// requested. It calls edit for each valid request v for a history. The argument asked has the
+// thread and the day of the request, and no other fields. The server then receives a request for
+// the history with the thread and the day that asked has after the call.
 func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

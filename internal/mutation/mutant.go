@@ -1,7 +1,7 @@
-// Package mutation proves that the checks can fail. A mutant is a correct server with one defect
-// that violates one clause of a protocol document. The suite runs against it, and its results are
-// compared with what the clause requires: a check that judges the requirement must fail, at the
-// expected place, and nothing else may.
+// Package mutation proves that the checks of the suite can fail. A mutant is a correct server with
+// one defect that violates one clause of a protocol document. The suite runs against each mutant,
+// and the results are compared with what the defect must cause: a check that judges the violated
+// requirement fails at the expected place, and no check fails that the defect does not affect.
 package mutation
 
 import (
@@ -20,48 +20,53 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Mutant is a correct server with one defect, which named checks must find.
+// A Mutant is a correct server with one defect, which certain checks must find.
 type Mutant struct {
 	Name string // unique: in kebab case or, if it was generated, REQUIREMENT.DEFECT
 	Doc  string // what is wrong with the server, in one sentence
 
-	// KilledBy says which checks must fail, and where: check → patterns of locations, separated by
-	// spaces, in the syntax of [path.Match]. The location of a finding is the kind of the event
-	// that is its evidence, such as "run.end", or if the event violates its schema the JSON pointer
-	// of the member, such as "/delta". A finding at such a location kills the mutant. The mutant is
-	// played in every dialect in which one of the checks judges a requirement.
+	// KilledBy maps the ids of the checks that must find the defect to the expected locations of
+	// their findings: patterns in the syntax of [path.Match], separated by spaces. The location of
+	// a finding is the kind of the event that is its evidence, such as "run.end". If the event
+	// violates its schema, the JSON pointer of the member that does so, such as "/delta", is a
+	// location, too. A finding of one of the checks at such a location kills the mutant. The mutant
+	// is run in every dialect that has a requirement that one of the checks judges.
 	KilledBy map[string]string
-	// AlsoFails lists ids of further checks, or globs of ids, that may fail because of the same
-	// defect; a comment says why.
+	// AlsoFails lists the ids of further checks, or globs of ids, that may fail because of the same
+	// defect. Where the list is set, a comment states the reason.
 	AlsoFails []string
-	// Needs are the kinds that a dialect must have so that the defect can be expressed in it.
-	// Without are kinds that it must not have, since the defect would then be that of another
-	// mutant, which a comment names.
+	// Needs lists kinds that a dialect must have, because otherwise it cannot express the defect.
+	// Without lists kinds that it must not have, because the defect could not occur or would be
+	// that of another mutant.
 	Needs, Without []spec.Kind
 
-	// Exactly one of these is set.
-	Fault      string                        // a fault of package fault, as --fault takes it; "streams=0" is every stream
-	Script     string                        // a script of the mock with other replies
-	Configure  func(*reference.Config)       // another configuration of the reference
-	NewEffect  func(fault.Args) fault.Effect // an unnamed fault that edits the events of every run
-	Middleware middleware                    // in front of the server
+	// The defect is expressed by exactly one of these fields or by the field defect.
+	Fault      string                        // a fault as --fault takes it; "streams=0" means every stream
+	Script     string                        // a script that gives the mock other replies
+	Configure  func(*reference.Config)       // changes the configuration of the reference
+	NewEffect  func(fault.Args) fault.Effect // a fault without a name, applied to every response: see newEffect
+	Middleware middleware                    // runs in front of the correct server
 
-	// A generated mutant violates one requirement, which must fail; other requirements of the
-	// checks may fail only about the same requests and frames. Its defect is a middleware that
-	// calls occurred whenever a response has the defect.
+	// requirement is the id of the only requirement that a generated mutant violates. It is "" for
+	// any other mutant. The checks may fail because of other requirements, too, but only about
+	// requests and frames that concern this requirement.
 	requirement string
-	scenarios   []string // globs of the only scenarios that can find the mutant; nil: all are played
-	dialects    []string // the dialects whose documents say what the defect is
-	defect      func(occurred func()) middleware
+	scenarios   []string // globs of the only scenarios that are played; nil: all
+	dialects    []string // names of the dialects for which the mutant was generated
+	// defect returns the middleware of a generated or hidden mutant. The middleware calls occurred
+	// whenever a response has the defect.
+	defect func(occurred func()) middleware
 }
 
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements returns the requirements of dialect d that the mutant violates: those that are
-// judged by a check that must fail. It leaves out requirements of level MAY, since these cannot be
-// violated. It returns nil if the defect cannot be expressed in the dialect.
+// Requirements returns the requirements of dialect d that the mutant violates. These are the ones
+// that a check in m.KilledBy judges and that can be violated at one of the locations for that
+// check. A generated mutant violates only the requirement from which it was generated. Requirements
+// of level MAY are left out, since they cannot be violated. The result is nil if the dialect cannot
+// express the defect.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 	lacks := func(k spec.Kind) bool { return !has(k) }
@@ -78,8 +83,10 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	return requirements
 }
 
-// violates reports whether the named check must fail about requirement r, which it judges: whether the
-// finding may be at an event that r is about.
+// violates reports whether the check with the given id must find that the mutant violates the
+// requirement r, which the check judges. That is so if m.KilledBy has the check and r is about all
+// events, about events of a kind that matches one of the locations for the check, or about events
+// with a certain name on the wire.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {
@@ -89,8 +96,8 @@ func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	return len(places) > 0 && (len(r.About) == 0 || slices.ContainsFunc(r.About, isThere))
 }
 
-// RequirementIDs returns the ids of the requirements that the mutant violates in any of the given
-// dialects, sorted.
+// RequirementIDs returns the ids of the requirements that the mutant violates in at least one of
+// the given dialects, sorted and without duplicates.
 func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 	for _, d := range dialects {
 		for _, r := range m.Requirements(d) {
@@ -101,13 +108,14 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// AppliesTo reports whether the mutant is run in dialect d: whether it violates at least one
-// requirement of the dialect.
+// AppliesTo reports whether the mutant violates at least one requirement of dialect d. Only then is
+// it run in the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// concerns reports whether event e is evidence of the defect of a generated mutant: whether e is
-// about the requirement, or is a request or frame that exercises or violates it, or is a request
-// whose refusal the requirement prescribes.
+// concerns reports whether e can be evidence of the defect of a generated mutant, which violates
+// the requirement with the id m.requirement. That is so if e is evidence for that requirement, if e
+// is a request or frame that exercises or violates the requirement, or if e is a request whose form
+// or refusal the requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }
@@ -121,14 +129,15 @@ func (m *Mutant) concerns(e spec.Event) bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(e.Facts().Denials)), prescribes)
 }
 
-// refusalsAbout returns those of the refusals that the requirement with the given id prescribes.
+// refusalsAbout returns the elements of refusals that belong to the requirement with the given id.
+// It does not modify refusals.
 func refusalsAbout(requirement string, refusals []spec.RefusalRequirement) []spec.RefusalRequirement {
 	isOther := func(r spec.RefusalRequirement) bool { return r.Requirement != requirement }
 	return slices.DeleteFunc(slices.Clone(refusals), isOther)
 }
 
-// Validate returns all errors in the definition of the mutant, such as a missing field or the name
-// of an unknown check. It returns nil if the definition is valid.
+// Validate returns all errors in the definition of the mutant, such as a field that is not set, an
+// invalid fault or an unknown check. It returns nil if there are none.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.KilledBy) == 0 {
 		problems = append(problems, errors.New("one of Doc and KilledBy is not set"))
@@ -162,12 +171,12 @@ func (m *Mutant) Validate() (problems []error) {
 	return problems
 }
 
-// location matches one location pattern: "*", "?", a pattern of event kinds such as "run.*", or a
-// JSON pointer.
+// location matches one pattern in a value of [Mutant.KilledBy]: "*", "?", a glob of event kinds
+// such as "run.*", or a JSON pointer.
 var location = regexp.MustCompile(`^(\*|\?|[a-z]+|[a-z*]+\.[a-z*-]+|/\S+)$`)
 
-// validateLocations returns an error if list is empty or contains a malformed pattern. list holds
-// location patterns, separated by spaces, as in [Mutant.KilledBy].
+// validateLocations returns an error if list, which has the form of a value of [Mutant.KilledBy],
+// is empty or contains a malformed pattern.
 func validateLocations(list string) error {
 	locations := strings.Fields(list)
 	if len(locations) == 0 {
@@ -181,8 +190,8 @@ func validateLocations(list string) error {
 	return nil
 }
 
-// isAtLocation reports whether the location of finding f matches one of the patterns in places,
-// which are separated by spaces as in [Mutant.KilledBy].
+// isAtLocation reports whether a location of the finding f matches one of the patterns in places,
+// which has the form of a value of [Mutant.KilledBy].
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||

@@ -13,19 +13,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// neighbourMutants are servers that take threads or runs with similar ids for each other, or in
-// which threads that are active at the same time affect each other.
+// neighbourMutants are servers that mistake threads or runs for other ones, for example because
+// their ids are similar, or in which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
-// An idSlot returns the id in an event that a mutant takes for another, such as its thread id.
+// An idSlot returns the id of one kind, such as the thread id, that the decoded request e contains,
+// or "" if there is none.
 type idSlot func(e *spec.Event) string
 
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware in front of a server that takes an id for another if known(id) is
-// the same for both, and if they occur in requests with the same scope(e). The server sees the
-// first such id, and the client its own.
+// mergeIDs returns a middleware that makes the server confuse ids. The function slot returns the id
+// in a valid request e. Two ids are the same for the server if the function known returns the same
+// string for both, and the function scope returns the same string for the requests that contain
+// them. Of such ids, the server sees only the one that was sent first, but each client sees only
+// the one that it sent. The function known is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -48,8 +51,8 @@ func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id strin
 	}
 }
 
-// serveAs has next respond to request v with the id other in place of own, and sends the response
-// with own in place of other.
+// serveAs sends the request v to next with the id other in place of the id own, and writes the
+// response to w with own in place of other.
 func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, other string) {
 	if own == other {
 		next.ServeHTTP(w, v.httpRequest)
@@ -68,13 +71,14 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, oth
 	}
 }
 
-// unscoped returns "", for ids that are the same in all requests.
+// unscoped returns "". As the argument scope of mergeIDs, it puts all requests into the same scope.
 func unscoped(*spec.Event) string { return "" }
 
-// stripLast returns id without its last character.
+// stripLast returns id without its last byte. The id must not be empty.
 func stripLast(id string) string { return id[:len(id)-1] }
 
-// beforeMark returns the part of id before the first character that URLs escape.
+// beforeMark returns the part of id before the first "/", "%" or "&", which are escaped in URLs. It
+// returns id if it contains none of them.
 func beforeMark(id string) string {
 	if i := strings.IndexAny(id, "/%&"); i >= 0 {
 		return id[:i]
@@ -82,14 +86,15 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills are the checks that find that the agent uses messages of another thread.
+// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one: the check finds
+// that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects lists patterns of the ids of checks that may fail in addition to the expected
-// one if the server takes two threads for one.
+// isolationEffects lists globs of the ids of further checks that may fail if the server treats two
+// threads as one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
-// similarThreadMutants are servers that take threads with similar ids for one.
+// similarThreadMutants are servers that treat threads with similar ids as one thread.
 var similarThreadMutants = []*Mutant{
 	{
 		Name: "threads-but-for-the-last-digit", Doc: "threads whose ids differ in the last character are one thread",
@@ -115,14 +120,16 @@ var similarThreadMutants = []*Mutant{
 	},
 }
 
-// similarRunKills are the checks that find that a stream has the events of another run.
+// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one: the check finds
+// that a stream has the text of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects lists patterns of the ids of checks that may fail in addition to the expected
-// one if the server takes two runs for one.
+// similarRunEffects lists globs of the ids of further checks that may fail if the server treats two
+// runs as one.
 var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
 
-// similarRunMutants are servers that take runs with similar ids for one.
+// similarRunMutants are servers that mistake a run for another one: one with a similar id, one with
+// the same id in another thread, or the last run of the thread.
 var similarRunMutants = []*Mutant{
 	{
 		Name: "runs-in-any-case", Doc: "runs whose ids differ in case are one run", Needs: []spec.Kind{spec.SlotCursor},
@@ -180,8 +187,10 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendOnlyOnce returns a middleware in front of a server that waits for input of the given kind only
-// in the thread in which it asked for such input last. Such input for another thread is ignored.
+// pendOnlyOnce returns a middleware that makes the server wait for input of the given kind only in
+// the thread in which it last asked for such input. The input is a tool result
+// ([spec.InputToolResult]) or the reply to an interrupt ([spec.InputResume]). If it is sent for
+// another thread, it is lost: the server receives the prompt "go on" in its place.
 func pendOnlyOnce(input spec.Kind) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -210,8 +219,9 @@ func pendOnlyOnce(input spec.Kind) middleware {
 	}
 }
 
-// crossWhenCrowded is a middleware that sends the text of another stream in place of a delta, if at
-// least twelve streams of replies are open.
+// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. While the server
+// is handling at least twelve requests, the text of a delta is replaced with that of the latest
+// delta of any stream. This affects deltas of 100 to 1,000 bytes in which no character is escaped.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

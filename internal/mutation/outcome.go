@@ -26,21 +26,25 @@ import (
 
 // An Outcome is the result of running the suite against one mutant in one dialect.
 type Outcome struct {
-	Mutant       string
-	Dialect      string
-	KilledBy     []string          // the expected checks that failed with the expected finding
-	OverKills    []string          // checks and requirements that failed unexpectedly
-	FailedChecks map[string]string // each failed check with its first finding
-	IsEquivalent bool              // the defect of a generated mutant never occurred
+	Mutant       string            // name of the mutant; "" for the correct server
+	Dialect      string            // name of the dialect
+	KilledBy     []string          // ids of the checks that found the mutant as expected, sorted
+	OverKills    []string          // descriptions of what should not have failed, sorted: ids of checks, for example
+	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
+	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
 }
 
-// IsSurvivor reports whether the mutant was not killed although its defect occurred.
+// IsSurvivor reports whether the mutant survived: it was not killed, although it is not equivalent
+// to the correct server.
 func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 
-// IsKilled reports whether an expected check failed with a finding at an expected location.
+// IsKilled reports whether at least one of the checks that must find the mutant did so, with a
+// finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description returns the outcome in words, such as "killed" or "survived".
+// Description returns the outcome in words: "killed", "over-killed" if the mutant was killed but
+// there are over-kills, "killed for another reason" if only unexpected findings were made,
+// "equivalent" or "survived".
 func (o Outcome) Description() string {
 	switch {
 	case o.IsKilled() && len(o.OverKills) > 0:
@@ -55,9 +59,10 @@ func (o Outcome) Description() string {
 	return "survived"
 }
 
-// Settings that are the same for every mutant. exchangeTimeout and idleTimeout limit the duration
-// of an exchange and of a silence within it. pollInterval is the interval at which the server looks
-// for new events, and streamLimit the number of streams that a user may have open.
+// Settings that are the same for every mutant. exchangeTimeout limits the duration of an exchange,
+// and idleTimeout that of a silence within an exchange. pollInterval is the interval at which the
+// server looks for new events, and streamLimit is the number of streams that a user may have open
+// at the same time.
 const (
 	exchangeTimeout = 20 * time.Second
 	idleTimeout     = 3 * time.Second
@@ -65,17 +70,19 @@ const (
 	streamLimit     = 40
 )
 
-// RunOne runs the suite against mutant m in dialect d, as if the target claimed every capability.
-// If m is nil, it runs the suite against the correct server. It returns an error if the suite could
-// not be run to its end, for example because ctx was cancelled.
+// RunOne runs the suite against mutant m in dialect d, or against the correct server if m is nil.
+// The suite judges the server as if it claimed every capability. RunOne returns an error if the
+// server cannot be created or the suite was not run to its end, for example because ctx was
+// canceled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	o, _, err := runSuite(ctx, d, m, nil)
 	return o, err
 }
 
-// runSuite runs the suite like [RunOne] and also returns the results of the scenarios. If only is
-// not empty, it plays only the scenarios with these names, and if m is a generated mutant of a
-// refusal, sends only invalid requests whose refusal is about its requirement.
+// runSuite is like [RunOne], but also returns the results of the scenarios. If only is not empty,
+// it lists the names of the only scenarios to play. In that case, if m must be found by the check
+// refuse.as-documented, only those invalid requests are sent whose refusal is about the requirement
+// that m violates.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -121,10 +128,10 @@ func runSuite(
 // refusals is the name of the scenario that sends invalid requests.
 const refusals = "refusals"
 
-// skippedScenarios returns the names of the scenarios to leave out because they cannot find the
-// mutant. The scenario that sends invalid requests takes as long as all others together, so it is
-// played only if a check of refusals or of accepted requests must find the mutant. If m is nil, no
-// scenario is left out.
+// skippedScenarios returns the names of the scenarios that are not played because they cannot find
+// the mutant. That can only be the scenario that sends invalid requests. Because it takes as long
+// as all others together, it is played only if a check of refusals or of accepted requests must
+// find the mutant. If m is nil, all scenarios are played.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -137,10 +144,10 @@ func (m *Mutant) skippedScenarios() []string {
 	return []string{refusals}
 }
 
-// newServer returns the handler of mutant m in dialect d, or of the correct server if m is nil, and
-// the function shut, which shuts the server down. The server of a generated mutant calls occurred
-// when a response has the defect. newServer returns an error if the fault or the script of
-// the mutant is invalid or the server cannot be created.
+// newServer returns the handler h of mutant m in dialect d, or of the correct server if m is nil.
+// The function shut shuts the server down. If m is a generated or hidden mutant, the server calls
+// occurred, possibly concurrently, when a response has the defect. newServer returns an error if
+// the fault or the script of m is invalid or the server cannot be created.
 func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -178,8 +185,8 @@ func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, 
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
 
-// faultSpecs returns the faults that the mock injects for the mutant, or nil if the defect is not a
-// fault. It returns an error if m.Fault is invalid.
+// faultSpecs returns the faults that the mock injects for the mutant: those in m.Fault, or the one
+// that m.NewEffect describes. It returns nil if neither is set, and an error if m.Fault is invalid.
 func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	switch {
 	case m.Fault != "":
@@ -195,7 +202,7 @@ func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// loadScript returns the script of the mutant for dialect d, or nil if the mutant has none. It
+// loadScript returns the rules of m.Script for dialect d, or nil if the mutant has no script. It
 // returns an error if the script is invalid.
 func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	if m.Script == "" {
@@ -210,9 +217,9 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome returns the outcome of running the suite against mutant m in dialect d. parts contains
-// the result of each scenario. If m is nil, every failed check is an over-kill, because a correct
-// server must pass all of them.
+// newOutcome returns the outcome of running the suite against mutant m in dialect d, but does not
+// set IsEquivalent. The argument parts contains the result of each scenario. If m is nil, every
+// failed check is an over-kill, because the correct server must pass all checks.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -250,9 +257,10 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// failsRequirement reports whether r, the result of a check that failed or warned, makes at least
-// one requirement of the check fail or warn, or has the verdict error. If it returns false, the
-// catalogue is inconsistent: the findings are about requirements that do not name the check.
+// failsRequirement reports whether r, the result of a check with the verdict warned, failed or
+// error, makes the verdict on a requirement warned or worse. An error always does. If
+// failsRequirement returns false, the catalogue is inconsistent: the findings are about
+// requirements that do not name the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -268,8 +276,9 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether result r kills the mutant: an expected check has a finding at an expected
-// location, about a requirement that the mutant violates.
+// isKill reports whether the result r kills the mutant: a check in m.KilledBy has a finding at one
+// of the locations there, about a requirement that was judged warned or worse. If the mutant is
+// generated, it must be the requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -280,10 +289,12 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	})
 }
 
-// overKills returns what should not have failed in result r: the id of the check, if the check
-// should pass, or each requirement that a finding names although the mutant meets it. It returns
-// nil if there is nothing of that kind. A result without findings matters only if its verdict is
-// error, because a claimed capability that was not exercised is not a defect.
+// overKills returns descriptions of what should not have failed in r, the result of a check that
+// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, that is the id of the check.
+// If m.KilledBy has it and the mutant is generated, it is "CHECK for REQUIREMENT" for each finding
+// about something that does not concern the requirement that the mutant violates. In all other
+// cases, overKills returns nil. A result without findings matters only if its verdict is error,
+// because a claimed capability that was not exercised is not a defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

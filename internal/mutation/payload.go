@@ -15,9 +15,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rewriteInput returns a middleware in front of a server that receives other texts than the client
-// sent: rewrite(v, text) returns what it receives in place of the last text of kind k in a request
-// v. It is called only with valid requests, one at a time.
+// rewriteInput returns a middleware that changes a text in requests before the server receives
+// them. It affects valid requests to start a run that have an input of kind k. If k is
+// [spec.InputUser], no tool result or reply to an interrupt may follow the last such input. The
+// function begin is called once per server and returns the function that rewrites texts. That
+// function is called with the request v and the text of the last input of kind k, and returns what
+// the server receives in place of the text. If the text is a JSON object that the body does not
+// contain as a string, the argument is the longest string in that object instead. Calls do not
+// overlap. Requests with a body larger than maxEagerBody are not changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -46,7 +51,8 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	}
 }
 
-// hasString reports whether the decoded JSON value v is the string text or contains it.
+// hasString reports whether the decoded JSON value v is the string text or contains it at any
+// depth. Names of members do not count.
 func hasString(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -63,8 +69,9 @@ func hasString(v any, text string) bool {
 	return false
 }
 
-// longestString returns the longest string among the members of a JSON object, such as the payload
-// with which a client answers an interrupt. If there are none, it returns object itself.
+// longestString returns the longest string among the values of the members of object, a JSON object
+// such as the payload with which a client answers an interrupt. If there are no such strings, or
+// object is not a JSON object, it returns object itself.
 func longestString(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -79,8 +86,8 @@ func longestString(object string) string {
 	return cmp.Or(longest, object)
 }
 
-// replaceString returns the decoded JSON value v with each string that equals old replaced with
-// text. It modifies v.
+// replaceString returns the decoded JSON value v with each string that equals old, at any depth,
+// replaced with text. It modifies v. Names of members are not replaced.
 func replaceString(v any, old, text string) any {
 	switch v := v.(type) {
 	case string:
@@ -99,8 +106,9 @@ func replaceString(v any, old, text string) any {
 	return v
 }
 
-// rewriteArguments returns a middleware that replaces the arguments of the test prompt with the
-// given name with rewrite(arguments).
+// rewriteArguments returns a middleware that changes a test prompt before the server receives it.
+// The argument name is the name of the prompt without "conformance:". The rest of the prompt, after
+// the name and a space, is replaced with rewrite(arguments), where arguments is that rest.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -112,8 +120,9 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 	})
 }
 
-// repeatFirst returns a middleware that replaces the arguments of the test prompt with the given
-// name with those of the first such prompt in the thread.
+// repeatFirst returns a middleware that changes test prompts before the server receives them. A
+// prompt that has the given name, without "conformance:", and arguments is replaced with the first
+// such prompt that the same user sent in the thread.
 func repeatFirst(name string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -130,8 +139,10 @@ func repeatFirst(name string) middleware {
 	})
 }
 
-// replyToRecall returns a middleware that replies to the prompt recall with the text that recall
-// selects from the earlier texts of the user in the thread.
+// replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
+// with the text that recall returns. The argument earlier holds the earlier prompts of the user in
+// the thread, oldest first. If there are none, recall is not called, and the reply is that of the
+// server.
 func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}
@@ -147,16 +158,16 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 	})
 }
 
-// rewriteText returns a middleware that replaces the last text of kind k in each valid request that
-// starts a run with rewrite(text).
+// rewriteText returns a middleware that changes valid requests to start a run: it replaces the text
+// of the last input of kind k with rewrite(text).
 func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string { return rewrite(text) }
 	})
 }
 
-// dropNulls returns a JSON object without its members that are null. Text that is not a JSON object
-// is returned unchanged.
+// dropNulls returns the JSON object in object without its members that are null. Nested objects
+// keep theirs. If object is not a JSON object, it is returned unchanged.
 func dropNulls(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -171,16 +182,16 @@ func dropNulls(object string) string {
 	return string(text)
 }
 
-// squeeze returns s with one space in place of each piece of white space.
+// squeeze returns s with each sequence of white space replaced with one space, and without white
+// space at its ends.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// storedToo lists patterns of the ids of checks that may fail in addition to the expected one if a
-// mutant changes a text before the server receives it, because the server then stores and returns
-// the changed text.
+// storedToo lists globs of the ids of further checks that may fail if a mutant changes a text
+// before the server receives it, because the server then stores and returns the changed text.
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
-// payloadMutants are servers that change some texts and JSON values before they send or store them,
-// that forget some of them, or that repeat an earlier one in place of a later one.
+// payloadMutants are servers that change texts or JSON values before they send or store them,
+// forget some of them, or repeat an earlier one in place of a later one.
 var payloadMutants = slices.Concat([]*Mutant{
 	{
 		Name: "text-trimmed", Doc: "the white space at the ends of a text is lost",
@@ -259,7 +270,8 @@ var payloadMutants = slices.Concat([]*Mutant{
 	},
 }, freshnessMutants, historyPayloadMutants, payloadAgainMutants)
 
-// freshnessMutants are servers that repeat what they sent or what was sent to them before.
+// freshnessMutants are servers that send an earlier text, tool call, interrupt or message id where
+// a new one is expected.
 var freshnessMutants = []*Mutant{
 	{
 		Name: "second-text-is-the-first", Doc: "asked for a second text, the server sends the first one",
@@ -292,8 +304,8 @@ var freshnessMutants = []*Mutant{
 	},
 }
 
-// historyPayloadMutants are servers whose histories have texts that differ from the sent ones only
-// in white space or special characters, or that are repeated.
+// historyPayloadMutants are servers whose histories contain messages twice, or texts that differ
+// from the original ones only in white space or special characters.
 var historyPayloadMutants = []*Mutant{
 	{
 		Name: "user-squeezed", Doc: "the history has one space in place of each piece of white space of the user",
@@ -320,8 +332,9 @@ var historyPayloadMutants = []*Mutant{
 	},
 }
 
-// repeatMessages returns a middleware that repeats each message of the given kind in histories, with
-// an id and a number of its own.
+// repeatMessages returns a middleware that repeats each message of kind k in histories. The
+// repetition follows the message and has another id. All messages of the history are numbered anew,
+// from 1.
 func repeatMessages(k spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		var all []spec.Event
@@ -339,8 +352,9 @@ func repeatMessages(k spec.Kind) middleware {
 	})
 }
 
-// repeatMessageIDs returns a fault that replaces the ids of messages. Within a response they stay
-// different, but each run has the ids of the n-th run before it.
+// repeatMessageIDs returns a fault that replaces the ids of messages. Different messages of a
+// response still have different ids, but each response uses the same ids as the n-th response
+// before it. If n is 1, all responses use the same ids.
 func repeatMessageIDs(n int64) newEffect {
 	var runs atomic.Int64
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// cutAt returns a function that cuts texts after n bytes, at the end of a character.
+// cutAt returns a function that shortens texts to at most n bytes without splitting a character.
 func cutAt(n int) func(text string) string {
 	return func(text string) string {
 		if len(text) <= n {
@@ -19,8 +19,9 @@ func cutAt(n int) func(text string) string {
 	}
 }
 
-// firstOfThread returns a middleware that replaces the last text of kind k in each request with the
-// first such text in the thread.
+// firstOfThread returns a middleware that changes valid requests to start a run: it replaces the
+// text of the last input of kind k with that of the first such input that the same user sent in the
+// thread.
 func firstOfThread(k spec.Kind) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -34,8 +35,10 @@ func firstOfThread(k spec.Kind) middleware {
 	})
 }
 
-// recallReply returns a middleware that replies to the prompt recall with the last reply of the
-// client, a tool result or an answer to an interrupt, if no prompt came after it.
+// recallReply returns a middleware that makes the server reply to the prompt conformance:recall
+// with what the client replied last in the thread, which is a tool result or the answer to an
+// interrupt. If no such reply has come since the previous prompt, the middleware leaves the reply
+// to the server.
 func recallReply() middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -64,8 +67,8 @@ func recallReply() middleware {
 	}
 }
 
-// payloadAgainMutants are servers that cut long texts, that use the second of two values in place
-// of the first, or that keep only one of several values.
+// payloadAgainMutants are servers that cut long texts, use the first of two values in place of the
+// second, recall a reply in place of a prompt, or return repeated messages only once.
 var payloadAgainMutants = []*Mutant{
 	{
 		Name: "reasoned-text-cut", Doc: "texts after reasoning are cut after 1,024 bytes",

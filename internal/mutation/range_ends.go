@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rangeMutants refuse values at the end of a documented range.
+// rangeMutants are servers that refuse valid values at the end of a documented range, or unusual
+// values such as leap days.
 var rangeMutants = []*Mutant{
 	{
 		Name: "longest-run-unheard", Doc: "a stream request with a run id of the greatest length is refused",
@@ -40,14 +41,16 @@ var rangeMutants = []*Mutant{
 	},
 }
 
-// refuseHistory returns a middleware that makes the server refuse valid requests for the history
-// before the days for which refuses returns true.
+// refuseHistory returns a middleware that makes the server refuse valid requests for a history for
+// whose day refuses returns true. The argument day is the day before which the history is
+// requested, in the form YYYY-MM-DD, or "" if the request names none.
 func refuseHistory(refuses func(day string) bool) middleware {
 	return refuseRequests(func(v parsedRequest) bool { return v.isOperation("history") && refuses(v.parsed().Day) })
 }
 
 // refuseRequests returns a middleware that makes the server refuse the valid requests for which
-// refuses returns true. The refusal is the server's own.
+// refuses returns true. It passes on an invalid variant of each such request, so that the refusal
+// is the server's own. A request that has no such variant is passed on unchanged.
 func refuseRequests(refuses func(parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

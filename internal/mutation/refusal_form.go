@@ -101,7 +101,9 @@ var refusalFormMutants = []*Mutant{
 	},
 }
 
-// reformRefusals returns a middleware that calls edit to change each response with a 4xx status.
+// reformRefusals returns a middleware that calls edit for each response with a 4xx status that is
+// not an event stream. The argument v of edit is the request, and a is the response, which edit
+// changes in place.
 func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status/100 == 4 {
@@ -110,12 +112,14 @@ func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
-// isDenial reports whether a status is about the client and not about its request.
+// isDenial reports whether a response with the given 4xx status refuses a request because of who
+// sent it or because of a limit (401, 403 or 429), and not because of its content.
 func isDenial(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, status)
 }
 
-// editHistoryLinks returns a middleware that replaces each link to an image in a history.
+// editHistoryLinks returns a middleware that replaces each link to an image in a history with
+// edit(link).
 func editHistoryLinks(edit func(link string) string) middleware {
 	return editMessages(spec.HistoryUser, func(m *spec.Event) {
 		m.Parts = slices.Clone(m.Parts)
@@ -127,7 +131,8 @@ func editHistoryLinks(edit func(link string) string) middleware {
 	})
 }
 
-// withoutMember returns a JSON object without the member of a name.
+// withoutMember returns the JSON object in object without its member with the given name. If object
+// is not a JSON object, it is returned unchanged.
 func withoutMember(object []byte, name string) []byte {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(object, &members) != nil {

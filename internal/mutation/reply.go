@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// replyMutants are servers that respond to valid requests in another way than the document promises.
+// replyMutants are servers whose replies to valid requests are not what the document promises.
 var replyMutants = slices.Concat(replyHealthMutants, replyAcceptedMutants, replyHistoryMutants)
 
-// replyHealthMutants are servers whose health operation responds as if the server were not healthy.
+// replyHealthMutants are servers whose health operation responds with a wrong status.
 var replyHealthMutants = []*Mutant{
 	{
 		Name: "health-204", Doc: "the health operation answers 204",
@@ -39,10 +39,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the responses to requests to start a run: the
-// member that states whether the thread of the run is new becomes isNew(first, known). The argument
-// first is whether the run is the first of its thread, and known is whether the history of the
-// thread was requested before.
+// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. The
+// member that states whether the thread of the run is new is set to isNew(first, known). The
+// argument first is whether the run is the first one that was accepted in the thread, and known is
+// whether the history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -65,8 +65,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants are servers that accept a run with a reply that states incorrectly whether
-// the thread is new.
+// replyAcceptedMutants are servers that accept a run with a reply that states wrongly whether the
+// thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
@@ -90,14 +90,14 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// lacksReply reports whether the last message of a history is the user's, so that it has no reply
-// yet.
+// lacksReply reports whether the last of the given messages of a history is a user message, which
+// therefore has no reply yet. It returns false if there are no messages.
 func lacksReply(messages []spec.Event) bool {
 	return len(messages) > 0 && messages[len(messages)-1].Kind == spec.HistoryUser
 }
 
-// replyHistoryMutants are servers that accept a prompt but do not return it in the history until it
-// has been answered.
+// replyHistoryMutants are servers whose histories do not contain a prompt that was accepted until
+// it has been answered.
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
@@ -114,9 +114,9 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that delays the appearance of threads in histories. If a thread
-// was reported as not found before its first prompt, it is reported as not found until that prompt
-// has been answered.
+// hideUnanswered is a middleware that hides a thread whose first prompt has not been answered. If
+// the server once responded to a request for the history of the thread with status 404, the
+// middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	unknown := map[string]plainResponse{}

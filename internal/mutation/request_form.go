@@ -10,14 +10,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// formDefects are the kinds of forms of valid requests that a server may wrongly refuse: the name of
-// the defect, and the prefix of the names of the forms.
+// formDefects lists the kinds of forms of valid requests that a server may wrongly refuse. Each has
+// the name of the defect, and the prefix of the names of all its forms: see [spec.RequestForm].
 var formDefects = []struct{ defect, prefix string }{
 	{"null-refused", "with null "}, {"absence-refused", "without "}, {"unknown-refused", "with the unknown "},
 }
 
-// addFormRejections adds the servers that refuse valid requests with a form that the plain prompt
-// does not have: with null, without an optional member, with an unknown member.
+// addFormRejections adds the mutants that refuse valid requests to start a run because they have a
+// certain form: with null, without an optional member, or with an unknown member. It leaves out the
+// forms that the request built from the template "prompt" has.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
 	for _, form := range g.templateForms("prompt") {
@@ -53,13 +54,14 @@ func (g *generator) addFormRejections() {
 	}
 }
 
-// sampleEvent holds values for the templates of requests.
+// sampleEvent holds sample values from which requests are built by templates.
 var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
 }
 
-// templateForms returns the forms that a request built from the named template has, such as an
-// optional member that is left out. It returns nil if the dialect does not have the template.
+// templateForms returns the forms, such as an optional member that is left out, of the request that
+// is built from the named template and sampleEvent. It returns nil if there are none or if the
+// dialect does not have the template.
 func (g *generator) templateForms(template string) []spec.RequestForm {
 	r, err := g.dialect.BuildRequest(template, sampleEvent)
 	if err != nil {
@@ -71,9 +73,10 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 	return nil
 }
 
-// addFormRejection adds the server that refuses valid requests with forms like the given one: of
-// the same kind in formDefects, with the same requirement, and not among the names in plain. The
-// mutant violates that requirement or, if the form has none, own.
+// addFormRejection adds the mutant that refuses valid requests with forms like the given one: forms
+// of the same requirement whose names begin with the same prefix in formDefects and are not in
+// plain. The mutant violates that requirement. If form.Requirement is "", it violates the
+// requirement with the id own instead.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
 	requirement := form.Requirement
 	for _, kind := range formDefects {
@@ -100,7 +103,9 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 }
 
 // refuseForms returns a middleware that makes the server refuse the valid requests to start a run
-// for which refuses returns true, and that calls occurred for each of them.
+// for which refuses returns true. For each of them, it calls occurred and passes on an invalid
+// variant of the request instead, so that the refusal is the server's own. The function refuses is
+// called only with requests for which Facts().Forms is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -114,8 +119,8 @@ func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	})
 }
 
-// requestFormMutants are servers that refuse valid prompts in forms that HTTP and JSON define as
-// equivalent to others.
+// requestFormMutants are servers that refuse valid prompts because of their form, such as white
+// space in the JSON, a list in the field Accept, or two tools.
 var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "charset=utf-8")
@@ -135,13 +140,16 @@ var requestFormMutants = []*Mutant{
 	}).needing(spec.InputTool),
 }
 
-// needing restricts m to dialects with the given kinds and returns m.
+// needing sets m.Needs to the given kinds, which restricts the mutant to dialects that have all of
+// them, and returns m.
 func (m *Mutant) needing(kinds ...spec.Kind) *Mutant {
 	m.Needs = kinds
 	return m
 }
 
-// formMutant returns the mutant that refuses the valid prompts for which refuses returns true.
+// formMutant returns a mutant with the given name that refuses the valid prompts for which refuses
+// returns true. The argument form describes these prompts in [Mutant.Doc], such as "with a list in
+// its Accept field".
 func formMutant(name, form string, refuses func(parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: "a valid prompt " + form + " is refused",

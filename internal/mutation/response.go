@@ -11,19 +11,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A streamEdit edits one stream. It sends the frames frame(f) in place of each frame f, the frames
-// comment(c) in place of each comment c, and the frames end() after the last one. A nil function
-// changes nothing. Unless sent is nil, it is called with each original frame, or comment, after the
-// client was sent what replaces it.
+// A streamEdit determines how one event stream is changed while it is sent. A function that is nil
+// changes nothing. The calls of the functions do not overlap.
 type streamEdit struct {
+	// frame and comment return the frames that are sent in place of a frame or a comment. They may
+	// modify and keep their argument.
 	frame   func(frame []byte) [][]byte
 	comment func(comment []byte) [][]byte
-	sent    func(frame []byte)
-	end     func() [][]byte
+	// sent is called with each original frame or comment, after what replaces it was sent. It must
+	// not keep its argument.
+	sent func(frame []byte)
+	// end returns the frames that are sent after the last one of the stream.
+	end func() [][]byte
 }
 
-// editStreams returns a middleware that edits the streams of the server: begin(v) returns the edit
-// of the stream that is the response to request v.
+// editStreams returns a middleware that edits the event streams of the server. It calls begin with
+// each request v before the server receives it. If the response is an event stream, the result of
+// begin edits it; otherwise, the response is sent unchanged.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, begin(v)); a != nil {
@@ -32,9 +36,9 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	})
 }
 
-// serveEdited has next respond to the request r. If the response is a stream, serveEdited sends it
-// to w, edited by edit, and returns nil. Otherwise it returns the response, which the caller must
-// send, or nil if next has not responded.
+// serveEdited has next respond to the request r. If the response is an event stream, serveEdited
+// sends it to w, changed by edit, and returns nil. Otherwise, it sends nothing and returns the
+// response, which the caller must send. It also returns nil if next does not respond.
 func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *plainResponse {
 	h := &responseEditor{w: w, edit: edit, plain: plainResponse{header: http.Header{}}}
 	next.ServeHTTP(h, r)
@@ -48,8 +52,8 @@ func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit
 	return &h.plain
 }
 
-// A responseEditor is a response writer that keeps a plain response in memory, so that it can be
-// edited, and passes a stream on frame by frame, with the frames edited.
+// A responseEditor is an [http.ResponseWriter] that changes event streams while it passes them on,
+// frame by frame. It holds any other response in memory, so that the caller can edit it.
 type responseEditor struct {
 	w        http.ResponseWriter
 	plain    plainResponse // of a stream, only the status and the header
@@ -58,11 +62,12 @@ type responseEditor struct {
 	frames   sse.FrameSplitter
 }
 
-// Header returns the header, which is sent with a stream at once, and otherwise with the response.
+// Header returns the header of the response. If the response is an event stream, WriteHeader sends
+// the header; otherwise, it is held in memory with the response.
 func (h *responseEditor) Header() http.Header { return h.plain.header }
 
-// WriteHeader keeps the status of a plain response, or sends that of a stream. Only the first call
-// counts.
+// WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the
+// status and the header. Only the first call has an effect.
 func (h *responseEditor) WriteHeader(status int) {
 	if h.plain.status != 0 {
 		return
@@ -91,7 +96,8 @@ func (h *responseEditor) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// writeFrame sends what replaces a frame or comment. It returns any error from writing.
+// writeFrame sends what the edit returns in place of the given frame or comment, and then calls the
+// function sent of the edit. It returns the first error from writing.
 func (h *responseEditor) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
@@ -113,7 +119,8 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 	return nil
 }
 
-// finish sends the incomplete frame at the end of a stream, and the frames that the edit adds.
+// finish sends the incomplete frame at the end of an event stream, if there is one, and then the
+// frames that the function end of the edit returns.
 func (h *responseEditor) finish() {
 	_, _ = h.w.Write(h.frames.Rest()) // an error means that the client has left
 	if h.edit.end != nil {
@@ -123,8 +130,8 @@ func (h *responseEditor) finish() {
 	}
 }
 
-// FlushError flushes a stream and returns any error from that. It does nothing for a plain
-// response, which is sent later.
+// FlushError flushes an event stream and returns any error from that. It does nothing for any other
+// response, which is sent later. [http.ResponseController] calls it.
 func (h *responseEditor) FlushError() error {
 	if !h.isStream {
 		return nil
@@ -132,18 +139,19 @@ func (h *responseEditor) FlushError() error {
 	return http.NewResponseController(h.w).Flush()
 }
 
-// Unwrap returns the writer to which the response is sent, so that deadlines can be set.
+// Unwrap returns the underlying writer, through which [http.ResponseController] sets deadlines.
 func (h *responseEditor) Unwrap() http.ResponseWriter { return h.w }
 
-// A plainResponse is a complete response, with status, header and body, that is not a stream.
+// A plainResponse is a complete response that is not an event stream.
 type plainResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// editResponses returns a middleware that calls edit to change each response before it is sent,
-// except streams. a is the response and v the request.
+// editResponses returns a middleware that calls edit for each response that is not an event stream,
+// before it is sent. The argument v of edit is the request, and a is the response, which edit
+// changes in place.
 func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
@@ -153,8 +161,8 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
-// decodeReply returns the response a, which is not a stream, as an event. If it is not successful, ok
-// is false.
+// decodeReply decodes a, the response to the request v, which is not an event stream. The result ok
+// is false if the status is not 2xx or if there is nothing to decode.
 func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {
@@ -171,13 +179,15 @@ func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool)
 	return reply, reply.Kind != "" && a.status/100 == 2
 }
 
-// encodeReply replaces the body of a with the encoding of e in the dialect.
+// encodeReply replaces the body of a, the response to the request v, with e as the dialect encodes
+// it. It does not change the status and the header.
 func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
-// editReplies returns a middleware that calls edit to change each successful reply of the given
-// kind to a request v. The reply is decoded before the edit and encoded again after it.
+// editReplies returns a middleware that edits successful replies that are events of the given kind.
+// It decodes each such reply, calls edit with the request v and the decoded reply e, which edit
+// changes in place, and sends e encoded again.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
@@ -202,8 +212,8 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// setNotFound turns the response to v into the refusal with status 404 that the dialect has for an
-// unknown thread.
+// setNotFound turns a, the response to the request v, into a refusal with status 404, in the form
+// in which the dialect reports that a thread is unknown.
 func (a *plainResponse) setNotFound(v parsedRequest) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// editResumed returns a middleware that edits streams that are resumed from a cursor: begin(v, r)
-// returns the edit of the stream that is the response to request v. The argument r holds the frames
-// that were sent before, of all runs.
+// editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
+// begin with each valid request v for such a stream, and the result edits the stream. The argument
+// r holds the frames of all runs that were sent so far in streams that were not resumed.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -25,11 +25,11 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 	}
 }
 
-// A runFrames holds the frames of each run, by the id of the run, in the order in which they were
-// first sent.
+// A runFrames holds the frames of each run in the order in which they were first sent. The mutex mu
+// protects the frames.
 type runFrames struct {
 	mu     sync.Mutex
-	frames map[string][][]byte
+	frames map[string][][]byte // by run id
 }
 
 func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
@@ -42,8 +42,9 @@ func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// findCursor returns the frame whose id is the cursor of request v, and the index of that frame
-// among the frames of the run. It returns nil and -1 if the run has sent no such frame.
+// findCursor returns the frame whose id is the cursor of the request v, and the index of that frame
+// among the recorded frames of the run that v names. If there is no such frame, it returns nil and
+// -1.
 func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,14 +67,17 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit that sends the frames frame(n, f) in place of each frame f, where n is
-// its index in the stream, starting at 0.
+// editByIndex returns an edit of one stream that calls the argument frame for each frame of the
+// stream, and sends the result in place of that frame. The argument n is the index of the frame in
+// the stream, starting at 0.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast returns an edit that sends the frames last(f) in place of f, the last frame of a stream.
+// editLast returns an edit of one stream that replaces the last frame of the stream with the frames
+// last(frame). It sends each frame only when the next one arrives, because it cannot know earlier
+// which frame is the last.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -93,7 +97,7 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 	}
 }
 
-// resumeMutants are servers that resume streams wrongly or do not end the streams of cancelled runs
+// resumeMutants are servers that resume streams wrongly, or do not end the streams of canceled runs
 // properly.
 var resumeMutants = slices.Concat(
 	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
@@ -227,7 +231,8 @@ var resumeThreadCursorMutants = []*Mutant{
 	},
 }
 
-// resumeContentMutants are servers that send an event with other data when the stream is resumed.
+// resumeContentMutants are servers whose events have other data when they are sent again in a
+// resumed stream.
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
@@ -244,8 +249,9 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that sends the frames last(f) in place of f, the last frame in
-// the stream of a canceled run.
+// editCanceled returns a middleware that replaces the last frame in each stream of a canceled run
+// with the frames last(frame). A run is canceled if the server has responded with success to a
+// request to cancel it.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -276,7 +282,7 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 	}
 }
 
-// cancelMutants are servers that send no terminal event for a cancelled run, or two of them.
+// cancelMutants are servers that send no terminal event for a canceled run, or send it twice.
 var cancelMutants = []*Mutant{
 	{
 		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",

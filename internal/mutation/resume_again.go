@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// editResumedAgain returns a middleware that edits streams that are resumed for the second time, that
-// is, from a cursor that a resumed stream has sent. It calls edit with each frame and its index in
-// the stream, counted from 0, and sends the frames that edit returns instead.
+// editResumedAgain returns a middleware that edits streams that are resumed for the second time,
+// that is, from a cursor that was sent in a resumed stream. It calls edit for each frame of such a
+// stream, and sends the result in place of the frame. The argument n is the index of the frame in
+// the stream, starting at 0. Calls of edit do not overlap.
 func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	var mu sync.Mutex
-	again := map[string]bool{} // by cursor: a resumed stream has sent it
+	again := map[string]bool{} // cursor → whether a resumed stream has sent it
 	return editResumed(func(v parsedRequest, _ *runFrames) streamEdit {
 		mu.Lock()
 		defer mu.Unlock()
@@ -31,8 +32,9 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	})
 }
 
-// insertOtherRun returns a middleware for resumed streams. Before the frame with index at, it sends
-// a start event of another run of the thread, as a frame without an id line.
+// insertOtherRun returns a middleware that inserts an event into resumed streams, before the frame
+// with the index at, counted from 0. The event is a copy of the first event of the requested run,
+// but with the id of another run and in a frame without an id line.
 func insertOtherRun(at int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {
@@ -50,8 +52,8 @@ func insertOtherRun(at int) middleware {
 	})
 }
 
-// resumeAgainMutants are servers that lose events only after the second interruption of a stream,
-// or send events of other runs only in resumed streams.
+// resumeAgainMutants are servers that lose events only when a stream is resumed for the second
+// time, or that send events of other runs only in resumed streams.
 var resumeAgainMutants = []*Mutant{
 	{
 		Name: "resumed-twice-with-a-gap", Doc: "a stream that is resumed for the second time lacks its first event",

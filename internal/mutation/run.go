@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// Canary is a mutant that is easy to find. It must be killed in every dialect; otherwise the
-// outcomes of all other mutants prove nothing.
+// Canary is a mutant that is easy to find. It is run in every dialect and must be killed there;
+// otherwise, the outcomes of all other mutants prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text has one word too many",
 	KilledBy:  map[string]string{"script.text": "message.delta"},
@@ -24,33 +24,39 @@ var Canary = &Mutant{
 // A RunOptions selects which mutants are run, and in which dialects.
 type RunOptions struct {
 	Dialects    []*dialect.Dialect
-	NamePattern string // a glob of names; "" for all
-	MaxDialects int    // maximum number of dialects per mutant, in rotation; 0 for all
-	SampleEvery int    // run every nth mutant; 0 and 1 for all
-	Progress    func(o Outcome, played, of int)
+	NamePattern string // a glob of the names of mutants, as in [path.Match]; "" for all
+	MaxDialects int    // maximum number of dialects per mutant, chosen in rotation; 0 for all
+	SampleEvery int    // run every n-th mutant; 0 and 1 for all
+	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
+	// dialect. The argument o is the outcome, played is the number of runs so far, and of is the
+	// total number of runs. If more runs are needed because outcomes are not as expected, of grows
+	// with played. The calls do not overlap.
+	Progress func(o Outcome, played, of int)
 }
 
-// A Report holds the outcomes of all mutants that were run.
+// A Report holds the outcomes of the mutants that were run.
 type Report struct {
 	Dialects       []*dialect.Dialect
 	Mutants        []*Mutant // all mutants of the dialects, as [All] returns them
-	Outcomes       []Outcome // in the order of Mutants, then of the dialects
-	InvalidReasons []string  // why the outcomes are invalid as a whole
-	Retried        int       // the number of mutants that were run twice
-	IsComplete     bool      // every mutant ran in every dialect that it applies to
+	Outcomes       []Outcome // by mutant, in the order of Mutants
+	InvalidReasons []string  // why the outcomes prove nothing; empty if they are valid
+	Retried        int       // number of jobs that were run again, including correct servers and canaries
+	IsComplete     bool      // the options select every mutant in every dialect to which it applies
 }
 
-// A job is a run of one mutant in one dialect, or of the correct server if the mutant is nil.
+// A job is a run of the suite in one dialect, against the mutant or, if that is nil, against the
+// correct server.
 type job struct {
 	dialect *dialect.Dialect
 	mutant  *Mutant
 }
 
-// Run runs the suite against the selected mutants concurrently, and in each dialect also against a
-// correct server and the canary. A server that shares the machine with others may respond late.
-// Therefore, a job whose outcome is not as expected is run again alone, and the second outcome
-// counts. If Run returns an error, the report covers the completed jobs, or is nil if the options
-// are invalid or select no mutant.
+// Run runs the suite against the mutants that plan selects and, in each dialect, also against the
+// correct server and the canary. Jobs run concurrently. Because a server that shares the machine
+// with others may respond late, a job with an unexpected outcome is run again when no other job is
+// running, and the second outcome counts. If plan is invalid or selects no mutant, Run returns nil
+// and an error. If ctx is canceled or a job cannot be run to its end, it returns an error and a
+// report of the completed jobs.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -81,19 +87,21 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return report, nil
 }
 
-// A runner runs jobs and holds their outcomes.
+// A runner runs jobs and holds their outcomes. Jobs lock the mutex mu while they store what they
+// found.
 type runner struct {
 	plan     RunOptions
 	jobs     []job
 	outcomes []Outcome // by index of the job
 
 	mu     sync.Mutex
-	played int
+	played int                        // number of completed jobs; those run again count again
 	judged map[string]judgedScenarios // by name of the dialect
 }
 
-// run runs the jobs with the given indexes and stores their outcomes. At most abreast jobs run at
-// the same time. run stops at the first error and returns it.
+// run runs the jobs with the given indexes, at most abreast of them at the same time, and stores
+// their outcomes in r. After the first error, or when ctx is canceled, it starts no more jobs and
+// returns the error.
 func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -119,8 +127,8 @@ func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	return context.Cause(ctx)
 }
 
-// runJob runs the job with index i and stores its outcome. It returns an error if the suite could
-// not be run to its end.
+// runJob runs the job with index i, stores its outcome in r and calls the function Progress of the
+// options. It returns an error if the suite could not be run to its end.
 func (r *runner) runJob(ctx context.Context, i int) error {
 	d, m := r.jobs[i].dialect, r.jobs[i].mutant
 	var only []string
@@ -143,11 +151,13 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 	return nil
 }
 
-// A judgedScenarios holds the names of the scenarios in which the correct server passed a check, by
-// the ids of the check and of the requirement for which it was judged.
+// A judgedScenarios records in which scenarios the correct server passed a check. Each key consists
+// of the id of the check and the id of the requirement for which the check was judged, in this
+// order. The value has the names of the scenarios.
 type judgedScenarios map[[2]string][]string
 
-// newJudgedScenarios returns the scenarios among parts, the results of the correct server.
+// newJudgedScenarios returns the scenarios in which the correct server passed each check. The
+// argument parts holds the results of running the suite against that server.
 func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
 	j := judgedScenarios{}
 	for _, p := range parts {
@@ -164,12 +174,14 @@ func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
 }
 
 // maxScenarios is the maximum number of scenarios that are played against a generated mutant for
-// each check that must find it. Their requests and frames are alike, so that one would be enough.
+// each check that must find it. One should be enough, because the relevant requests and frames are
+// alike in all of them.
 const maxScenarios = 2
 
 // scenariosFor returns the names of scenarios in which the checks that must find the generated
-// mutant m judge its requirement. The scenario that sends invalid requests, which takes the most
-// time, is among them only if there is no other. scenariosFor returns nil if there is none at all.
+// mutant m judge the requirement that m violates: at most maxScenarios for each check, so that a
+// name may occur twice. The scenario that sends invalid requests takes the most time, so it is
+// included only if there is no other for a check. The result is nil if there are no such scenarios.
 func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]
@@ -184,8 +196,8 @@ func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
 // isZero reports whether the outcome is empty because its job was not run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected reports whether the outcome of the job is what it should be: the correct server
-// fails no check, the canary is killed, and any other mutant is killed without over-kills.
+// isAsExpected reports whether o, the outcome of the job, is what it should be: the correct server
+// has no over-kills, the canary is killed, and any other mutant is killed without over-kills.
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
@@ -196,8 +208,8 @@ func (j job) isAsExpected(o Outcome) bool {
 	return o.IsKilled() && len(o.OverKills) == 0
 }
 
-// jobsPerProcessor is how many jobs run at the same time per processor. It is more than one because
-// most jobs spend their time waiting for a server that is asked to be slow.
+// jobsPerProcessor is the number of jobs that run at the same time per processor. It is greater
+// than one because most jobs spend their time waiting for a server that was asked to be slow.
 const jobsPerProcessor = 4
 
 func (j job) name() string {
@@ -207,14 +219,15 @@ func (j job) name() string {
 	return j.mutant.Name
 }
 
-// Validate returns an error if the pattern of names is malformed or the options select no mutant.
+// Validate returns an error if p.NamePattern is malformed or if p selects no mutant.
 func (p RunOptions) Validate() error {
 	_, err := p.jobs()
 	return err
 }
 
-// jobs returns the jobs that the options select, correct servers and canaries first. It returns an
-// error if the pattern of names is malformed or selects no mutant.
+// jobs returns the jobs that p selects. The first ones are the correct server and the canary in
+// each dialect, which are always included. jobs returns an error if p.NamePattern is malformed or
+// if p selects no mutant.
 func (p RunOptions) jobs() (jobs []job, err error) {
 	if _, err := path.Match(p.NamePattern, ""); err != nil {
 		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
@@ -244,9 +257,9 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	return jobs, nil
 }
 
-// newReport returns a report with the outcomes of the mutants. Outcomes of correct servers and
-// canaries are not part of the report; if a correct server failed a check or a canary survived,
-// InvalidReasons states that.
+// newReport returns a report of the given outcomes. The outcomes of the correct servers and of the
+// canaries are not in Report.Outcomes. If a correct server has over-kills or a canary was not
+// killed, newReport states that in InvalidReasons.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{
 		Dialects: p.Dialects, Mutants: All(p.Dialects),
@@ -270,13 +283,14 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	return r
 }
 
-// Survivors returns the outcomes in which the mutant was not killed although its defect occurred.
+// Survivors returns the outcomes in which the mutant was not killed, although it is not equivalent
+// to the correct server.
 func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsSurvivor() })
 }
 
-// OverKills returns the outcomes with over-kills: a check failed that should not fail for the
-// mutant, or a finding named a requirement that the mutant does not violate.
+// OverKills returns the outcomes in which something failed that should not fail for the mutant:
+// those whose field OverKills is not empty.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }

@@ -1,8 +1,9 @@
 package mutation
 
-// replyScript returns a script that answers a test prompt with reply, which is not what the prompt
-// asks for. The argument prompt is a regular expression for the beginning of the prompt, after
-// "conformance:". The streams are valid; only their content is wrong.
+// replyScript returns a script for the mock, in YAML, that answers a test prompt with a wrong
+// reply. The argument prompt is a regular expression for the beginning of the prompt after
+// "conformance:", and reply is a list of steps in the form that scripts have. The streams are
+// valid; only their content is not what the prompt asks for.
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }

@@ -60,7 +60,8 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown returns an effect that numbers the events of a run downwards from 1000.
+// countDown is a value for [Mutant.NewEffect]. Its effect numbers the events of a run from 1000
+// downward. Events without a sequence number are not changed.
 func countDown(a fault.Args) fault.Effect {
 	number := 1001
 	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }
@@ -70,8 +71,9 @@ func countDown(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// replaceIDLines returns a middleware that replaces the id line of each frame, as the servers of this
-// project write it, with the given line.
+// replaceIDLines returns a middleware that replaces the id line of each frame with line, which
+// includes its line end. It finds only lines of the form that the servers of this project write:
+// "id: " and the id.
 func replaceIDLines(line string) middleware {
 	idLine := regexp.MustCompile(`(?m)^id: .*\n`)
 	return editStreams(func(parsedRequest) streamEdit {

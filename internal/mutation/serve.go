@@ -7,12 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// CorrectName is the name of the server without a defect in [NewHandlers].
+// CorrectName is the key of the correct server, which has no defect, in the result of
+// [NewHandlers].
 const CorrectName = "correct"
 
-// NewHandlers returns the servers of all mutants that apply to dialect d by the names of the mutants,
-// and the correct server by [CorrectName], for clients other than the suite. The function shut shuts
-// them down. NewHandlers returns an error if a server cannot be created.
+// NewHandlers returns servers with which clients other than the suite can be tested: for each
+// mutant that applies to dialect d, a handler by the name of the mutant, and the correct server by
+// [CorrectName]. The caller must call shut to shut the servers down. If a server cannot be created,
+// NewHandlers returns an error and nil for the other results.
 func NewHandlers(d *dialect.Dialect) (handlers map[string]http.Handler, shut func(), err error) {
 	handlers = map[string]http.Handler{}
 	var shuts []func()

@@ -5,7 +5,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// stateMutants are servers that tell the state, the messages or the steps of a run wrongly.
+// stateMutants are servers that report the state, the messages or the steps of a run wrongly.
 var stateMutants = []*Mutant{
 	{
 		Name: "delta-of-nothing", Doc: "the deltas of the state replace what is not there",

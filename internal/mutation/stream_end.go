@@ -13,8 +13,8 @@ import (
 // not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
-// streamEndMutants are servers that leave bodies open, complete values with a part of them, or are
-// faster than they were asked to be.
+// streamEndMutants are servers that leave bodies open after the end of a run, send only a part of a
+// text as the completed text, or send events earlier than the prompt asks for.
 var streamEndMutants = []*Mutant{
 	{
 		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",
@@ -59,11 +59,12 @@ var streamEndMutants = []*Mutant{
 	},
 }
 
-// isCompletedText reports whether e completes a content part of type text.
+// isCompletedText reports whether e completes a content part of type "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
-// keepOpen returns an effect that, after a stream with a frame for which fits returns true, keeps
-// the body open for 30 seconds and sends a comment every 200 milliseconds.
+// keepOpen returns a fault that keeps the body of a stream open for 30 seconds after the last
+// frame, and meanwhile sends a comment every 200 milliseconds. It affects streams that have a frame
+// or a comment for which fits returns true. The function fits must not modify its argument.
 func keepOpen(fits func(frame []byte) bool) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -72,14 +73,15 @@ func keepOpen(fits func(frame []byte) bool) newEffect {
 	}
 }
 
-// An openWriter keeps the body of a stream open, as keepOpen describes.
+// An openWriter is a [fault.FrameWriter] that keeps the body of a stream open as keepOpen
+// describes.
 type openWriter struct {
 	out  fault.StreamWriter
 	fits func(frame []byte) bool
-	open bool
+	open bool // fits has returned true
 }
 
-// WriteFrame sends the frame unchanged. It returns any error from sending.
+// WriteFrame sends the frame or comment unchanged. It returns any error from sending.
 func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	t.open = t.open || t.fits(frame)
 	if _, err := t.out.Write(frame); err != nil {
@@ -88,8 +90,8 @@ func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends comments for 30 seconds if the stream had a frame for which fits returned true. It
-// stops at the first error and returns it.
+// Close sends comments for 30 seconds if fits has returned true for a frame or comment of the
+// stream. It stops at the first error and returns it.
 func (t *openWriter) Close() error {
 	for i := 0; t.open && i < 150; i++ {
 		if err := t.out.Sleep(200 * time.Millisecond); err != nil {

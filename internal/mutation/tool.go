@@ -126,8 +126,8 @@ var toolMutants = []*Mutant{
 }
 
 // endOfCall returns a function that reports whether an event ends a call of the named tool. The
-// function must be called with all events of a run, since only the event that starts a call names
-// the tool.
+// function must be called with all events of a run, in order, because only the event that starts a
+// call has the name of the tool. It may be called concurrently for several runs.
 func endOfCall(tool string) func(*spec.Event) bool {
 	var calls sync.Map // runs may be streamed concurrently
 	return func(e *spec.Event) bool {
@@ -139,17 +139,17 @@ func endOfCall(tool string) func(*spec.Event) bool {
 	}
 }
 
-// toolResult returns an event with the result of a tool call. e is the event that ends the call,
-// and text the result.
+// toolResult returns an event with the result of a tool call. The argument e is the event that ends
+// the call, and text is the result.
 func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
 }
 
-// insertBeforeEnd returns a fault that inserts the events more(call) just before the terminal event
-// of each run that calls the named tool. The argument call is the event that ends the last call of
-// the tool.
+// insertBeforeEnd returns a fault that inserts events just before the terminal event of each run
+// that calls the named tool. The inserted events are those that more returns. Its argument call is
+// the event that ends the last call of the tool.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

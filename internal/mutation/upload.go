@@ -19,12 +19,14 @@ var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )
 
-// editReply returns a middleware that calls edit to change each successful reply of the given kind.
+// editReply returns a middleware that calls edit for each successful reply e of the given kind. The
+// function edit changes e in place before the reply is sent.
 func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
 	return editReplies(kind, func(_ parsedRequest, e *spec.Event) { edit(e) })
 }
 
-// uploadStoredMutants are servers that report a media type other than that of the upload.
+// uploadStoredMutants are servers that report a media type other than the one with which a file was
+// uploaded.
 var uploadStoredMutants = []*Mutant{
 	{
 		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
@@ -37,8 +39,8 @@ var uploadStoredMutants = []*Mutant{
 	},
 }
 
-// uploadSignedMutants are servers that sign links for another file or bucket than requested, or for
-// a file that does not exist.
+// uploadSignedMutants are servers that sign a link for another file or another bucket than
+// requested, or for a file that does not exist.
 var uploadSignedMutants = []*Mutant{
 	{
 		Name: "signed-for-another-path", Doc: "a new link names another file",
@@ -62,10 +64,11 @@ var uploadSignedMutants = []*Mutant{
 	},
 }
 
-// signUnknownFile returns a middleware that responds to a request to sign a link for an unknown
-// file with the last link that was signed. The response names the path signedPath(asked), where
-// asked is the requested path. If signedPath returns "", the response names the path of the last
-// link.
+// signUnknownFile returns a middleware that signs links for files that do not exist. If the server
+// responds to a request to sign a link with status 404, the middleware sends the last successful
+// response to such a request instead, if there is one. That response then names the path
+// signedPath(asked), where asked is the requested path. If signedPath returns "", the response
+// keeps the path of the other file.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -90,9 +93,10 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 	}
 }
 
-// editLinkResponses returns a middleware that calls give to change the responses to requests for
-// links that the server has issued. a is such a response. The argument signed is whether the
-// link was issued by a request to sign a link, rather than by the upload itself.
+// editLinkResponses returns a middleware that edits the responses to requests for links that the
+// server has issued, by calling give for each of them. The argument signed of give is true if the
+// link was issued in response to a request to sign a link, and false if it was issued in response
+// to an upload. The argument a is the response, which give changes in place.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -112,8 +116,8 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	}
 }
 
-// linkPath returns the path of the link in a response to an upload or to a request to sign a link. It
-// returns "" if a is not such a response.
+// linkPath returns the path, with escapes, of the link in a, the response to the request v. It
+// returns "" if a is not the response to an upload or to a request to sign a link.
 func (v parsedRequest) linkPath(a *plainResponse) string {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)
@@ -129,7 +133,7 @@ func respondUnauthorized(a *plainResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
-// corruptBody changes the last byte of the body of a response. It does nothing if the body is
+// corruptBody inverts the bits of the last byte of a.body, in place. It does nothing if the body is
 // empty.
 func corruptBody(a *plainResponse) {
 	if len(a.body) > 0 {
@@ -137,8 +141,8 @@ func corruptBody(a *plainResponse) {
 	}
 }
 
-// alsoWithBadLinks lists further checks that fail if links to files do not work: histories have such
-// links, too.
+// alsoWithBadLinks lists the ids of further checks that may fail if links to files do not work,
+// because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
 // uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
@@ -191,10 +195,11 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
-// replaceForeignImages returns a middleware that changes a request to start a run if the first
-// image of the user's message has a link to another server: its body becomes take(body, link, own),
-// where own is the last link to an image on this server. Before there is such a link, no request is
-// changed.
+// replaceForeignImages returns a middleware that changes valid requests to start a run if the first
+// image in the user's message is a link to another server. The server receives take(body, link,
+// own) in place of the body. The argument body is a copy of the original body, which take may
+// modify; link is the link to the other server, and own is the last link to this server that was
+// sent as an image. Requests that precede the first such link to this server are not changed.
 func replaceForeignImages(take func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -217,8 +222,8 @@ func replaceForeignImages(take func(body []byte, link, own string) []byte) middl
 	}
 }
 
-// imageLink returns the link of the first image in the last user message of the request ask, or ""
-// if that message has no image.
+// imageLink returns the link of the first image in the last user message of the decoded request
+// ask. It returns "" if that message has no image.
 func imageLink(ask spec.Event) string {
 	user, _ := ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
@@ -229,8 +234,9 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withoutItems removes, from all lists in the JSON value v, the objects that have a member with the
-// value text, and returns the result. It modifies the objects in v.
+// withoutItems removes some items from all lists in the decoded JSON value v, at any depth: the
+// objects that have a member whose value is text. It returns the result, and modifies the objects
+// in v.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }
 	switch v := v.(type) {
@@ -272,8 +278,8 @@ var uploadImageMutants = []*Mutant{
 	},
 }
 
-// transcriptionMutants are servers that respond to recordings of speech without a transcript in the
-// required form.
+// transcriptionMutants are servers whose response to a recording of speech is not a transcription
+// in the documented form.
 var transcriptionMutants = []*Mutant{
 	{
 		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",

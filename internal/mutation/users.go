@@ -2,15 +2,18 @@ package mutation
 
 import "net/http"
 
-// primaryUser and otherUser are the Authorization headers of the users that the server knows.
+// primaryUser and otherUser are the values of the Authorization header of the two users that the
+// server knows.
 const (
 	primaryUser = "Bearer token-of-ann"
 	otherUser   = "Bearer token-of-bob"
 )
 
-// serveLatestAs returns a middleware that serves requests for the history of the latest thread in
-// the name of the primary user if which(m, who) is true, where who is the user who sent the request
-// and m has the threads of all users.
+// serveLatestAs returns a middleware that can return the latest history of the primary user to
+// another user. It affects valid requests for a history that name no thread, and so ask for the
+// latest one. If which(m, who) is true, the server receives the request in the name of the primary
+// user. The argument m holds the threads of all users, and m.mu is locked during the call. The
+// argument who is the value of the Authorization header of the request.
 func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -28,7 +31,7 @@ func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 }
 
 // usersMutants are servers that return the history of another user if the request names no thread.
-// Servers that accept requests of other users, or of nobody, are generated.
+// The mutants that accept requests of other users, or of nobody, are generated.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

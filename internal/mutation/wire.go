@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoWithoutFrame lists further checks that fail if a frame cannot be decoded, because the content
-// of that frame is missing.
+// alsoWithoutFrame lists globs of the ids of further checks that may fail if a frame cannot be
+// decoded, because the content of that frame is missing.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// alsoWithoutLastFrame lists further checks that fail if the last frame is not terminated, because
-// clients discard such a frame.
+// alsoWithoutLastFrame lists the ids of further checks that may fail if the last frame of a stream
+// is not terminated, because clients discard such a frame.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes", "wire.keeps-alive", "script.interrupt"}
 
 // wireMutants are servers that violate the rules about HTTP and event streams, such as media types,
@@ -124,8 +124,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd returns an effect that replaces the last frame of every stream with an endless sequence of
-// comments.
+// neverEnd is a value for [Mutant.NewEffect]. Its effect replaces the last frame of a stream with
+// comments that are sent until the client leaves.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -144,8 +144,8 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas returns an effect that holds back the text deltas of a run until an event of another
-// kind is sent or the run ends.
+// delayDeltas is a value for [Mutant.NewEffect]. Its effect holds back the text deltas of a run
+// until an event of another kind is to be sent or the run ends.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {
