@@ -154,10 +154,11 @@ func (h hostile) check(t *testing.T, got toll) {
 		t.Errorf("exit %d, want %d", got.exit, h.exit)
 	}
 	said := false
+	isStarved := got.cpu < got.took*2/3 // by other processes; the client may then reach its limit of time first
 	for _, d := range got.report.Dialects {
 		for _, c := range d.Checks {
 			for _, f := range c.Findings {
-				said = said || strings.Contains(f.Message, h.says)
+				said = said || strings.Contains(f.Message, h.says) || isStarved && strings.Contains(f.Message, "had not ended after")
 			}
 			if c.Verdict == "error" && h.exit != 3 { // 3: nothing can be told of such a target
 				t.Errorf("%s in %s could not tell: %s", c.ID, c.Scenario, c.Note)
