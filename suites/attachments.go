@@ -17,9 +17,10 @@ const (
 	maxFetchBytes     = 1 << 20                               // maximum number of bytes that are fetched of a file
 )
 
-// runAttachments plays the attachments scenario. It uploads an image, fetches the image and sends
-// it in a message, and fetches it by the link in the history. It requests a new signed URL for the
-// image, and fetches and sends that as well. Then it requests a signed URL for a file that does not
+// runAttachments plays the attachments scenario. It uploads images and fetches them, and the first
+// one again after the others. It sends the first one in a message, then a message without an image,
+// and fetches the image by the link in the history. It requests a new signed URL for the image, and
+// fetches and sends that as well. Then it requests signed URLs for a file and in a bucket that do not
 // exist, and starts a run with an image of another server. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
@@ -28,7 +29,10 @@ func runAttachments(t *Conversation) {
 	}
 	stored := t.LastEvent(spec.AttachmentStored)
 	t.fetch(stored.Text)
+	t.uploadOthers()
+	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
+	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
 	for _, m := range t.completeHistory().Parts {
 		for _, p := range m.Parts {
 			if p.Kind == spec.HistoryImage {
@@ -42,8 +46,19 @@ func runAttachments(t *Conversation) {
 		t.SendAndRead("uploaded", image)
 	}
 	t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix})
+	t.SendTemplate("sign", spec.Event{Name: stored.Name + missingFileSuffix, ID: stored.ID})
 	image.ID = foreignURL
 	t.StartRun("uploaded", image)
+}
+
+// uploadOthers uploads the other files of which the dialect has templates, and fetches them.
+func (t *Conversation) uploadOthers() {
+	o, _ := t.dialect.TemplateOperation("attach")
+	for _, template := range o.Templates() {
+		if template != "attach" && t.SendTemplate(template, spec.Event{}) {
+			t.fetch(t.LastEvent(spec.AttachmentStored).Text)
+		}
+	}
 }
 
 // fetch requests link, a signed URL, without credentials, as a browser would. It requests nothing

@@ -78,7 +78,6 @@ func TestUploads(t *testing.T) {
 		// Odd, and right.
 		"says 201":                       {},
 		"shouts":                         {},
-		"goes by the name":               {},
 		"goes by the bytes":              {},
 		"goes by the thread":             {},
 		"says 422 for what is not there": {},
@@ -88,6 +87,7 @@ func TestUploads(t *testing.T) {
 		"tells no host":                  {silent: "attachments.url-download attachments.signed-fresh"},
 		"sends on":                       {silent: "attachments.url-download attachments.signed-fresh"},
 		// Wrong.
+		"goes by the name":                 {found: "attachments.type-422"},
 		"takes every type":                 {found: "attachments.type-422 code-audio-format? transcribe.type"},
 		"takes empty files":                {found: "attachments.empty-422 code-att-empty? code-audio-empty? transcribe.empty?"},
 		"calls empty files something else": {found: "code-att-empty?"},
@@ -160,7 +160,7 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{"": 2}[elsewhere]; len(d.fetched) != want {
+		if want := map[string]int{"": 4}[elsewhere]; len(d.fetched) != want {
 			t.Errorf("links to %q were asked for %d times, want %d", elsewhere, len(d.fetched), want)
 		}
 		for _, h := range d.fetched {

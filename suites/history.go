@@ -38,6 +38,10 @@ func runHistory(t *Conversation) {
 	}
 	t.fetchHistory(spec.Event{})
 	t.ReadStream("", 0)
+	if t.HasTemplate("blocks") && t.StartRun("blocks", t.PromptEvent("slow", "3 40")) {
+		t.fetchHistory(spec.Event{})
+		t.ReadStream("", 0)
+	}
 	t.SendAndRead("prompt", t.PromptEvent("tool", `{"city":"Paris"}`))
 	t.SendAndRead("prompt", t.PromptEvent("text", "one two three"))
 	page := t.completeHistory()
@@ -47,12 +51,22 @@ func runHistory(t *Conversation) {
 	}
 	t.Thread = other
 	t.fetchHistory(spec.Event{})
+	t.SendAndRead("prompt", t.PromptEvent("tools", ""))
+	t.completeHistory()
 }
 
-// runLatest plays the latest scenario: it runs a prompt on each of two threads and requests the
-// history without a thread id. That must be the history of the thread used last.
+// runLatest plays the latest scenario: it runs prompts on two threads, the first of which is used
+// again after the second, and cancels a run on a third. After each it requests the history without a
+// thread id. That must be the history of the thread used last.
 func runLatest(t *Conversation) {
+	fetchLatest := func() {
+		mine := t.Thread
+		t.Thread = ""
+		t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
+		t.Thread = mine
+	}
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
+	first := t.Thread
 	t.Thread = t.NewID()
 	if !t.StartRun("prompt", t.PromptEvent("text", "two")) {
 		return
@@ -61,9 +75,15 @@ func runLatest(t *Conversation) {
 	if t.completeHistory().Kind == "" {
 		return
 	}
-	mine := t.Thread
-	t.Thread = ""
-	t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
+	fetchLatest()
+	t.Thread = first
+	t.SendAndRead("prompt", t.PromptEvent("text", "three"))
+	fetchLatest()
+	t.Thread = t.NewID()
+	if t.canSend("cancel") && t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
+		t.cancelDuringStream(3)
+		fetchLatest()
+	}
 }
 
 // fetchHistory sends one history request, filled from e, and returns the history in the response.
@@ -125,6 +145,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	var answer strings.Builder
 	messages := 0 // of the run
 	runs, prompts := map[string]bool{}, map[string]int{}
+	results := map[string]bool{} // of all runs, by run and call
 	// holds reports whether the history has a text. White space counts, except where a server may
 	// join several texts.
 	holds := func(k spec.Kind, text string, isJoined bool) bool {
@@ -152,8 +173,11 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 			if !holds(spec.HistoryUser, request.Text, !rules.IsOneString(request)) || sent && images == 0 {
 				return false
 			}
-		case e.Kind == spec.ToolResult && held[spec.HistoryTool].Len() == 0:
-			return false
+		case e.Kind == spec.ToolResult:
+			results[request.Run+"\x00"+e.Call] = true
+			if len(results) > len(page.PartsOf(spec.HistoryTool)) {
+				return false
+			}
 		case e.Kind == spec.MessageStart:
 			messages++
 		case e.Kind == spec.MessageDelta:

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,7 +32,7 @@ type historyServerRun struct {
 	began      time.Time
 	events     []string
 	apart      time.Duration
-	tool       string
+	tools      []string // the result of each tool call
 	answers    []string
 }
 
@@ -76,16 +77,29 @@ func say(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
+// promptText is the content of a user message, a string or a list of blocks. Of a list it holds the
+// text of the first block.
+type promptText string
+
+func (p *promptText) UnmarshalJSON(data []byte) error {
+	var blocks []struct{ Text string }
+	if json.Unmarshal(data, &blocks) == nil && len(blocks) > 0 {
+		*p = promptText(blocks[0].Text)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(p))
+}
+
 func (a *historyServer) post(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ThreadID, RunID string
-		Messages        []struct{ Content string }
+		Messages        []struct{ Content promptText }
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.Messages) == 0 {
 		refused(w, 422)
 		return
 	}
-	run := &historyServerRun{id: in.RunID, prompt: in.Messages[0].Content, began: time.Now()}
+	run := &historyServerRun{id: in.RunID, prompt: string(in.Messages[0].Content), began: time.Now()}
 	a.script(run)
 	a.mu.Lock()
 	t := a.thread(in.ThreadID)
@@ -114,12 +128,14 @@ func (a *historyServer) script(r *historyServerRun) {
 	switch name {
 	case "conformance:text":
 		r.answers = []string{words}
-	case "conformance:tool":
-		r.tool = `{"found":true}`
-		say(`"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"lookup"`)
-		say(`"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":%q`, words)
-		say(`"type":"TOOL_CALL_END","toolCallId":"c"`)
-		say(`"type":"TOOL_CALL_RESULT","messageId":"t","toolCallId":"c","content":%q`, r.tool)
+	case "conformance:tool", "conformance:tools":
+		r.tools = []string{`{"found":true}`, `{"found":false}`}[:len(name)-len("conformance:tool")+1]
+		for i, result := range r.tools {
+			say(`"type":"TOOL_CALL_START","toolCallId":"c%d","toolCallName":"lookup"`, i)
+			say(`"type":"TOOL_CALL_ARGS","toolCallId":"c%d","delta":%q`, i, cmp.Or(words, "{}"))
+			say(`"type":"TOOL_CALL_END","toolCallId":"c%d"`, i)
+			say(`"type":"TOOL_CALL_RESULT","messageId":"t%d","toolCallId":"c%d","content":%q`, i, i, result)
+		}
 	case "conformance:slow":
 		if _, err := fmt.Sscanf(words, "%d %d", &n, &ms); err == nil {
 			r.answers, r.apart = []string{strings.Repeat("on ", n)}, time.Duration(ms)*time.Millisecond
@@ -192,8 +208,10 @@ func (a *historyServer) scraps(t *thread) (all []scrap) {
 		if now.Before(rest) {
 			continue
 		}
-		if r.tool != "" && !a.is("forgets its tools") {
-			all = append(all, scrap{"tool", a.result(r.tool), rest})
+		for i, result := range r.tools {
+			if !a.is("forgets its tools") && (i == 0 || !a.is("keeps one tool")) {
+				all = append(all, scrap{"tool", a.result(result), rest})
+			}
 		}
 		answers := r.answers
 		switch {

@@ -129,8 +129,9 @@ func runSimilarThreads(t *Conversation) {
 const readTimeout = 2 * time.Second
 
 // runSimilarRuns plays the similar-runs scenario: it starts runs with similar ids in one thread, and
-// one with the same id in another thread, and reads their streams. Checks verify that each stream
-// has only the events of its run. Ids that the server refuses are left out.
+// one with the same id in another thread, and reads their streams, and the stream of a similar id
+// that is of no run. Checks verify that each stream has only the events of its run. Ids that the
+// server refuses are left out.
 func runSimilarRuns(t *Conversation) {
 	name := "Run-" + t.NewID()
 	first, second := t.Thread, t.NewID()
@@ -143,6 +144,7 @@ func runSimilarRuns(t *Conversation) {
 			runs = append(runs, r)
 		}
 	}
+	runs = append(runs, runRef{first, name[:len(name)-2]}) // of a run that does not exist
 	for _, r := range runs {
 		t.Thread, t.Run = r.thread, r.id
 		n := t.exchangeCount()

@@ -54,7 +54,8 @@ func runPayloads(t *Conversation) {
 	if !ok {
 		return
 	}
-	for _, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples) {
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textSample{emojiSample})
+	for _, s := range samples {
 		if !c.target.fitsInPrompt(s) {
 			continue
 		}
@@ -82,6 +83,9 @@ var longSamples = []textSample{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
+
+// emojiSample is a class of texts whose halves, in bytes or in UTF-16, end within a character.
+var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // isParsed reports whether a text could be taken for a value of another type.
 func isParsed(text string) bool { return len(text) < 2 || json.Valid([]byte(text)) }

@@ -88,6 +88,20 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
+// readFirstCursor reads the first event of the stream of the current run and returns its cursor. It
+// returns "" if the event has none. If the target lacks the capability to resume streams, it sends
+// nothing and returns "".
+func (t *Conversation) readFirstCursor() string {
+	if t.target.lacksCapability("resume") {
+		return ""
+	}
+	t.ReadStream("", 1)
+	if cursors := t.Cursors(); len(cursors) > 0 {
+		return cursors[0]
+	}
+	return ""
+}
+
 // minPartialEvent is the number of bytes of an incomplete event that the client reads before it
 // disconnects, so that the connection is certainly lost inside an event.
 const minPartialEvent = 512
@@ -169,11 +183,12 @@ func runTwoReaders(t *Conversation) {
 	all := t.BuildRequest("listen", spec.Event{})
 	rest := t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})
 	t.sendTogether([]spec.Request{all, rest}, 2, nil)
+	t.ReadStream("", 0) // a server may send the earlier events of a run only when it has ended
 }
 
 // probeTimeout is how long the client reads a stream that it requested from a foreign cursor. Such
 // a stream need not send events and need not end.
-const probeTimeout = 250 * time.Millisecond
+const probeTimeout = time.Second
 
 // runForeignCursors plays the foreign-cursors scenario. It requests the stream of a run from
 // cursors that do not belong to the run: cursors of another run and of another thread, a cursor

@@ -193,6 +193,9 @@ var singleUserScenarios = []Scenario{
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 				t.cancelDuringStream(3)
 			}
+			if t.StartRun("prompt", t.PromptEvent("idle", "3000")) { // nothing wakes it but the cancel
+				t.cancelDuringStream(1)
+			}
 		},
 	}, {
 		Name: "stop", Doc: "a cancel request after the stream of the run has ended",
@@ -343,15 +346,20 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the
-// server must end after one and after two idle polls. Checks judge when the streams end and how
+// runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, the second one
+// resumed, which the server must end after one and after two idle polls. Checks judge when the streams end and how
 // they are kept alive. Then it requests the stream of a run that sends text, with the largest limit
 // that the document allows.
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
-		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
-			t.SendTemplate("listen", spec.Event{PollLimit: limit})
+		if !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
+			continue
 		}
+		cursor := ""
+		if limit != "1" {
+			cursor = t.readFirstCursor()
+		}
+		t.SendTemplate("listen", spec.Event{PollLimit: limit, Cursor: cursor})
 	}
 	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
 		t.SendTemplate("listen", spec.Event{PollLimit: longest})
@@ -375,6 +383,11 @@ func runAccepts(t *Conversation) {
 		e := t.PromptEvent("text", "accepted")
 		e.Name = "paint"
 		t.SendAndRead(template, e)
+	}
+	for _, version := range []string{"1", "7"} { // of UUIDs (RFC 9562); NewID returns version 4
+		id := t.NewID()
+		t.Thread = id[:14] + version + id[15:]
+		t.SendAndRead("prompt", t.PromptEvent("text", "accepted"))
 	}
 	for _, template := range []string{"prompt", "listen"} {
 		o, _ := t.dialect.TemplateOperation(template)
@@ -401,16 +414,24 @@ func (t *Conversation) cancelDuringStream(frames int) {
 }
 
 // runTogether plays the together scenario. During the stream of one run, a second run of the thread
-// ends and a third is cancelled. Checks verify that the first run goes on. If the target allows
+// ends and a third is cancelled. The same happens during a stream that is resumed. Checks verify that
+// the first run goes on. If the target allows
 // only one open stream for each user, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return
 	}
-	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
+	others := func() {
 		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 			t.cancelDuringStream(3)
 		}
-	})
+	}
+	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, others)
+	if t.target.lacksCapability("resume") || !t.StartRun("prompt", t.PromptEvent("slow", "30 50")) {
+		return
+	}
+	if cursor := t.readFirstCursor(); cursor != "" {
+		t.DuringStream(t.BuildRequest("listen", spec.Event{Cursor: cursor}), 1, others)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (d *uploadServer) fits(name, media string, data []byte, family string, magi
 	case d.is("takes every type"):
 		return true
 	case d.is("goes by the name"):
-		return slices.Contains([]string{".png", ".wav"}, path.Ext(name))
+		return slices.Contains([]string{".png", ".jpg", ".wav"}, path.Ext(name))
 	case d.is("goes by the bytes"):
 		return slices.ContainsFunc(magic, func(m string) bool { return bytes.HasPrefix(data, []byte(m)) })
 	}
@@ -121,7 +122,7 @@ func (d *uploadServer) attach(w http.ResponseWriter, r *http.Request) {
 		}
 		d.refuse(w, 422, code)
 		return
-	case len(data) > 0 && !d.fits(name, media, data, "image/", "\x89PNG"):
+	case len(data) > 0 && !d.fits(name, media, data, "image/", "\x89PNG", "\xff\xd8\xff"):
 		status := 422
 		if d.is("says 415") {
 			status = 415
@@ -141,7 +142,7 @@ func (d *uploadServer) attach(w http.ResponseWriter, r *http.Request) {
 		media = "image/jpeg"
 	}
 	if d.is("shouts") {
-		media = "IMAGE/PNG; charset=binary"
+		media = strings.ToUpper(media) + "; charset=binary"
 	}
 	link := d.link(r, at, "1")
 	told := map[string]any{"bucket": "up", "path": at, "mimeType": media, "url": link, "size": len(data)}
@@ -180,7 +181,7 @@ func (d *uploadServer) link(r *http.Request, at, n string) string {
 	case d.elsewhere != "":
 		host = d.elsewhere
 	}
-	return host + "/cdn/" + at + "?n=" + n
+	return host + (&url.URL{Path: "/cdn/" + at}).EscapedPath() + "?n=" + n
 }
 
 func (d *uploadServer) sign(w http.ResponseWriter, r *http.Request) {
@@ -228,6 +229,9 @@ func (d *uploadServer) fetch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// wavTypes holds the media types that /transcribe accepts.
+var wavTypes = []string{"audio/wav", "audio/x-wav", "audio/wave"}
+
 func (d *uploadServer) transcribe(w http.ResponseWriter, r *http.Request) {
 	const most = 10 << 20
 	if d.is("hangs up without a word") && r.ContentLength > most {
@@ -250,7 +254,7 @@ func (d *uploadServer) transcribe(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, 413, "AGENT_AUDIO_TOO_LARGE")
 	case media == "audio/wave" && d.is("knows two names"):
 		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
-	case len(data) > 0 && (!d.fits(name, media, data, "audio/", "RIFF") || media == "audio/mpeg" && !d.is("takes every type")):
+	case len(data) > 0 && (!d.fits(name, media, data, "audio/", "RIFF") || !slices.Contains(wavTypes, media) && !d.is("takes every type")):
 		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
 	case d.is("tells nobody"):
 		w.Header().Set("Content-Type", "text/plain")
@@ -286,7 +290,7 @@ func (d *uploadServer) blocks(w http.ResponseWriter, body []byte) bool {
 		d.lock.Unlock()
 		mimeType, _ := b["mimeType"].(string)
 		switch _, hasData := b["data"]; {
-		case b["url"] == nil || link == "" && b["url"] != "":
+		case link == "":
 			why = "binary content requires url"
 		case hasData && !d.is("takes data"):
 			why = "binary content data is not allowed"

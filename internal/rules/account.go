@@ -109,7 +109,7 @@ type exchangeAccount struct {
 // passes over that conversation get the same account; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeAccount {
 	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
-		uploads := &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
+		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeAccount{asked: askedInput{}, uploads: uploads, running: openRuns{}}
 		return a, a.observe
 	})

@@ -49,7 +49,14 @@ var SignedLinkMatches = &spec.Check{
 // issued. Links may be to other files, too.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
-	links map[string]spec.Event // by link: the reply that issued it
+	links map[string]issuedLink // by link
+}
+
+// An issuedLink is a link that a reply issued.
+type issuedLink struct {
+	reply   spec.Event
+	file    string // the bytes of the file that the link must return
+	hasFile bool   // whether file is known: it was uploaded in the conversation
 }
 
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
@@ -61,9 +68,10 @@ func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
 		s.files[objectKey(e)] = file.Text
-		s.links[e.Text] = e
+		s.links[e.Text] = issuedLink{e, file.Text, true}
 	case e.Kind == spec.AttachmentSigned:
-		s.links[e.Text] = e
+		file, ok := s.files[objectKey(e)]
+		s.links[e.Text] = issuedLink{e, file, ok}
 	}
 }
 
@@ -91,8 +99,8 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is a part of each path with which the harness asks for a file that does not
-// exist. No file is ever uploaded to such a path.
+// missingObjectName is a part of each bucket or path with which the harness asks for a file that
+// does not exist. No file is ever uploaded to such a bucket or path.
 const missingObjectName = "conformance-nothing"
 
 // maxLinkAge is the age up to which a link must work. It is short because no document states how
@@ -112,24 +120,23 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 		Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 			uploads := exchangesOf(p).uploads
 			return func(x exchange) {
-				link, handed := uploads.links[x.request.ID]
-				file, sent := uploads.files[objectKey(link)]
+				link := uploads.links[x.request.ID]
 				status, body := x.status(), ""
 				if x.reply.Kind == spec.AttachmentContent {
 					body = x.reply.Text
 				}
-				late := status/100 == 4 && x.request.At-link.At > maxLinkAge
+				late := status/100 == 4 && x.request.At-link.reply.At > maxLinkAge
 				unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
-				if !handed || !sent || link.Kind != kind || x.bodyEnd.Err != nil || unrelated || late {
+				if !link.hasFile || link.reply.Kind != kind || x.bodyEnd.Err != nil || unrelated || late {
 					return
 				}
 				evidence := x.response
 				if status == 200 && x.reply.Raw != nil {
 					evidence = x.reply
 				}
-				p.Judge(evidence, status == 200 && body == file,
+				p.Judge(evidence, status == 200 && body == link.file,
 					"link returned status %d with %s; expected status 200 with the %d bytes of the file",
-					status, describeSize(body, file), len(file))
+					status, describeSize(body, link.file), len(link.file))
 			}
 		}),
 	}
@@ -162,14 +169,14 @@ var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
 	Doc: `a request for a link to a file that does not exist is refused
 
-This is judged for paths that the harness makes up. A server that never issues links would
+This is judged for buckets and paths that the harness makes up. A server that never issues links would
 pass by accident: a refusal counts only if the server has issued a link before.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
 		var attempts []exchange
 		onExchange := func(x exchange) {
-			switch madeUp := strings.Contains(x.request.ID, missingObjectName); {
+			switch madeUp := strings.Contains(x.request.Name+x.request.ID, missingObjectName); {
 			case !x.request.Valid():
 			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
 				attempts = append(attempts, x)
@@ -182,7 +189,8 @@ pass by accident: a refusal counts only if the server has issued a link before.`
 				x.request.Requirement = "" // this is not the requirement on the operation
 				if hasSigned[x.request.Operation] {
 					p.Judge(x.request, !x.isAccepted(),
-						"%v for a link to %q, which was never uploaded; expected a refusal", x, x.request.ID)
+						"%v for a link to path %q in bucket %q, which was never uploaded; expected a refusal",
+						x, x.request.ID, x.request.Name)
 				}
 			}
 		})

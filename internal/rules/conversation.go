@@ -47,9 +47,9 @@ type acceptedRun struct {
 
 // A runStream combines what all streams of one run showed.
 type runStream struct {
-	end         spec.Event    // the earliest terminal event; zero if none was seen
-	toolResults int           // number of tool results before the end
-	content     *assembledRun // nil if no stream was read from its start to its terminal event
+	end         spec.Event      // the earliest terminal event; zero if none was seen
+	toolResults map[string]bool // has the ids of the calls whose results came before the end
+	content     *assembledRun   // nil if no stream was read from its start to its terminal event
 }
 
 // atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
@@ -164,7 +164,7 @@ func (c *conversation) addRun(e spec.Event) {
 // names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
-		c.stream = &runStream{}
+		c.stream = &runStream{toolResults: map[string]bool{}}
 		c.streams[runKey(c.request)] = c.stream
 	}
 	if c.request.Cursor == "" && c.stream.content == nil {
@@ -176,7 +176,7 @@ func (c *conversation) openStream() {
 // results, its terminal event and, if the stream is read from its start, its content.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
-		c.stream.toolResults++
+		c.stream.toolResults[e.Call] = true
 	}
 	if c.content != nil {
 		c.content.observe(e)

@@ -14,29 +14,47 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
+// pageWithRun returns the history that the response of x contains. The second result is true only if
+// that history must contain the messages of r: the same user requested it after the end of r, and it
+// is the latest page of the thread. It is also true for a page that was requested by its day, if it
+// has the same day as a latest page that was requested after the end of r.
+func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
+	isAfterRun := func(x *exchange) bool {
+		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
+	}
+	page, ok := x.page()
+	if !ok || page.Thread != r.request.Thread || !isAfterRun(x) {
+		return page, false
+	}
+	return page, x.request.Day == "" || slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
+		latest, ok := y.latestPage(r.request.Thread)
+		return ok && isAfterRun(y) && latest.Day == page.Day
+	})
+}
+
 // eachStoredRun returns a function to be passed to atConversationEnd. It looks for each finished
-// run r in each latest page of the history of its thread that the same user requested after the end
-// of the run.
+// run r in each history that must contain it (see pageWithRun).
 //
 // Runs for which applies returns false are ignored because a page need not contain anything of
 // them. If has returns true, page contains what it must contain of r, and a passed judgement is
 // recorded. Otherwise report is called and must record the finding, unless page may be incomplete.
 // A page may be incomplete if the thread has earlier days, or if the page was requested within
-// historySettleTime of the end of the run.
+// historySettleTime of the end of the run and no page before it was complete.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
 ) func(*spec.Pass, *conversation) {
 	return func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {
+			settled := r.end.At + historySettleTime // from when on pages must be complete
 			for _, x := range c.historyExchanges {
-				page, ok := x.latestPage(r.request.Thread)
-				sameUser := credentialKey(x.request) == credentialKey(r.request)
+				page, ok := c.pageWithRun(x, r)
 				switch {
-				case !ok || !r.endedBefore(x.request.At, 0) || !sameUser || !applies(r):
+				case !ok || !applies(r):
 				case has(r, page):
 					p.Judge(page, true, "")
-				case page.HasMore != "true" && r.endedBefore(x.request.At, historySettleTime):
+					settled = min(settled, x.bodyEnd.At)
+				case page.HasMore != "true" && x.request.At >= settled:
 					report(p, r, page)
 				}
 			}
@@ -103,17 +121,19 @@ suffices: the history need not show every message.`,
 	}
 	HistoryHasToolResults = &spec.Check{
 		ID: "history.tells-tools",
-		Doc: `the history contains a tool message for a run with tool results
+		Doc: `the history contains a tool message for each tool result of a run
 
 This is judged for scripted targets. Other targets may have tools that the history does not
 show.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryTool, spec.ToolResult},
 		Watch: atConversationEnd(eachStoredRun(
-			func(r *acceptedRun) bool { return r.request.Facts().Scripted && r.toolResults > 0 },
-			func(r *acceptedRun, page spec.Event) bool { return len(page.PartsOf(spec.HistoryTool)) > 0 },
+			func(r *acceptedRun) bool { return r.request.Facts().Scripted && len(r.toolResults) > 0 },
+			func(r *acceptedRun, page spec.Event) bool {
+				return len(page.PartsOf(spec.HistoryTool)) >= len(r.toolResults)
+			},
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
-				p.Judge(page, false,
-					"history has no tool message for a run that streamed %s; expected one", pluralize(r.toolResults, "tool result"))
+				p.Judge(page, false, "history has %s, and a run streamed %s; expected a message of each",
+					pluralize(len(page.PartsOf(spec.HistoryTool)), "tool message"), pluralize(len(r.toolResults), "tool result"))
 			})),
 	}
 )

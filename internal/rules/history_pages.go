@@ -112,16 +112,16 @@ var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
 	Doc: `a history request that names no thread returns the latest thread
 
-This is judged after a run that started a new thread. The user may have other threads that
-are not part of this conversation, so a history of another thread counts as wrong only if
-all runs of that thread ended before, or all its messages are older, and if the server still
-returns it five seconds later.`,
+The latest thread is that of the latest run, whether the run started the thread or not. The
+user may have other threads that are not part of this conversation, so a history of another
+thread counts as wrong only if all runs of that thread ended before the latest run, or all its
+messages are older, and if the server still returns it five seconds later.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		streak, since := "", time.Duration(0)
 		for _, x := range c.historyExchanges {
 			page, ok := x.page()
-			first, last := c.latestRun(x)
+			last := c.latestRun(x)
 			if !ok || x.request.Thread != "" || x.request.Day != "" || last == nil {
 				continue
 			}
@@ -129,7 +129,7 @@ returns it five seconds later.`,
 				p.Judge(page, true, "")
 			}
 			mismatch := runKey(last.request) + "\x00" + page.Thread
-			if !c.isOlderThan(page, first) {
+			if !c.isOlderThan(page, last) {
 				mismatch = ""
 			}
 			if mismatch != streak {
@@ -144,33 +144,28 @@ returns it five seconds later.`,
 }
 
 // latestRun returns the last run that the server accepted before the request of x from the same
-// user, and the first run of the same thread. Both results are nil if there is no such run, or if
-// it is unknown which run is the latest because runs overlap each other or the request.
-func (c *conversation) latestRun(x *exchange) (first, last *acceptedRun) {
+// user. It returns nil if there is no such run, or if it is unknown which run is the latest because
+// runs overlap each other or the request.
+func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
 		case r.request.Exchange > x.request.Exchange || credentialKey(r.request) != credentialKey(x.request):
 		case r.acceptance.At > x.request.At || last != nil && r.request.At < last.acceptance.At:
-			return nil, nil
+			return nil
 		default:
 			last = r
 		}
 	}
-	if last == nil {
-		return nil, nil
-	}
-	i := slices.IndexFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == last.request.Thread })
-	return c.runs[i], last
+	return last
 }
 
-// isOlderThan reports whether the thread of a page is certainly older than the thread of r, which
-// must be the first run of that thread. It returns true if the page has no thread, and false if the
-// order is unknown.
+// isOlderThan reports whether the last run of the thread of a page is certainly older than r. It
+// returns true if the page has no thread, and false if r is of that thread or the order is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
 	}
-	if r.acceptance.Created == "false" || page.Thread == r.request.Thread {
+	if page.Thread == r.request.Thread {
 		return false
 	}
 	seen := false
@@ -328,9 +323,12 @@ var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
 	Doc: `the messages of a history are from its day, in some time zone
 
-A history without a day has no messages.`,
+A history without a day has no messages, and there are no earlier days.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+		if page.Day == "" && page.HasMore == "true" {
+			p.Judge(page, false, "history has no day and reports earlier days; expected the nearest of them")
+		}
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {
 			at, zoned, ok := parseTimestamp(m.Created)

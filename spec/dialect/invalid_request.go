@@ -214,7 +214,13 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	if present {
 		m.addEdit(where+" is missing", m.valid, func(r spec.Request) spec.Request { return p.set(r, nil) })
 	}
-	for _, f := range m.invalidValues(p.schema, v) {
+	invalid := m.invalidValues(p.schema, v)
+	if slices.Contains(p.schema.get("type").strings(), "integer") {
+		for _, bad := range []string{"5x", "5.5"} {
+			invalid = append(invalid, invalidSample{fmt.Sprintf("is %q", bad), bad, nil})
+		}
+	}
+	for _, f := range invalid {
 		bad, ok := f.bad.(string)
 		if !ok {
 			bad = compactJSON(f.bad)
@@ -276,6 +282,7 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 	for _, name := range n.get("not").get("required").strings() {
 		m.addBodyEdit(append(slices.Clone(at), name), "is present", m.valid, "x")
+		m.addBodyEdit(append(slices.Clone(at), name), "is present and empty", m.valid, "")
 	}
 	if n.get("additionalProperties").value == false {
 		m.addBodyEdit(append(slices.Clone(at), "alien"), "is present", m.valid, "x")

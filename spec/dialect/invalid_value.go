@@ -42,11 +42,21 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		if !n.get("type").exists() {
 			add(nil, nil, "is null")
 		}
+		if text, ok := v.(string); ok {
+			for _, near := range []string{strings.ToUpper(text), " " + text, text + "x"} {
+				add(near, nil, "is %q", near)
+			}
+			add([]any{text}, nil, "is a list of its value")
+		}
 	}
 	if n.get("format").exists() || n.get("pattern").exists() {
 		add("%%wrong%%", nil, "is %q", "%%wrong%%")
 		if near, ok := nearMisses[n.get("format").text()]; ok {
 			add(near, nil, "is %q", near)
+		}
+		if text, ok := v.(string); ok {
+			add("x"+text, nil, "has an x before its value")
+			add(text+"x", nil, "has an x after its value")
 		}
 	}
 	if k, ok := intValue(n.get("minLength")); ok && k > 0 {
@@ -96,11 +106,15 @@ func invalidLists(n node, items []any) (list []invalidSample) {
 		if len(items) > 0 {
 			list = append(list, invalidSample{"has its first item twice", slices.Concat(items[:1], items), nil})
 		}
+		if len(items) > 1 {
+			list = append(list, invalidSample{"has its first item again at the end", slices.Concat(items, items[:1]), nil})
+		}
 	}
-	if len(n.get("prefixItems").items()) > 0 && len(items) > 1 {
-		swapped := slices.Clone(items)
-		slices.Reverse(swapped)
-		list = append(list, invalidSample{"is in reverse order", swapped, nil})
+	if len(n.get("prefixItems").items()) > 0 {
+		for i := 1; i < len(items); i++ {
+			moved := slices.Insert(slices.Delete(slices.Clone(items), i, i+1), 0, items[i])
+			list = append(list, invalidSample{fmt.Sprintf("has item %d first", i), moved, nil})
+		}
 	}
 	return list
 }

@@ -265,10 +265,17 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 	return parts, exercised
 }
 
+const noteText = "This is a text, and nothing else.\n"
+
 // wrongTypeFiles holds files of types that no document accepts. Their names, media types and
-// contents agree because servers may check any of them.
+// contents agree because servers may check any of them, except that a name or the start of a media
+// type alone does not make a text an image or audio.
 var wrongTypeFiles = []formFile{
-	{"note.txt", "text/plain", []byte("This is a text, and nothing else.\n")},
+	{"note.txt", "text/plain", []byte(noteText)},
+	{"image.png", "text/plain", []byte(noteText)},
+	{"note.txt", "ximage/png", []byte(noteText)},
+	{"note.txt", "audio/wavx", []byte(noteText)},
+	{"speech.ogg", "audio/ogg", append([]byte("OggS\x00\x02"), make([]byte, 8192)...)},
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
@@ -338,7 +345,7 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
 	for _, wrong := range wrongTypeFiles {
-		m.add(where+" is of type "+wrong.media, m.withFormField(form, name, wrong), m.valid)
+		m.add(fmt.Sprintf("%s is %s, of type %s", where, wrong.name, wrong.media), m.withFormField(form, name, wrong), m.valid)
 	}
 	if limit, ok := intValue(part.node.get("maxLength")); ok {
 		over, under := limit+limit/20, limit-limit/20 // servers differ in what a megabyte is
