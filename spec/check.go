@@ -9,34 +9,36 @@ import (
 	"unicode/utf8"
 )
 
-// A Check is one rule, written once for all dialects and used by the suite and the linter alike. A
-// Check has no level and no source in a protocol document: those belong to the [Requirement] that
+// A Check is one rule, written once for all dialects and used by both the suite and the linter. A
+// Check has no level and no source in a protocol document; those belong to the [Requirement] that
 // names the check. A Check holds no state and may be used by concurrent calls of [Run].
 type Check struct {
-	ID  string // permanent identifier: "message.nests"
+	ID  string // permanent identifier, such as "message.nests"
 	Doc string // a title, a blank line, then the rationale
 
 	// Of is the party whose messages the rule judges. The zero value is the server.
 	Of Party
 
-	// Needs lists the kinds of events without which the rule cannot be judged. A catalogue must not
-	// name the check for a dialect that lacks one of them.
+	// Needs lists the kinds of events that a dialect must have for the rule to be judged. A
+	// catalogue must not name the check if its dialect lacks one of them.
 	Needs []Kind
 
-	// AllPrincipals is whether the rule also sees the exchanges of principals other
-	// than the primary user. Most rules are about what a single user may expect.
+	// AllPrincipals is whether the rule sees the exchanges of all principals and not only those of
+	// the primary user. It is false for most rules, since they are about what a single user may
+	// expect.
 	AllPrincipals bool
 
-	// ReadsDocument is whether documents name, at the place concerned, the requirements that the
-	// rule judges (x-requirement, x-error and the like).
+	// ReadsDocument is whether the documents themselves name the requirements that the rule judges,
+	// at the place to which each applies (x-requirement, x-error and the like).
 	ReadsDocument bool
 
-	// Watch starts one application of the rule, to one conversation. The returned function is
-	// called with each event of the conversation, in order and never concurrently. In each exchange
-	// HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last event, [Run]
-	// calls the functions given to [Pass.AtEnd].
+	// Watch starts one application of the rule to one conversation and returns a function. [Run]
+	// calls that function with each event of the conversation, in order and never concurrently. In
+	// each exchange, HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last
+	// event, Run calls the functions given to [Pass.AtEnd].
 	//
-	// Events and what they refer to do not change after the call, so Watch may retain them.
+	// Events, and what they refer to, never change afterwards, so the returned function may retain
+	// them.
 	Watch func(*Pass) func(Event)
 }
 
@@ -49,40 +51,41 @@ const (
 	Client Party = "client"
 )
 
-// Title returns the first line of Doc, a one-line description of the check.
+// Title returns the first line of Doc, a one-line description of the rule.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
 // A Pass is the application of one check to one conversation. The check reports its judgements by
 // calling [Pass.Judge].
 type Pass struct {
 	obligation Obligation
-	judged     map[string]int // judgements by requirement; "" if the evidence names none
-	violated   map[string]int // those of them that failed
+	judged     map[string]int // number of judgements by id of the requirement; "" if the event names none
+	violated   map[string]int // number of failed judgements, likewise
 	findings   []Finding
 	onFinding  func(Finding)
 	run        *runState // shared with the other passes of a Run
 }
 
-// A Finding is a failed judgement: an event as evidence, and a message that states what was seen and
-// what is required.
+// A Finding is a failed judgement. Event is the evidence, and Message states what was seen and what
+// is required.
 type Finding struct {
 	Event   Event
 	Message string
 
-	// Seen is the number of rounds of the scenario in which a finding like this was made, and
-	// Plays is the number of all its rounds. Both are 0 unless the rounds differ.
+	// Seen is the number of rounds of the scenario in which a finding like this was made, and Plays
+	// is the number of all its rounds. Both are 0 unless the rounds differ in this finding.
 	Seen, Plays int
 }
 
 // MaxFindings is the maximum number of findings that one check keeps per conversation and
-// requirement, to keep reports readable. Further findings are only counted, in [Result.Dropped].
+// requirement, to keep reports readable. Further findings are only counted; see [Result.Dropped].
 const MaxFindings = 50
 
-// Judge records one judgement about the event e: ok is whether the rule holds for e. If ok is
-// false, Judge also records a finding with e as evidence. The message of the finding is formatted
-// from format and args, and must state what was seen and what is required, in the terms of the
-// dialect. Judge may modify args. The verdict on a check that never calls Judge is [Silent], not
-// [Passed].
+// Judge records one judgement: whether the rule holds for the event e. The judgement is about the
+// requirement with the id e.Requirement. If that is "", Judge chooses the only requirement of the
+// check for which e is evidence, if there is just one. If ok is false, Judge also records a finding
+// with e as evidence. The message of the finding is formatted as by fmt.Sprintf. It must state what
+// was seen and what is required, in the terms of the dialect. Judge may modify args. The verdict on
+// a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
 		e.Requirement = p.obligation.requirementFor(e)
@@ -101,7 +104,7 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Judges reports whether the check judges the requirement with the given id.
+// Judges reports whether the check judges the requirement with the given id in this dialect.
 func (p *Pass) Judges(requirement string) bool {
 	return p.obligation.requirementByID(requirement).ID == requirement
 }
@@ -121,7 +124,8 @@ const (
 )
 
 // formatMessage returns the message of a finding, formatted like fmt.Sprintf. It shortens long
-// strings, byte slices and lists, which it replaces in args, and then the message as a whole.
+// strings, byte slices and lists of strings, which it replaces in args, and then the message as a
+// whole.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -157,9 +161,10 @@ func truncate(s string, limit int) string {
 	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
 }
 
-// Run applies the checks of a plan to the events of one conversation and returns the results of the
-// checks. If onFinding is not nil, Run calls it as soon as a finding is made, with the finding and
-// with the obligation whose check made it. Findings beyond [MaxFindings] are left out.
+// Run applies the checks of a plan to the events of one conversation. The evaluation that it
+// returns has one result for each obligation of the plan, in the same order. If onFinding is not
+// nil, Run calls it as soon as a finding is made, with the finding and the obligation whose check
+// made it. Findings beyond [MaxFindings] are not reported to onFinding.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
@@ -196,8 +201,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return evaluation
 }
 
-// UntilDone returns an iterator over the given events that ends early when ctx is done. The
-// [Evaluation] of a conversation that ended early is meaningless.
+// UntilDone returns an iterator over events that ends early when ctx is done. The [Evaluation] of
+// events that ended early is meaningless.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -208,22 +213,24 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness tracks whether a conversation has at least one complete exchange: a stream that
-// starts a run, has content and ends the run, with every frame well-formed. It also records whether
-// the conversation has a request or a frame of the dialect, and whether its responses are HTTP.
+// A completeness tracks whether a conversation has at least one complete exchange. That is a stream
+// that starts a run, has content and ends the run, and in which every frame is well-formed. A
+// completeness also tracks whether the conversation has a request or a frame of the dialect, and
+// whether its responses are HTTP.
 type completeness struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
-	complete               bool
+	complete               bool // an exchange is complete
 	recognized             bool // a frame belongs to the dialect
 	requestRecorded        bool // a request of the dialect was recorded
 	http, notHTTP          bool // a response was HTTP; a response was not HTTP
 	exchangeProgress
 }
 
-// An exchangeProgress records what the current exchange has contained so far.
+// An exchangeProgress records what the current exchange has had so far: whether it is a stream, has
+// content, has a malformed frame, has started its run, and has ended its run.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
-// observe updates the state with e, the next event of the conversation.
+// observe updates s according to e, the next event of the conversation.
 func (s *completeness) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:

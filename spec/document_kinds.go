@@ -1,7 +1,7 @@
 package spec
 
-// DocumentKinds lists the kinds that x-kind may name in the schemas of a document: the kinds of
-// frames, of replies, of the parts of both, and of the parts of requests.
+// DocumentKinds lists the kinds that the x-kind of a schema in a document may name. These are the
+// kinds of frames and replies, of the parts of both, and of the parts of requests.
 var DocumentKinds = []Kind{
 	Unrecognized,
 	RunAccepted, RunStart, RunProgress, RunEnd, RunError, RunRefused,

@@ -23,7 +23,7 @@ func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return 
 // "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
-// InRun reports whether events of kind k occur in the stream of a run.
+// InRun reports whether events of kind k can occur in the stream of a run.
 func (k Kind) InRun() bool {
 	switch k.Subject() {
 	case "step", "message", "reasoning", "content", "tool", "interrupt", "done", "state", "history":
@@ -38,28 +38,28 @@ func (k Kind) InRun() bool {
 // In a dialect's document, the x-kind of a schema is the kind of the events that match the schema.
 const (
 	HTTPRequest  Kind = "http.request"  // a request was sent
-	HTTPResponse Kind = "http.response" // status line and header arrived
+	HTTPResponse Kind = "http.response" // the status line and the header arrived
 	BodyEnd      Kind = "http.close"    // the body ended; Err says how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
-	Incomplete   Kind = "rest"          // an unfinished frame at the end of a stream
+	Incomplete   Kind = "rest"          // a frame that was not finished when the stream ended
 	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err says why
 	Unrecognized Kind = "other"         // a decoded frame that no schema of the dialect matches
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
-	RunStart    Kind = "run.start"
+	RunStart    Kind = "run.start"    // the run started
 	RunProgress Kind = "run.progress" // the run continues; may be repeated
 	RunEnd      Kind = "run.end"      // the run finished
 	RunError    Kind = "run.error"    // the run failed, was cancelled or was rejected
 	RunRefused  Kind = "run.refused"  // a frame in place of a run: the request was refused
 
-	StepStart Kind = "step.start"
+	StepStart Kind = "step.start" // a step started; steps may be nested and may overlap
 	StepEnd   Kind = "step.end"
 
 	MessageStart    Kind = "message.start"
 	MessageProgress Kind = "message.progress" // announces a message, or repeats that it is open
 	MessageDelta    Kind = "message.delta"    // Text is appended to the message
 	MessageEnd      Kind = "message.end"      // Parts are its contents, if the frame repeats them
-	ReasoningStart  Kind = "reasoning.start"  // as message.*, for reasoning
+	ReasoningStart  Kind = "reasoning.start"  // as message.*, for reasoning; so are the next two
 	ReasoningDelta  Kind = "reasoning.delta"
 	ReasoningEnd    Kind = "reasoning.end"
 	ContentPart     Kind = "content.part" // a content of a message so far; replaces its earlier state
@@ -94,11 +94,11 @@ const (
 	// Parts of a history.
 	HistoryUser      Kind = "told.user"      // a user's message: Text
 	HistoryAssistant Kind = "told.assistant" // the assistant's answer: Text
-	HistoryTool      Kind = "told.tool"      // a tool result: Text, and Call if it is told
+	HistoryTool      Kind = "told.tool"      // a tool result: Text, and Call if the history has it
 	HistoryImage     Kind = "told.image"     // an image within a HistoryUser: Type is its media type, Text a link
 
 	// Parts of requests.
-	InputSystem     Kind = "ask.system"
+	InputSystem     Kind = "ask.system"    // a system message: Text
 	InputUser       Kind = "ask.user"      // the user's message: Text
 	InputAssistant  Kind = "ask.assistant" // an earlier answer, repeated by the client
 	InputToolResult Kind = "ask.tool"      // the result of a client tool: Call, Text
@@ -121,10 +121,10 @@ const (
 const EventStream = "text/event-stream"
 
 // An Event is one decoded step of a conversation, with the bytes from which it was decoded. Its
-// fields from Thread to Lane are called slots: the dialects have members of different names
-// for them. A slot has the spelling of the value in JSON, with numbers in canonical form, and is ""
-// if the value is absent or null. If only events of some kinds have a field, the comment on the
-// field names these kinds.
+// fields from Thread to Lane are called slots. Each dialect maps members of its own, under its own
+// names, to the slots. A slot holds a string as it is, a number in canonical form and any other
+// value as compact JSON. It is "" if the value is absent or null. If only events of some kinds have
+// a field, the comment on the field names these kinds.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
@@ -154,7 +154,7 @@ type Event struct {
 	Description string // of a tool
 	State       string // HTTPRequest: the client's state of the agent, as JSON
 	Lane        string // of an event in a run: the agent within the agent that it is about
-	WireName    string // of a frame: its name on the wire: RUN_FINISHED, "response (status completed)"
+	WireName    string // of a frame: its name on the wire, such as "response (status completed)"
 
 	Parts []Event // contents of a message, messages of a request or history
 
@@ -164,29 +164,31 @@ type Event struct {
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
-	Violations  []Violation // constraints of the document that it violates
-	Exercised   []string    // ids of the requirements that it exercises and meets
-	Requirement string      // id of the requirement that it is evidence for, if known
+	Violations  []Violation // the constraints of the document that the event violates
+	Exercised   []string    // ids of the requirements that the event exercises and meets
+	Requirement string      // id of the requirement for which the event is evidence; "" if unknown
 	Flaws       []Flaw      // defects of the bytes themselves
 	Fields      []string    // of a frame: the names of its SSE fields, in order
 
-	// Implied marks an event that its frame does not state but that follows from it, such as the
-	// start of a message whose first chunk is received.
+	// Implied is whether no frame states the event, but a frame implies it. An example is the start
+	// of a message, when the first chunk of the message is received.
 	Implied bool
 	IsChunk bool // of a delta: its frame may imply the start and the end of what it belongs to
 
 	At     time.Duration // time since the start of the conversation
-	Frame  int           // index of the frame in its exchange, from 0; -1 if it is not a frame
-	Line   int           // line of the body where it begins, from 1
-	Offset int           // byte offset in the body where it begins, from 0
+	Frame  int           // index of the frame in its exchange, from 0; -1 if the event is not a frame
+	Line   int           // line of the body where the event begins, from 1
+	Offset int           // byte offset in the body where the event begins, from 0
 	Raw    []byte        // the bytes as received; nil if there are none
-	// Err is why an Undecodable cannot be decoded, how a BodyEnd came about (see
-	// [Response.End]), or, of an HTTPRequest, [ErrRequestNotRecorded] or nil.
+	// Err states why an Undecodable cannot be decoded, or how a body ended (BodyEnd, see
+	// [Response.End]). For an HTTPRequest, it is [ErrRequestNotRecorded] or nil. For an HTTPResponse
+	// without a status line, it is the reason.
 	Err error
 }
 
-// RequestFacts holds the request line of a request, what the document and the user say about the
-// request and its response, and what a mock decided about them.
+// RequestFacts holds what is known about a request besides its content: its request line, what the
+// document and the user state about the request and its response, and what a mock decided about
+// them.
 type RequestFacts struct {
 	Method, Target string
 
@@ -196,8 +198,8 @@ type RequestFacts struct {
 	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
 	Promised    StreamRequirements   // requirements on a streamed response
-	Omitted     []string             // ids of requirements on the meaning of what it leaves out
-	Forms       func() []RequestForm // forms that only some requests have; may be nil
+	Omitted     []string             // ids of requirements on the meaning of what the request leaves out
+	Forms       func() []RequestForm // returns the forms that only some requests have; may be nil
 
 	Rule      string // of a mock: the rule of its script that matched
 	Unmatched string // of a mock: why no rule matched, if one should have
@@ -207,11 +209,11 @@ type RequestFacts struct {
 // A RequestForm is a form that a valid request may have, such as null for an optional member.
 type RequestForm struct {
 	Name        string // "with null for /seed"
-	Requirement string // that is exercised if such a request is accepted; "" if there is none
+	Requirement string // id of the requirement that is exercised if the request is accepted, or ""
 }
 
-// Facts returns the facts about the request e. For an event of another kind than HTTPRequest, it
-// returns the zero value.
+// Facts returns the facts about the request e. It returns the zero value if e is not an
+// HTTPRequest.
 func (e Event) Facts() RequestFacts {
 	if e.Request == nil {
 		return RequestFacts{}
@@ -219,20 +221,21 @@ func (e Event) Facts() RequestFacts {
 	return *e.Request
 }
 
-// IsStream reports whether e, an event of kind HTTPResponse, is the head of an event stream. For an
-// HTTPRequest, it reports whether the document defines an event stream as the response.
+// IsStream reports whether e, an HTTPResponse, is the head of an event stream. For an HTTPRequest,
+// it reports whether the document specifies an event stream as the response.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
-// IsFrame reports whether the event is a complete frame of a stream and not a comment.
+// IsFrame reports whether the event was decoded from a complete frame of a stream that is not a
+// comment.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
 // Valid reports whether the event violates no constraint of the document. A server may refuse a
 // request because of its content only if the request is not valid.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept the request e: the request is valid, or each of
-// its violations has refusals, none of which is required: they are permitted (level [May]), or a
-// success is right, too.
+// MayBeAccepted reports whether a server may accept the request e. It returns true if each of the
+// violations of e has refusals, and all of these either have the level [May] or allow a successful
+// response (Accept). It thus also returns true for a valid request.
 func (e Event) MayBeAccepted() bool {
 	demanded := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -257,7 +260,8 @@ func (e Event) DisplayName() string {
 }
 
 // KindName returns the name on the wire of frames of kind k in the response to the request e. If
-// such frames have no name, KindName returns words, a description such as "the end of the run".
+// the dialect has no name for such frames, KindName returns words, a description such as "the end
+// of the run".
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.Facts().WireNames[k]; text != "" {
 		return text
@@ -265,7 +269,8 @@ func (e Event) KindName(k Kind, words string) string {
 	return words
 }
 
-// PartsOf returns the parts of e that have kind k, such as the user messages of a history.
+// PartsOf returns the parts of e that have kind k, such as the user messages of a history, or nil
+// if there are none.
 func (e Event) PartsOf(k Kind) (parts []Event) {
 	for _, p := range e.Parts {
 		if p.Kind == k {
@@ -286,9 +291,9 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 	return part, ok
 }
 
-// Prompt returns the text of the last user message of a request. If the request has no user
-// message, or if a tool result or a resume follows the last one, Prompt returns "" and false: the
-// server then answers the tool result or the resume.
+// Prompt returns the text of the last user message of the request e, and true. It returns "" and
+// false if the request has no user message. It also does so if a tool result or a resume follows
+// the last user message, since the server then answers that instead.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -304,44 +309,45 @@ func (e Event) Prompt() (text string, ok bool) {
 // A Violation states which constraint of the document a request, frame or reply violates, and
 // where.
 type Violation struct {
-	Location    string               // "body /runId", "query runId"
-	Pointer     string               // JSON pointer into the body, if it is about the body
+	Location    string               // the part of the request, and the place in it: "body /runId", "query runId"
+	Pointer     string               // JSON pointer into the body or frame; "" is the whole, or not in it
 	Message     string               // what was found and what is expected, as a sentence
-	Requirement string               // id of the requirement, if the document names one
-	SchemaPath  string               // pointer to the constraint's keyword in the document
+	Requirement string               // id of the violated requirement; "" if the document names none
+	SchemaPath  string               // JSON pointer to the constraint's keyword in the document
 	Refusals    []RefusalRequirement // of a request: how it must be refused; empty if unspecified
 }
 
 // String returns the message of the violation.
 func (b Violation) String() string { return b.Message }
 
-// A RefusalRequirement is what one requirement specifies for the refusal of a request. If several
-// requirements apply to a refusal, the refusal is judged for each of them separately.
+// A RefusalRequirement states what one requirement demands of the refusal of a request. If several
+// requirements apply to a refusal, each of them is judged separately.
 type RefusalRequirement struct {
 	Requirement string   // id of the requirement
-	Level       Level    // its level
-	Status      []string // the accepted statuses: "422", "4XX"; empty: any from 400 on
-	Code        []string // the accepted error codes; empty: any
-	Text        string   // text that the body must contain
+	Level       Level    // level of the requirement
+	Status      []string // the accepted statuses, such as "422" or "4XX"; any from 400 on if empty
+	Code        []string // the accepted error codes; any if empty
+	Text        string   // text that the body must contain; "" if there is none
 	Plain       bool     // the response must not be an event stream
 	InBand      bool     // a stream of a single [RunRefused] frame is accepted too
-	Accept      bool     // a successful response is right, too
+	Accept      bool     // a successful response is accepted too
 	Comment     string   // explanation for the reader of a finding
 }
 
-// DenialRequirements holds, for each reason, what the document requires of a refusal that depends
-// on the principal and not on the content of the request.
+// DenialRequirements maps each reason for which a valid request may be refused because of its
+// principal to what the document requires of that refusal. A reason is absent if the document
+// requires nothing.
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
-// StreamRequirements holds the ids of the requirements on the status, media type and content coding
-// of a streamed response, whether the stream has an event that ends the run, and the text of its
-// keep-alive comments. An id is "" if the document names no requirement on the property.
+// StreamRequirements holds what the document states about a streamed response. Status, MediaType
+// and ContentCoding are ids of requirements on these properties of the response; they are "" if the
+// document has no such requirement.
 type StreamRequirements struct {
-	Status        string // the status is 200
-	MediaType     string // the body is an event stream
-	ContentCoding string // there is no content coding that the client did not accept
-	HasEndEvent   bool   // whether the stream has an event that ends the run
-	KeepAlive     string // the text of comments on an idle stream, after the colon; "": any
+	Status        string // requires that the status be 200
+	MediaType     string // requires that the body be an event stream
+	ContentCoding string // forbids content codings that the client did not accept
+	HasEndEvent   bool   // the document describes an event that ends the run
+	KeepAlive     string // the text, after the colon, of the comments on an idle stream; any if ""
 }
 
 // A DenialReason is a reason to refuse a valid request because of who sent it.
@@ -355,10 +361,10 @@ const (
 	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 
-// A Flaw is a defect of the bytes of a frame or body.
+// A Flaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
 type Flaw struct {
 	Kind   FlawKind
-	Detail string
+	Detail string // what is wrong, for messages; may be ""
 }
 
 // A FlawKind is the type of a [Flaw].

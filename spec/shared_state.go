@@ -5,7 +5,7 @@ package spec
 type runState struct {
 	shared    map[sharedKey]any
 	observers []observer // update the shared values
-	atEnd     []func()
+	atEnd     []func()   // to be called after the last event
 }
 
 // An observer updates one shared value with the events of all principals, or only with those of the
@@ -23,8 +23,8 @@ type sharedKey struct {
 	allPrincipals bool
 }
 
-// observe updates the values that checks share with the event e. It must be called before the checks
-// see e.
+// observe updates the shared values according to the event e. It must be called before any check
+// sees e.
 func (s *runState) observe(e Event) {
 	for _, o := range s.observers {
 		if o.allPrincipals || e.Principal == PrimaryUser {
@@ -33,19 +33,20 @@ func (s *runState) observe(e Event) {
 	}
 }
 
-// AtEnd makes [Run] call f after the last event of the conversation. Functions are called in the
-// order in which they were given to AtEnd, by any check.
+// AtEnd makes [Run] call f after the last event of the conversation. Run calls the functions in the
+// order in which all checks gave them to AtEnd.
 func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
-// Shared returns a value that checks of one [Run] share, such as an account of the conversation.
-// All checks that call Shared with the same name get the same value, except that checks with
-// AllPrincipals do not share values with the others. The type T must be the same in all calls with
-// one name. A check must call Shared in its Watch function, before the first event.
+// Shared returns a value that several checks of one [Run] share, such as an account of the
+// conversation. All checks that call Shared with the same name get the same value, except that
+// checks with AllPrincipals do not share values with the others. All calls with the same name must
+// have the same T; otherwise Shared panics. A check must call Shared in its Watch function, before
+// the first event.
 //
 // The first call creates the value by calling create. Run then calls observe, the second result of
-// create, with each event before any check sees the event. If create calls [Pass.AtEnd], the
-// function that it passes is called before those of the checks that use the value. Run calls all
-// checks from one goroutine, so the value needs no lock.
+// create, with each event before any check sees the event, unless observe is nil. If create calls
+// [Pass.AtEnd], the function that it passes is called before those of the checks that use the
+// value. Run calls all checks from one goroutine, so the value needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	value, ok := p.run.shared[key]

@@ -10,16 +10,16 @@ import (
 )
 
 // A Trace is one conversation as bytes on the wire: its exchanges, in the order in which their
-// requests were sent. It is recorded from a live run or read from a transcript file.
+// requests were sent. A Trace is recorded from a live run or read from a transcript file.
 type Trace struct {
 	Exchanges []Exchange
 
-	// Scripted is whether the target is known to understand the conformance prompts,
-	// so that the content of its answers can be judged.
+	// Scripted is whether the target is known to understand the conformance prompts, so that the
+	// content of its answers can be judged.
 	Scripted bool
 
-	// StreamLimit is the number of concurrent streams that the target allows one user; 0 if
-	// unknown.
+	// StreamLimit is the number of concurrent streams that the target allows one user, or 0 if it
+	// is unknown.
 	StreamLimit int
 }
 
@@ -30,11 +30,12 @@ func (t Trace) All() iter.Seq[Exchange] { return slices.Values(t.Exchanges) }
 type Exchange struct {
 	Request  Request
 	Response Response
-	At       time.Duration // when the request was sent, since the conversation began
+	At       time.Duration // when the request was sent, measured from the start of the conversation
 }
 
 // A Request is an HTTP request as the client sent it. Target is the path and query of the request
-// as the dialect's document spells them, without the path of the server's base URL.
+// as the dialect's document spells them, without the path of the server's base URL. Method is "" if
+// the request was not recorded; Body may be known even then.
 type Request struct {
 	Method, Target string
 	Header         Header
@@ -44,7 +45,7 @@ type Request struct {
 }
 
 // A Principal identifies which of several users or clients sends a request. Recordings contain the
-// principal in place of the credentials.
+// principal instead of the credentials.
 type Principal string
 
 // The principals: the users and clients that may send a request.
@@ -55,8 +56,8 @@ const (
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 )
 
-// A Response is the response to a request. If no status line arrived, Status is 0 and End is the
-// reason.
+// A Response is the response to a request. If no status line was received, Status is 0 and End is
+// the reason.
 type Response struct {
 	Proto    string // "HTTP/1.1", "HTTP/2.0"; "" if unknown
 	Status   int
@@ -82,14 +83,15 @@ const (
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// An Arrival records when a part of a body arrived: the first End bytes of the body had arrived at
+// An Arrival records when a part of a body arrived: the first End bytes of the body had arrived by
 // the time At, measured from the sending of the request.
 type Arrival struct {
 	End int
 	At  time.Duration
 }
 
-// MaxOpenAfterEnd is how long a body may stay open after the terminal event of its run.
+// MaxOpenAfterEnd is the longest time that a body may stay open after the terminal event of its
+// run.
 const MaxOpenAfterEnd = 5 * time.Second
 
 // Errors in [Response].End: the reasons why a response is not complete. End may wrap one of them.
@@ -100,8 +102,8 @@ var (
 	// ErrLeftAfterEnd means that the client stopped reading soon after the terminal event of the run,
 	// while the body was still open. It wraps ErrClientLeft.
 	ErrLeftAfterEnd = fmt.Errorf("%w after the end of the run", ErrClientLeft)
-	// ErrStillOpen means that the body had not ended [MaxOpenAfterEnd] after the terminal event of
-	// the run, when the client stopped reading.
+	// ErrStillOpen means that the body had not ended when the client stopped reading,
+	// [MaxOpenAfterEnd] after the terminal event of the run.
 	ErrStillOpen = errors.New("the body did not end with the run")
 	// ErrTruncated means that the connection was closed before the body was complete according
 	// to its framing.
@@ -148,7 +150,7 @@ func (h Header) Has(name string) bool {
 }
 
 // With returns a copy of h in which the field with the given name occurs once, at the end, with the
-// given value. Names are compared without regard to case. The receiver is not modified.
+// given value. Names are compared without regard to case.
 func (h Header) With(name, value string) Header {
 	return append(h.Without(name), Field{name, value})
 }
@@ -182,9 +184,10 @@ func (h Header) ContentCoding() string {
 	return coding
 }
 
-// DescribeOverrun describes which limit of the client a response exceeded, as a predicate to follow
-// a noun, such as "had not ended after 30s". The parameter end is the error with which the response
-// ended. If it is not ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen, DescribeOverrun returns "".
+// DescribeOverrun describes which limit of the client a response exceeded. The description is a
+// predicate to follow a noun, such as "had not ended after 30s". The argument end is the error with
+// which the response ended. If it does not wrap ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen,
+// DescribeOverrun returns "".
 func DescribeOverrun(end error) string {
 	if errors.Is(end, ErrStillOpen) {
 		return fmt.Sprintf("was still open %v after the end of its run", MaxOpenAfterEnd)

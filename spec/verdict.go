@@ -18,8 +18,8 @@ const (
 )
 
 // FailureVerdict returns the verdict on a target that violates a requirement of level l: [Failed]
-// for Must and [Warned] for Should. For May it returns [Silent], because a permission cannot be
-// violated and not using it proves nothing.
+// for [Must] and [Warned] for [Should]. For [May], it returns [Silent], because a permission cannot
+// be violated and not using it proves nothing.
 func (l Level) FailureVerdict() Verdict {
 	switch l {
 	case Must:
@@ -30,21 +30,22 @@ func (l Level) FailureVerdict() Verdict {
 	return Silent
 }
 
-// A Requirement is one clause of a dialect, with the ids of the checks that judge it, or with the
-// reason why no check can judge it.
+// A Requirement is one clause of a dialect. It has either the ids of the checks that judge it, or
+// the reason why no check can judge it.
 //
 // In the field Quote, " … " stands for omitted text. In the field English, a word in brackets is
 // one that was lost when the document was saved.
 type Requirement struct {
 	ID      string   `yaml:"id"`
 	Level   Level    `yaml:"level"`
-	Quote   string   `yaml:"quote"`   // verbatim where [Requirement.Quoted], else in this project's words
+	Quote   string   `yaml:"quote"`   // verbatim, or in this project's words; see [Requirement.Quoted]
 	English string   `yaml:"english"` // translation of a Quote that is not English
-	Of      Party    `yaml:"of"`      // who has to meet it
+	Of      Party    `yaml:"of"`      // the party that has to meet it
 	Source  string   `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks  []string `yaml:"checks"`
-	// About lists the events that are evidence for this and no other requirement of a check, by kind or
-	// by name on the wire.
+	// About tells apart requirements that the same check judges. It lists kinds of events, or names
+	// of frames on the wire, that are evidence for this requirement. If About is empty, the evidence
+	// consists of all events that no other requirement of the check lists.
 	About    []Kind     `yaml:"about"`
 	Excluded *Exclusion `yaml:"excluded"`
 }
@@ -54,12 +55,12 @@ type Requirement struct {
 var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.(txt|md):[0-9]`)
 
 // Quoted reports whether Quote is a verbatim quotation from a protocol document. If it is not,
-// because Source is "derived: …" or "observed: …", Quote is a sentence of this project and is shown
-// without quotation marks.
+// because Source is "derived: …" or "observed: …", Quote is a sentence of this project and reports
+// show it without quotation marks.
 func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
-// Convention reports whether the requirement is a convention, that is a requirement of the test
-// prompts (docs/prompts.md) and not of the protocol.
+// Convention reports whether the requirement is a convention: a requirement of the test prompts
+// (docs/prompts.md), not of the protocol.
 func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "docs/prompts.md") }
 
 // An Exclusion states why no check judges a requirement.
@@ -68,7 +69,7 @@ type Exclusion struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-// An Obligation is a check together with those requirements of a dialect that name it.
+// An Obligation is a check together with those requirements of a dialect that name the check.
 type Obligation struct {
 	Check        *Check
 	Requirements []Requirement // never empty
@@ -77,13 +78,13 @@ type Obligation struct {
 // A Plan holds all obligations of a dialect.
 type Plan struct {
 	Obligations []Obligation
-	HasRunStart bool // the dialect has an event that starts a run
-	HasRunEnd   bool // the dialect has an event that ends a run
+	HasRunStart bool // the dialect has the kind [RunStart]
+	HasRunEnd   bool // the dialect has the kind [RunEnd]
 }
 
-// NewPlan returns the plan for a catalogue. The plan has one obligation for each of the checks that
-// at least one requirement of the catalogue names; the obligation has all requirements that name
-// the check. The parameter kinds lists the kinds of the dialect's events.
+// NewPlan returns the plan for a catalogue. The plan has one obligation for each of the given
+// checks that at least one requirement of the catalogue names. The obligation has all requirements
+// that name the check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
@@ -100,11 +101,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// NewClientPlan returns the plan for judging clients. It uses only those of the given checks that
-// judge clients. If such a check needs no kind and no requirement of the catalogue names it, the
-// plan has it judge a requirement of level MUST without an id. The parameter server holds the
-// requirements on servers. Checks with ReadsDocument judge these too, since the document names them
-// where it describes requests.
+// NewClientPlan returns the plan for judging clients by those of the given checks that judge
+// clients. The parameter catalogue holds the requirements on clients, and server those on servers.
+// If a check needs no kind and no requirement of the catalogue names it, the plan has it judge a
+// requirement of level MUST without an id. Checks with ReadsDocument also judge the requirements on
+// servers, since the document names those where it describes requests. The parameter kinds lists
+// the kinds of the dialect's events.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -122,12 +124,12 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 	return plan
 }
 
-// Requirement returns the requirement that a finding of the check violates: the one that the event
-// of the finding names. If the event names no requirement of the obligation, Requirement returns
-// the strictest of them.
+// Requirement returns the requirement that f, a finding of the check, violates. This is the one
+// that the event of f names. If the event names no requirement of the obligation, Requirement
+// returns the strictest requirement of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
-// requirementByID returns the requirement of the obligation whose id is id. If there is none, it
+// requirementByID returns the requirement of the obligation with the given id. If there is none, it
 // returns the strictest requirement of the obligation.
 func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
@@ -142,10 +144,10 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementFor returns the id of the requirement for which e is evidence. That is the only
-// requirement whose About contains the kind or the name of e. If no About contains them, it is the
-// only requirement whose About is empty. requirementFor returns "" if there is not exactly one such
-// requirement, or if the obligation has only one requirement.
+// requirementFor returns the id of the requirement for which e is evidence. This is the only
+// requirement whose About contains the kind or the wire name of e. If no About contains them, it is
+// the only requirement whose About is empty. requirementFor returns "" if several requirements
+// qualify or none does, or if the obligation has only one requirement.
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -170,8 +172,8 @@ func (d Obligation) Level() Level {
 	return d.requirementByID("").Level
 }
 
-// A Verdict is the outcome of a check. Verdicts are ordered, the worst last: further judgements can
-// raise a verdict, but never lower it.
+// A Verdict is the outcome of a check. Verdicts are ordered, with the worst last: further
+// judgements can raise a verdict, but never lower it.
 type Verdict int
 
 // The verdicts on a check or requirement, in order, the worst last.
@@ -184,32 +186,32 @@ const (
 	Error  // the harness could not judge
 )
 
+// verdictNames holds the name of each verdict in reports.
 var verdictNames = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
 
-// String returns the name of the verdict in reports, such as "passed".
+// String returns the name of the verdict as in reports, such as "passed".
 func (v Verdict) String() string { return verdictNames[v] }
 
-// MarshalText returns the name of the verdict in reports, such as "passed". It never returns an
+// MarshalText returns the name of the verdict as in reports, such as "passed". It never returns an
 // error.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Result is the outcome of one check on one conversation: the verdict, the number of judgements
-// and the findings.
+// A Result is the outcome of one check for one conversation.
 type Result struct {
 	Obligation Obligation
 	Verdict    Verdict
-	Judged     int
+	Judged     int // number of judgements
 	Findings   []Finding
 	Dropped    int    // number of findings beyond [MaxFindings]
 	Note       string // explanation of a verdict that has no finding
 
-	judged      map[string]int  // judgements by requirement; "" if the evidence names none
-	unexercised map[string]bool // requirements that a promise left unexercised
+	judged      map[string]int  // number of judgements by id of the requirement; "" if the event names none
+	unexercised map[string]bool // by id: requirements for which a broken promise left no evidence
 	overruled   bool            // the verdict applies to every requirement
 }
 
-// newResult returns the result of the check of the obligation d, computed from what its pass p
-// recorded. Findings about requirements of level May are left out.
+// newResult returns the result for the obligation d, computed from what p, the pass of its check,
+// recorded. It leaves out findings about requirements of level May.
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
@@ -237,10 +239,10 @@ func newResult(d Obligation, p Pass) Result {
 }
 
 // VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
-// name another requirement are ignored. A finding that names no requirement counts against every
-// requirement; judgements that name none count in favour of every requirement, but only if no
-// judgement of the result names one. If nothing counts, the verdict is [Silent]. If the result was
-// overruled, VerdictOn returns the overruling verdict.
+// name another requirement do not count. A finding that names no requirement counts against every
+// requirement. Judgements that name no requirement count in favor of every requirement, but only if
+// no judgement of the result names one. If nothing counts, the verdict is [Silent]. If the result
+// was overruled, VerdictOn returns the overruling verdict.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -260,16 +262,18 @@ func (r Result) VerdictOn(requirement Requirement) Verdict {
 	return v
 }
 
-// Overrule sets the verdict on all requirements of the obligation to v, for example to [Skipped]
-// because the target lacks a capability. The text why becomes the note of the result.
+// Overrule sets the verdict of the result, and the verdict on each of its requirements, to v. For
+// example, v is [Skipped] if the target lacks a capability. The text why becomes the note of the
+// result.
 func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
 // BreakPromise records that nothing in the conversation exercised the check, although this was
 // promised. Every requirement of the obligation for which there is no evidence then counts as
-// violated, except those of level May. BreakPromise reports whether there is such a requirement. If
-// so, the text why becomes the note of the result; if not, the result is unchanged.
+// violated, except requirements of level [May]. BreakPromise reports whether at least one
+// requirement then counts as violated. If so, the text why becomes the note of the result;
+// otherwise the result is unchanged.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -285,8 +289,8 @@ func (r *Result) BreakPromise(why string) bool {
 }
 
 // Add adds to the result a finding that the check itself does not make, such as that a reply lacks
-// the promised text, and raises the verdict accordingly. The event e is the evidence; the message
-// is formatted from format and args as by fmt.Sprintf.
+// the promised text. It raises the verdict according to the level of the violated requirement. The
+// event e is the evidence. The message is formatted as by fmt.Sprintf.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -311,9 +315,9 @@ type Evaluation struct {
 }
 
 // RequireCompleteExchange changes every [Passed] verdict to [Silent], unless at least one of the
-// evaluations has a complete exchange: a server that gives the same answer to all requests proves
-// nothing. Other verdicts are kept, unless [WhyUnjudgeable] returns an error; then all verdicts
-// become [Silent]. RequireCompleteExchange modifies and returns its argument.
+// evaluations has a complete exchange. Without one, passing proves nothing, since a server that
+// gives the same answer to all requests might pass. If [WhyUnjudgeable] returns an error, the other
+// verdicts become [Silent] too. RequireCompleteExchange modifies and returns its argument.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
 		return evaluations
@@ -332,9 +336,9 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 }
 
 // WhyUnjudgeable returns the reason why the target cannot be judged by the evaluations, or nil if
-// it can. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP, and
-// [ErrUnrecognized] if no request of the dialect was recorded and no frame of the dialect was
-// received.
+// it can be. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP. It is
+// [ErrUnrecognized] if no request of the dialect was recorded and no well-formed frame of the
+// dialect was received.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

@@ -33,9 +33,10 @@ var accessScenarios = []Scenario{
 }
 
 // requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
-// both as the primary user and as each principal in others. The server must refuse the requests of
-// the principals in others. The cancel requests are sent while the stream of a run is open, so that
-// there is a run to cancel.
+// both as the primary user and as each principal in others. Checks verify that the server refuses
+// the requests of the principals in others. The cancel requests are sent while the stream of a run
+// is open, so that there is a run to cancel. Requests that the dialect or the target does not
+// support are left out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -56,24 +57,25 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// templateCapabilities maps the name of a template to the capability that the server needs for it: to
-// perform its operation, or to provide what its request refers to, such as the tool call for a tool
-// result.
+// templateCapabilities maps the name of a template to the name of the capability that the target
+// needs for requests of that template. The target may need the capability to perform the operation,
+// or to provide what the request refers to, such as the tool call to which a tool result belongs. A
+// template that is not listed needs no capability.
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
 	"tool-result": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
 }
 
-// canSend reports whether the dialect has the template, and the target was not declared to lack the
-// capability for it.
+// canSend reports whether the dialect has the template and the target was not declared to lack the
+// capability that the template needs (see [templateCapabilities]).
 func (t *Conversation) canSend(template string) bool {
 	return t.HasTemplate(template) && !t.target.lacksCapability(templateCapabilities[template])
 }
 
-// sendAsEach sends the request of the template, filled from e, once as each principal in others. If
-// the request starts a run, it gets a new run id each time, which is then also that of the
-// conversation.
+// sendAsEach sends the request of the template, with the values in e in place of its placeholders,
+// once as each principal in others, in order. If the template starts a run, each request gets a new
+// run id, and the last of these ids becomes the current run of the conversation.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -83,9 +85,9 @@ func (t *Conversation) sendAsEach(others []spec.Principal, template string, e sp
 	}
 }
 
-// sendAs sends request r as principal who and reports whether the response is a success (2xx). If
-// the response is a successful event stream, sendAs closes the connection as soon as the head has
-// arrived: only the status matters.
+// sendAs sends request r as principal who and reports whether the status of the response is a
+// success (2xx). If a successful response is an event stream, sendAs closes the connection as soon
+// as the head of the response has arrived, because only the status matters.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	r.Principal = who
 	return t.send(r, wire.StopWhen{Until: func(r spec.Response) bool {
@@ -93,10 +95,11 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	}})
 }
 
-// requestStoredAsOthers requests the history, uploads a file, requests a signed URL for the file
-// and requests a transcription, each first as the primary user and then as each principal in
-// others. If others contains the other user, that user also requests the history of their latest
-// thread.
+// requestStoredAsOthers requests the history, uploads a file, requests a signed URL for that file
+// and requests a transcription. Each request is sent first as the primary user and then as each
+// principal in others. If others contains [spec.OtherUser], that user also requests the history
+// without a thread id, which means the history of their own latest thread. Requests that the
+// dialect or the target does not support are left out.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
@@ -112,24 +115,24 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	}
 	if t.canSend("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
-		t.Thread = "" // the latest thread of the other user
+		t.Thread = "" // means the latest thread of the other user
 		t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
 		t.Thread = thread
 	}
 }
 
-// MaxStreamLimit is the largest valid [Target.StreamLimit]: the stream-limit scenario opens that
-// many streams at once.
+// MaxStreamLimit is the largest valid [Target.StreamLimit]. It bounds the number of streams that
+// the stream-limit scenario opens at once.
 const MaxStreamLimit = 256
 
-// disconnectTimeout is how long a server may take to notice that a client closed its streams. Until
-// then, the server may still refuse to open new streams for that client.
+// disconnectTimeout is how long a server may take to notice that a client closed its streams.
+// During that time, the server may still refuse new streams to the client.
 const disconnectTimeout = 6 * time.Second
 
-// runStreamLimit plays the stream-limit scenario. It opens as many streams as are allowed and
-// requests one more, which the server must refuse. After these streams were closed, it requests
-// another one. All streams belong to one run, so that the limit is reached whether the server
-// counts by user, thread or run.
+// runStreamLimit plays the stream-limit scenario. It opens as many streams as the target allows,
+// and then requests one more, which the server must refuse. After all these streams are closed, it
+// requests another one. All streams belong to one run, so that the limit is reached no matter
+// whether the server counts streams by user, thread or run.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
@@ -147,17 +150,17 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// openStreams is a set of streams that all belong to one run. The client keeps the streams open
-// until closeAt, in order to reach the stream limit.
+// openStreams is a set of streams that all belong to the same run. The client keeps them open until
+// closeAt, so that the stream limit is reached.
 type openStreams struct {
 	conversation *Conversation
-	request      spec.Request
-	closeAt      atomic.Int64 // when to leave them, in Unix nanoseconds; 0: not yet
-	group        sync.WaitGroup
+	request      spec.Request   // for the stream of the run
+	closeAt      atomic.Int64   // when to close the streams, in Unix nanoseconds; 0: not yet known
+	group        sync.WaitGroup // of the goroutines that read the open streams
 }
 
 // settleDelay is how long the client waits before and after it requests the stream that exceeds the
-// limit, so that all other streams are certainly open at that time.
+// limit. This makes sure that all other streams are open during that request.
 const settleDelay = 50 * time.Millisecond
 
 // tryOpen requests a stream and closes the connection after the first event. It returns the status
@@ -170,9 +173,10 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open requests a stream and returns the status code of the response. It returns 0 if there is no
-// response, or if the status is 200 and the body is empty. It reads the stream in the background
-// and closes the connection when bytes arrive for the second time after closeAt.
+// open requests a stream, waits for the beginning of the response and returns its status code. It
+// returns 0 if there is no response, or if the status is 200 and the body is empty. A goroutine of
+// h.group reads the rest of the stream. That goroutine closes the connection when bytes arrive for
+// the second time after closeAt, because the first bytes may have been sent before closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
@@ -183,7 +187,7 @@ func (h *openStreams) open() int {
 				status <- r.Status
 			}
 			closeAt := h.closeAt.Load()
-			leave := late // these bytes may have arrived before closeAt: wait for the next ones
+			leave := late // the first bytes after closeAt may have arrived before it; wait for the next ones
 			late = closeAt > 0 && time.Now().UnixNano() > closeAt
 			return leave
 		}})
@@ -194,9 +198,10 @@ func (h *openStreams) open() int {
 	return <-status
 }
 
-// retryWhileFull calls open until it returns a status other than 429 (too many streams), but stops
-// after [disconnectTimeout]. It reports whether the last status was 200. It returns false if the
-// context of the conversation ends.
+// retryWhileFull calls the function open repeatedly, with pauses between the calls. open must
+// request a stream and return the status code of the response. retryWhileFull stops when the status
+// is not 429 (Too Many Requests) or when [disconnectTimeout] has passed, and then reports whether
+// the last status was 200. If the context of the conversation ends first, it returns false.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()

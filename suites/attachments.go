@@ -9,19 +9,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Constants of the attachments scenario: the id and the URL that the server must not accept, and a
-// limit on what the client fetches.
+// Constants of the attachments scenario. The first two make an id and a URL that the server must
+// not accept.
 const (
-	missingFileSuffix = "-conformance-nothing"                // makes the id of a file that does not exist
-	foreignURL        = "https://elsewhere.invalid/image.png" // of no server (RFC 2606, section 2)
-	maxFetchBytes     = 1 << 20                               // maximum number of bytes that are fetched of a file
+	missingFileSuffix = "-conformance-nothing"                // appended to the id of a file, makes an id that no file has
+	foreignURL        = "https://elsewhere.invalid/image.png" // no server can have this host (RFC 2606, section 2)
+	maxFetchBytes     = 1 << 20                               // how many bytes of a file the client reads before it leaves
 )
 
-// runAttachments plays the attachments scenario. It uploads images and fetches them, and the first
-// one again after the others. It sends the first one in a message, then a message without an image,
-// and fetches the image by the link in the history. It requests a new signed URL for the image, and
-// fetches and sends that as well. Then it requests signed URLs for a file and in a bucket that do not
-// exist, and starts a run with an image of another server. Checks judge the responses.
+// runAttachments plays the attachments scenario. It uploads several images and fetches each of
+// them, the first one again at the end. It sends the first image in a message, then a message without
+// an image, and fetches the image again by the links in the history. It then requests a new signed URL
+// for the image, fetches that URL, and sends it in a message. At last it requests signed URLs for a
+// path and for a bucket that do not exist, and sends a message with an image on another server.
+// Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -61,8 +62,8 @@ func (t *Conversation) uploadOthers() {
 	}
 }
 
-// fetch requests link, a signed URL, without credentials, as a browser would. It requests nothing
-// if link is invalid or does not belong to the target's origin.
+// fetch requests link, a signed URL, without credentials, as a browser would. It sends nothing if
+// link is not a valid absolute URL, contains a user name, or has another origin than the target.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
@@ -81,8 +82,9 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether the URL a has the same scheme, host and port as the URL b, and a
-// contains no credentials.
+// isSameOrigin reports whether a has the same scheme, host and port as b, and contains no user
+// name. A URL without a port has the default port of its scheme. If a has no host, the result is
+// false.
 func isSameOrigin(a, b *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

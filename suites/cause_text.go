@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// setText sets the message and the advice of the cause. parts are the results of all scenarios of
-// target t.
+// setText sets the fields Message and Advice of the cause. parts are the results of all scenarios
+// that were played against target t.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
 		c.Message, c.Advice = unplayedText(*c, t, parts)
@@ -30,8 +30,9 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges returns how many exchanges in parts have the same symptom and status as the cause.
-// It returns 0 for [symptomNotScripted], which concerns the whole run.
+// countExchanges returns the number of exchanges in parts that have the same symptom and status as
+// the evidence of the cause. It returns 0 for [symptomNotScripted], which concerns the whole run
+// and not single exchanges.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -43,9 +44,9 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	return n
 }
 
-// unplayedText returns the message and the advice for a cause that kept scenarios from being
-// played. The message names these scenarios, unless the cause is fatal. The advice is "" if there
-// is none.
+// unplayedText returns the message and the advice for c, a cause that kept scenarios from being
+// played to their end. parts are the results of all scenarios. The message names the first of the
+// scenarios that c affects, unless c is fatal. The advice is "" if there is none.
 func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
@@ -76,7 +77,7 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 }
 
 // joinFirst joins the first names, at most limit of them, with commas. If there are more names, it
-// appends how many were left out: "a, b, … and 3 more".
+// appends how many were left out, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -85,9 +86,9 @@ func joinFirst(names []string, limit int) string {
 }
 
 // describeResponse describes the response of the exchange for a message, as in `404 Not Found,
-// body: '{"detail":"Not Found"}'`. It returns the status line and, if the exchange has a symptom
-// and the body is not empty, the content type or the beginning of the body. If there was no
-// response, it returns the reason.
+// body: '{"detail":"Not Found"}'`. The description is the status line and, if the exchange has a
+// symptom and the body is not empty, also the content type or the beginning of the body. If there
+// was no response, describeResponse returns why.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -112,8 +113,8 @@ func (o exchangeSummary) describeResponse() string {
 	return s
 }
 
-// describeEnd returns why the response ended early: the part of the error text after the first
-// colon, or the whole text if it has no colon. The response must have ended with an error.
+// describeEnd returns why the response ended early. The result is the part of the text of o.end
+// after the first colon, or the whole text if there is no colon. o.end must not be nil.
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
 	if _, detail, ok := strings.Cut(why, ": "); ok {
@@ -122,8 +123,8 @@ func (o exchangeSummary) describeEnd() string {
 	return why
 }
 
-// notHTTPDetail returns what the server sent instead of HTTP: "it sent" and a quotation of the
-// first bytes. If the error quotes no bytes, it returns the text of the error.
+// notHTTPDetail returns what the server sent instead of HTTP, as "it sent" and a quotation of the
+// first bytes. If o.end quotes no bytes, it returns the text of that error. o.end must not be nil.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -138,8 +139,8 @@ func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
-// url returns the absolute URL of the request in exchange o, without credentials. If the base URL
-// of the target is not known, it returns only the path and query.
+// url returns the absolute URL of the request in exchange o, without user name and password. If
+// t.Base is nil, it returns only the path and query.
 func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
 		return o.requestTarget
@@ -147,8 +148,9 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// text returns what was seen in the exchange that shows the cause, as one line, and what the user
-// can do about it. The advice is "" if there is none.
+// text returns the message and the advice for a cause that an exchange shows. The message is one
+// line that says what was seen. The advice says what the user can do about it, and is "" if there
+// is none.
 func (c Cause) text(t Target) (message, advice string) {
 	o := c.exchange
 	switch c.Kind {
@@ -192,7 +194,8 @@ func (c Cause) text(t Target) (message, advice string) {
 	return c.streamText(t)
 }
 
-// statusText returns the message and the advice for a cause that the status of a response shows.
+// statusText returns the message and the advice for a cause whose symptom follows from the status
+// of the response, such as [symptomNotFound].
 func (c Cause) statusText(t Target) (message, advice string) {
 	o := c.exchange
 	message = o.operation + ": " + o.describeResponse()
@@ -228,8 +231,8 @@ func (c Cause) statusText(t Target) (message, advice string) {
 	return fmt.Sprintf("%s, although the request is valid in %s", message, t.Dialect.Name), advice
 }
 
-// quoteBody returns label and a quotation of the beginning of the body, or "no body" if the body is
-// empty or blank.
+// quoteBody returns label followed by a quotation of the beginning of the body. If the body is
+// empty or blank, it returns "no body" without label.
 func (o exchangeSummary) quoteBody(label string) string {
 	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
 		return label + quote(text)
@@ -237,8 +240,8 @@ func (o exchangeSummary) quoteBody(label string) string {
 	return "no body"
 }
 
-// notEventStreamText returns the message and the advice about a successful response (2xx) that is
-// not an event stream although the operation requires an event stream.
+// notEventStreamText returns the message and the advice for a successful response (2xx) that is not
+// an event stream, although the operation requires one.
 func (o exchangeSummary) notEventStreamText() (message, advice string) {
 	media := o.header.MediaType()
 	message = fmt.Sprintf("%s: %s with ", o.operation, statusLine(o.status, o.reason))
@@ -257,9 +260,9 @@ func (o exchangeSummary) notEventStreamText() (message, advice string) {
 	return message + o.quoteBody(""), cmp.Or(advice, "send Content-Type: text/event-stream")
 }
 
-// isOneJSONValue reports whether a body is a single JSON value, rather than one JSON value per
-// line. For a body that was cut at [maxBodyPrefix] bytes, it reports whether these bytes are the
-// beginning of a single value.
+// isOneJSONValue reports whether body is a single JSON value, rather than several values such as
+// one per line. If body was cut at [maxBodyPrefix] bytes, it reports whether body is the beginning
+// of a single value.
 func isOneJSONValue(body []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value json.RawMessage
@@ -269,7 +272,8 @@ func isOneJSONValue(body []byte) bool {
 	return !decoder.More()
 }
 
-// streamText returns the message and the advice for a cause that an event stream shows.
+// streamText returns the message and the advice for a cause whose symptom follows from the events
+// of a stream, such as [symptomEmpty] or [symptomNotScripted]. The advice is "" if there is none.
 func (c Cause) streamText(t Target) (message, advice string) {
 	o := c.exchange
 	stream := "the stream of " + o.operation
@@ -313,8 +317,8 @@ func (c Cause) streamText(t Target) (message, advice string) {
 			"pauses are not tested; if it never will, add --lacks scripted; if it already does, --claim scripted"
 }
 
-// hostPort returns the host and the port of a URL as "host:port". If the URL has no port, it uses
-// the default port of the scheme.
+// hostPort returns the host and port of u, an http or https URL, as "host:port". If u has no port,
+// the result has the default port of the scheme.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -322,9 +326,9 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// similarDialect returns the name of the dialect, other than own, in which most of the events at
-// the beginning of the stream are valid. It returns "" if at most 79% of these events are valid in
-// every other dialect.
+// similarDialect returns the name of the dialect, other than own, in which the largest share of the
+// events in o.bodyPrefix is valid. It returns "" if that share is not above 79%. If several
+// dialects have the same share, it prefers the default version of a family.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -350,9 +354,10 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations lists operations that start runs in dialects other than own, at most one
-// for each family: "runs has POST /api/v1/agent/runs, …". It leaves out operations whose name is
-// the same in own. It returns "" if there are none.
+// otherPromptOperations lists the operations that start runs in dialects other than own, at most
+// one for each family, as in "runs has POST /api/v1/agent/runs, …". It leaves out operations whose
+// method and path, without the base path, are those of the operation in own. It returns "" if no
+// operations are left.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -372,9 +377,10 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL to use instead of the one that led to a redirect: the Location
-// without the path of the operation. It returns "" if the Location is invalid, has no host or does
-// not end with that path.
+// redirectBase returns the base URL that the user should configure to avoid the redirect in
+// exchange o. It is the Location field without the path of the operation and without user name and
+// password. The result is "" if the Location is invalid, has no host or does not end with that
+// path.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")

@@ -13,34 +13,36 @@ import (
 type Cause struct {
 	Kind      string // one of the symptoms in docs/report.md, such as "unreachable"
 	Message   string // what was seen, in one line
-	Advice    string // what to do about it
-	Fatal     bool   // it kept almost all checks from running
-	Scenario  string // the first scenario that shows it
-	Exchange  int    // the first exchange of that scenario that shows it, from 0; -1: no exchange does
-	Operation string // the operation of that exchange
-	Checks    int    // how many checks could not run, or failed, only because of it
+	Advice    string // what to do about it; "": no advice
+	Fatal     bool   // the cause kept almost all checks from running
+	Scenario  string // name of the first scenario that shows the cause
+	Exchange  int    // index of the first exchange of Scenario that shows the cause; -1: no exchange does
+	Operation string // the operation of that exchange, such as "POST /runs"; "" if there is none
+	Checks    int    // how many checks could not run, or failed, only because of the cause
 
-	reason   string // of a cause without an exchange
-	exchange exchangeSummary
+	reason   string          // the error that kept scenarios from being played, if Exchange is -1
+	exchange exchangeSummary // of the exchange that Exchange refers to
 }
 
 // A Diagnosis holds the causes found in the results of a run, and which check results each cause
 // explains.
 type Diagnosis struct {
 	Causes  []Cause        // the most severe first
-	causeOf map[[2]int]int // indexes of scenario result and check result → index of the cause
+	causeOf map[[2]int]int // indexes of scenario result and check result → index in Causes
 }
 
-// CauseOf returns the index, in d.Causes, of the cause that explains a check result. part is the
-// index of the scenario result in the argument of [Diagnose], and result the index of the check
-// result in Evaluation.Results of that scenario. ok is false if no cause explains the check result.
+// CauseOf returns the index, in d.Causes, of the cause that explains a check result. The argument
+// part is the index of the scenario result in the argument of [Diagnose], and result is the index
+// of the check result in Evaluation.Results of that scenario result. ok is false if no cause
+// explains the check result.
 func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
 // Diagnose returns the causes that kept checks from judging the target, or that made checks fail.
-// parts are the evaluated results of all scenarios that were played against target t.
+// The argument parts holds the results of all scenarios that were played against target t, as
+// returned by [Run]. Diagnose does not modify parts.
 func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	d := Diagnosis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
@@ -70,7 +72,7 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	return d
 }
 
-// causeRank returns the sort key of a cause: the more severe the cause, the lower the number.
+// causeRank returns the sort key of a cause. More severe causes have lower keys.
 func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
@@ -81,13 +83,14 @@ func causeRank(c Cause) int {
 	return 1
 }
 
-// unplayedCauses returns one cause for each distinct error from the network or from streamassay that
-// kept scenarios from being played to their end. The causes are fatal if the server responded to no
-// request at all.
+// unplayedCauses returns one cause for each distinct error, from the network or from streamassay
+// itself, that kept scenarios in parts from being played to their end. The causes are fatal if the
+// server responded to no request at all. A response that is not HTTP is ignored, because the
+// exchange itself shows it as a symptom.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
-		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // which is a symptom of the exchanges
+		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // the exchanges show it as a symptom
 			continue
 		}
 		kind, why := classifyError(p.Err)
@@ -99,8 +102,9 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	return all
 }
 
-// classifyError returns the symptom for an error that kept a scenario from being played, and the
-// text of the error for reports. The symptom is [symptomNotSent] if err is not a [wire.Error].
+// classifyError classifies err, an error that kept a scenario from being played. kind is one of
+// [symptomNotSent], [symptomInterrupted] and [symptomUnreachable]. why is the text of err for
+// reports.
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
@@ -112,10 +116,10 @@ func classifyError(err error) (kind, why string) {
 	return symptomUnreachable, w.Error()
 }
 
-// fatalCauses returns the one fatal cause that the exchanges show, or nil if there is none. It
-// looks at the primary user's valid requests that start runs, and then at those that only request
-// streams. If all requests of either group show a symptom, nothing could be judged: the cause is
-// the most frequent of these symptoms.
+// fatalCauses returns the one fatal cause that the exchanges in parts show, or nil if there is
+// none. It considers only valid requests of the primary user, in two groups: first those that start
+// runs, then those that only request streams. If all requests of a group show a symptom, nothing
+// could be judged, and the most frequent symptom of that group is the cause.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -152,9 +156,9 @@ func newCause(kind string, p ScenarioResult, i int) Cause {
 	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, exchange: o}
 }
 
-// findCause returns a cause of the given kind. Its evidence is the first exchange in parts for which
-// matches returns true; p is the result of the exchange's scenario. If there is no such exchange,
-// findCause returns false.
+// findCause returns a cause of the given kind. Its evidence is the first exchange in parts for
+// which matches returns true. The argument p of matches is the result of the scenario to which the
+// exchange o belongs. If there is no such exchange, findCause returns false.
 func findCause(
 	kind string, parts []ScenarioResult, matches func(p ScenarioResult, o exchangeSummary) bool,
 ) (Cause, bool) {
@@ -172,9 +176,9 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 }
 
 // findNotScripted returns a cause of kind [symptomNotScripted] if the agent does not follow the
-// test prompts, or of kind [symptomNoText] if no response has any text. It returns false if the
-// agent follows the prompts, if the target is not expected to follow them, or if no exchange shows
-// the cause.
+// test prompts, or of kind [symptomNoText] if no response has any text. The evidence is an exchange
+// of the scenario "text". findNotScripted returns false if the agent follows the prompts, if the
+// target is not expected to follow them, or if no exchange can serve as evidence.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
@@ -189,18 +193,18 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	})
 }
 
-// findEncoded returns a cause of kind [symptomContentCoding] if the server sends a stream with a
-// content coding that was not requested, and false otherwise. Such a stream is decoded and judged,
-// but other clients may be unable to read it.
+// findEncoded returns a cause of kind [symptomContentCoding] if the server sent a stream with a
+// content coding, which no request allowed. It returns false if there is no such stream. The stream
+// is decoded and judged nevertheless, but other clients may be unable to read it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	return findCause(symptomContentCoding, parts, func(_ ScenarioResult, o exchangeSummary) bool {
 		return o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && o.header.ContentCoding() != ""
 	})
 }
 
-// attribute records, for each check result in parts, the first cause that is sufficient to explain
-// the result. It also sets the Checks field of each cause to the number of checks with a result
-// that the cause explains.
+// attribute records in d.causeOf, for each check result in parts, the first cause in d.Causes that
+// is sufficient to explain the result. It also sets the field Checks of each cause to the number of
+// checks that have a result which the cause explains.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -228,8 +232,9 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	}
 }
 
-// dropUnused removes the causes that explain no check result, and adjusts the indexes in d.causeOf.
-// It keeps fatal causes and unrequested content codings, because they affect all clients.
+// dropUnused removes from d.Causes the causes that explain no check result, and adjusts the indexes
+// in d.causeOf. It keeps fatal causes, and content codings that were not requested, because they
+// affect all clients.
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
@@ -244,8 +249,9 @@ func (d *Diagnosis) dropUnused() {
 	}
 }
 
-// explainsResult reports whether the cause alone explains why a result in scenario p did not pass.
-// judged states whether the result's check judged anything in any scenario of the run.
+// explainsResult reports whether the cause alone explains why r, a check result of scenario result
+// p, did not pass. The argument judged tells whether the check of r judged anything in any scenario
+// of the run.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
@@ -265,14 +271,15 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	return c.Fatal || slices.ContainsFunc(p.summaries, c.matchesSymptom)
 }
 
-// matchesSymptom reports whether exchange o has the same symptom and status as the cause. It
-// returns false if the evidence of the cause is not an exchange.
+// matchesSymptom reports whether exchange o has the same symptom and the same status as the
+// exchange that is the evidence of the cause. It returns false if the evidence is not an exchange.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.exchange.status
 }
 
-// affectsEvent reports whether a finding about event e is a consequence of the cause: the event's
-// exchange has the symptom, and the symptom affects events of this kind.
+// affectsEvent reports whether a finding about event e of scenario result p is a consequence of the
+// cause. It is if the exchange of e matches the cause (see [Cause.matchesSymptom]) and the symptom
+// affects events of this kind.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

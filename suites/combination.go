@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A dimension is one respect in which combinations differ from the plain conversation, in which a
-// client sends one plain text prompt on a new thread and reads the reply.
+// A dimension is one respect in which combinations differ from the plain conversation. In the plain
+// conversation, a client sends one plain text prompt on a new thread and reads the reply.
 type dimension struct {
-	values []dimensionValue // the first one is that of the plain conversation
+	values []dimensionValue // the first is the value of the plain conversation
 }
 
-// The indexes of the dimensions, in the order in which their values apply.
+// The indexes of the dimensions, in the order in which the values of a combination are applied.
 const (
 	textDimension = iota
 	jsonDimension
@@ -31,16 +31,19 @@ const (
 
 // A dimensionValue is one value of a dimension.
 type dimensionValue struct {
-	doc   string   // description; "" if it need not be mentioned
-	needs Scenario // what the dialect and the target must have, as for a scenario
+	doc   string   // part of the description of a combination; "" if there is nothing to mention
+	needs Scenario // what the dialect and the target must support, as for a scenario
+	// apply sends the requests of the value in the conversation of c, or sets the fields of c that
+	// tell later values what to send and how to read; nil: nothing to do.
 	apply func(c *combinationPlayer)
 
-	twoStreams bool // a user must be allowed two open streams
-	takesText  bool // a prompt with a place for a text, which is TEXT in doc
-	takesJSON  bool // a prompt with a place for a JSON object, which is JSON in doc
+	twoStreams bool // needs a target that allows a user two open streams
+	takesText  bool // the value is a prompt with a place for a text; doc has TEXT in its place
+	takesJSON  bool // the value is a prompt with a place for a JSON object; doc has JSON in its place
 }
 
-// dimensions returns the dimensions of combinations, each with the values that the target supports.
+// dimensions returns the dimensions of combinations, in the order of their indexes. Each has only
+// the values that the target supports.
 func (t *Target) dimensions() []dimension {
 	all := []dimension{
 		textDimension:       {t.textValues()},
@@ -64,8 +67,8 @@ func (t *Target) dimensions() []dimension {
 // A combination is a conversation that is generated from one value of each dimension.
 type combination struct {
 	name   string
-	values []int      // indexes into the values of the dimensions
-	rng    *rand.Rand // of its ids; its own, so that it does not depend on other combinations
+	values []int      // by index of the dimension: index of the value
+	rng    *rand.Rand // for its ids; not shared, so that they do not depend on other combinations
 	result ScenarioResult
 }
 
@@ -75,11 +78,14 @@ const defaultCombinations = 16
 // MaxCombinations is the maximum number of combinations of a dialect.
 const MaxCombinations = 2000
 
-// combinations returns the combinations that t.Only and t.Skip select: of all of them, in which each
-// pair of values of two dimensions occurs, if t.Deep is set or t.Only names combinations, and
-// otherwise of the first [defaultCombinations]. They depend only on the seed, the dialect and the
-// target's capabilities. The combinations are not yet played. If the target is not scripted, the
-// result is nil, because its replies could not be judged.
+// combinations returns the combinations that t.Only and t.Skip select, none of which is played yet.
+// It selects from the first [defaultCombinations] or, if t.Deep is set or t.Only names
+// combinations, from all. In all combinations together, each possible pair of values of two
+// dimensions occurs, unless that takes more than [MaxCombinations].
+//
+// The combinations depend only on the seed, the dialect and what the target supports. The result is
+// nil if the dialect cannot send prompts, or if the agent is not scripted, because its replies
+// could not be judged.
 func (t *Target) combinations() (all []*combination) {
 	scenario := sequenceScenario("", nil)
 	if !t.isScripted || !scenario.AppliesTo(t.Dialect) {
@@ -107,20 +113,25 @@ func (t *Target) combinations() (all []*combination) {
 	return all
 }
 
-// combinationStream is the first of the random streams that combinations use.
+// combinationStream is the number of the first random stream that combinations use, the second
+// argument of [rand.NewPCG]. Sequences use lower numbers.
 const combinationStream = 1 << 33
 
-// combinationPrefix is the beginning of the scenario names of combinations.
+// combinationPrefix is the beginning of the scenario name of every combination.
 const combinationPrefix = "combination-"
 
-// CombinationName returns the scenario name of combination n, counted from 1: "combination-1".
+// CombinationName returns the scenario name of combination n, such as "combination-1" for n = 1,
+// the first combination.
 func CombinationName(n int) string { return combinationPrefix + fmt.Sprint(n) }
 
-// IsCombination reports whether a scenario of the given name is a combination.
+// IsCombination reports whether name is the scenario name of a combination, such as
+// "combination-1".
 func IsCombination(name string) bool { return strings.HasPrefix(name, combinationPrefix) }
 
-// isCombinable returns a function that reports whether the values of a row can occur together: a
-// text or JSON value other than the plain one only with a prompt that has a place for it.
+// isCombinable returns a function that reports whether the values of a row can occur together. The
+// row holds the index of one value for each dimension in dims, or -1 for a dimension that is not
+// decided yet. A text or JSON object other than the first can occur only with a prompt that has a
+// place for it.
 func isCombinable(dims []dimension) func(row []int) bool {
 	prompts := dims[promptDimension].values
 	isPossible := func(row []int, prompt dimensionValue) bool {
@@ -134,14 +145,16 @@ func isCombinable(dims []dimension) func(row []int) bool {
 	}
 }
 
-// describe returns what distinguishes a combination from the plain conversation.
+// describe returns what distinguishes the combination from the plain conversation, as the
+// descriptions of its values joined with commas. dims are the dimensions to which the indexes in
+// c.values refer.
 func (c *combination) describe(dims []dimension) string {
 	var words []string
 	for i, v := range c.values {
 		doc := dims[i].values[v].doc
 		switch i {
 		case textDimension, jsonDimension:
-			continue // in the words of the prompt
+			continue // part of the description of the prompt
 		case promptDimension:
 			text := dims[textDimension].values[c.values[textDimension]].doc
 			object := dims[jsonDimension].values[c.values[jsonDimension]].doc
@@ -154,10 +167,13 @@ func (c *combination) describe(dims []dimension) string {
 	return strings.Join(words, ", ")
 }
 
-// maxCombinationTime is the time after which no more combinations are started.
+// maxCombinationTime is how long after the start of the first combination the client may still
+// start others.
 const maxCombinationTime = 40 * time.Second
 
-// A combinationsCutError is the reason why not all combinations of a dialect were played.
+// A combinationsCutError is the [ScenarioResult.IncompleteReason] that says that there was no time
+// for all combinations of a dialect. The field played is the number of combinations that were
+// played, and of is the number of those that were selected.
 type combinationsCutError struct{ played, of int }
 
 func (e combinationsCutError) Error() string {
@@ -165,10 +181,12 @@ func (e combinationsCutError) Error() string {
 		"this one and those after it were not", e.played, e.of, int(maxCombinationTime.Seconds()))
 }
 
-// playCombinations plays the combinations and returns parts with their results appended. It calls
-// played after each of them. If there is no time for all of them, one more result says so, under
-// the name of the first that was not played. If a combination has findings that no earlier result
-// has, playCombinations replaces it with a simpler one that has the same findings.
+// playCombinations plays the combinations and returns parts with their results appended. After each
+// combination, it calls played with the name of the combination; several goroutines may do so at
+// once. If there is no time for all combinations, playCombinations also appends a result that says
+// so, with the name of the first combination that was not played. If a combination has findings
+// that no earlier result has, playCombinations tries to replace it with a simpler one that has the
+// same findings.
 func (t *Target) playCombinations(
 	ctx context.Context, all []*combination, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -206,9 +224,10 @@ func (t *Target) playCombinations(
 	return parts
 }
 
-// simplify replaces a combination with one that has fewer deviations from the plain conversation
-// and still all findings in fresh, together with the result of playing it. It returns how many
-// combinations it played.
+// simplify replaces c, and its result, with a combination that has fewer deviations from the plain
+// conversation and still all findings in fresh. If there is no such combination, c stays the same.
+// dims are the dimensions to which the indexes in c.values refer. simplify returns the number of
+// combinations that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingID) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {
@@ -228,7 +247,9 @@ func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination,
 	return tried
 }
 
-// playCombination plays a combination as one conversation, with new ids, and returns the result.
+// playCombination plays combination c as one conversation, with new ids from c.rng, and returns the
+// result. dims are the dimensions to which the indexes in c.values refer. A result without findings
+// is trimmed, because many combinations are kept until the end of the run.
 func (t *Target) playCombination(ctx context.Context, dims []dimension, c *combination) ScenarioResult {
 	s := Scenario{Name: c.name, Doc: c.describe(dims), Capability: "text", Templates: promptTemplates}
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
@@ -248,7 +269,7 @@ func (t *Target) playCombination(ctx context.Context, dims []dimension, c *combi
 		}
 	}
 	part = t.finishConversation(conv, part)
-	if len(t.findingIDs(&part)) == 0 && !part.Trimmed { // of many conversations, keep what reports show
+	if len(t.findingIDs(&part)) == 0 && !part.Trimmed { // keep only what reports show of so many conversations
 		if t.BeforeTrim != nil {
 			t.BeforeTrim(part)
 		}

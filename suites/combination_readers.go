@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// readerValues are the ways in which a client may read the stream of the main run of a combination.
+// readerValues lists the values of the dimension of readers. Each is a way in which a client may
+// read the stream of the main run of a combination.
 var readerValues = []dimensionValue{
 	{},
 	{
@@ -47,24 +48,28 @@ var readerValues = []dimensionValue{
 // lateDelay is how long a late client waits before it reads the stream of a run.
 const lateDelay = 150 * time.Millisecond
 
+// readLate reads the stream of the main run some time after the run was started.
 func readLate(c *combinationPlayer) {
 	c.Sleep(lateDelay)
 	c.ReadStream("", 0)
 }
 
+// readAgain reads the whole stream of the main run twice.
 func readAgain(c *combinationPlayer) {
 	c.ReadStream("", 0)
 	c.ReadStream("", 0)
 }
 
+// readAfterDisconnect closes the connection after two events of the main run, and then reads the
+// whole stream without a cursor.
 func readAfterDisconnect(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	c.ReadStream("", 0)
 }
 
-// readResumed reads two events of the main run, resumes the stream to its end, and then reads the
-// whole stream. It does not resume after the terminal event, since servers may keep such a stream
-// open.
+// readResumed closes the connection after two events of the main run, resumes the stream to its
+// end, and then reads the whole stream. If the terminal event was among the two, readResumed does
+// not resume the stream, because a server may keep a stream open that is resumed after that event.
 func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {
@@ -73,10 +78,11 @@ func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 0)
 }
 
-// maxSteps is the maximum number of times that a client which resumes a stream after each event
-// resumes it.
+// maxSteps is the maximum number of times that [readInSteps] resumes the stream of a run.
 const maxSteps = 6
 
+// readInSteps resumes the stream of the main run after each of its first events, and then reads the
+// whole stream.
 func readInSteps(c *combinationPlayer) {
 	c.ReadStream("", 1)
 	for range maxSteps {
@@ -87,16 +93,21 @@ func readInSteps(c *combinationPlayer) {
 	c.ReadStream("", 0)
 }
 
+// readByTwo reads the stream of the main run over two connections at the same time.
 func readByTwo(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.sendTogether([]spec.Request{listen, listen}, 2, nil)
 }
 
+// readBesideDisconnect reads the stream of the main run. Meanwhile, a second client requests the
+// stream and closes its connection after one event.
 func readBesideDisconnect(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 1, func() { c.send(listen, wire.StopWhen{Frames: 1}) })
 }
 
+// readBesideLate reads the stream of the main run. A second client requests the stream after the
+// first has received two events.
 func readBesideLate(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 2, func() { c.Send(listen) })

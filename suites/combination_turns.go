@@ -6,14 +6,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silence is how long a conversation rests where a combination has a pause.
+// silence is how long the client sends nothing where a combination has a pause.
 const silence = 250 * time.Millisecond
 
-// repliesBetween is the number of replies that make a conversation a long one.
+// repliesBetween is the number of replies that a combination puts before the main prompt in order
+// to make the conversation long.
 const repliesBetween = 8
 
 // betweenValues lists the values of the dimension of what happens between the earlier turns and the
-// main prompt. The dimension has few values, so that it adds no rows to the covering array.
+// main prompt. They are few, so that the dimension adds no rows to the covering array.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {
@@ -54,21 +55,21 @@ var betweenValues = []dimensionValue{
 }
 
 // needsIntruder states what is needed to send requests as another user: the templates, a document
-// that denies such requests, and the capability second-user.
+// that says how such requests are denied, and the capability "second-user".
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }
 
-// intrude requests the stream of the last run twice as another user; the server must deny both
-// requests. If the server refused the run, intrude sends nothing.
+// intrude requests the stream of the last run twice as another user. Checks verify that the server
+// denies both requests. If the server refused the last run, intrude sends nothing.
 func (c *combinationPlayer) intrude() {
 	if c.accepted {
 		c.sendAsEach([]spec.Principal{spec.OtherUser, spec.OtherUser}, "listen", spec.Event{})
 	}
 }
 
-// morePromptValues are further values of the dimension of main prompts: sizes and counts around
-// those of buffers, a run that is cancelled, and an image that was uploaded.
+// morePromptValues lists further values of the dimension of main prompts: sizes and counts just
+// above those of common buffers, a run that is cancelled, and an image that was uploaded.
 var morePromptValues = []dimensionValue{
 	asksMain("the prompt large 257", "large", fixed("257")),
 	asksMain("the prompt many 101", "many", fixed("101")),
@@ -87,8 +88,8 @@ var morePromptValues = []dimensionValue{
 	},
 }
 
-// moreAfterValues lists further values of the dimension of what the client does after the main run:
-// it requests something twice, or after a pause.
+// moreAfterValues lists further values of the dimension of what the client does after the main run.
+// It requests something twice, after a pause, or after denied requests of another user.
 var moreAfterValues = []dimensionValue{
 	{
 		doc: "then the stream again twice", needs: needsListen,

@@ -11,33 +11,33 @@ import (
 // A combinationPlayer plays the conversation of one combination.
 type combinationPlayer struct {
 	*sequencePlayer
-	name  string // makes the words unique in the run
-	words int    // the number of words used so far
-	tool  string // the name of the client tool; "" for paint
-	text  textSample
-	json  jsonSample
+	name  string     // part of each word, so that words are unique in the run
+	words int        // the number of words used so far
+	tool  string     // the name of the client tool; "": "paint"
+	text  textSample // class of the texts in the main prompt
+	json  jsonSample // class of the JSON objects in the main prompt
 
-	precede func(c *combinationPlayer) // plays what came before; nil: nothing
-	read    func(c *combinationPlayer) // reads the stream of the main run; nil: to its end
+	precede func(c *combinationPlayer) // plays what precedes the main prompt; nil: nothing precedes it
+	read    func(c *combinationPlayer) // reads the stream of the main run; nil: once, to its end
 }
 
-// word returns a word that no other prompt of the run contains.
+// word returns a word that no other prompt of the run contains, such as "word-12-3". Each call
+// returns another word.
 func (c *combinationPlayer) word() string {
 	c.words++
 	return fmt.Sprintf("word-%s-%d", c.name, c.words)
 }
 
-// object returns a JSON object that no other prompt of the run contains.
+// object returns the JSON text of an object that no other prompt of the run contains.
 func (c *combinationPlayer) object() string { return `{"city":` + jsonString(c.word()) + `}` }
 
-// ask sends the test prompt that has the name of the given scenario and the arguments args, such as
-// "conformance:slow 8 80", and reads the reply to its end.
+// ask sends the test prompt of the given scenario, with args as its arguments, and reads the reply
+// to its end. The scenario "slow" with args "8 80" leads to the prompt "conformance:slow 8 80".
 func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain is like ask, but reads the stream in the way that the combination's value of the
-// dimension of readers prescribes.
+// askMain is like ask, but if c.read is set, it reads the stream of the run by calling c.read.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -46,15 +46,17 @@ func (c *combinationPlayer) askMain(scenario, args string) {
 	}
 }
 
-// readFinished reads the stream of the last run once more, unless the server refused the run: the
-// documents allow the stream of a run that does not exist to wait for it.
+// readFinished reads the stream of the last run once more. It sends nothing if the server refused
+// the run, because the documents allow a server to keep the stream of a run that does not exist
+// open until there is such a run.
 func (c *combinationPlayer) readFinished() {
 	if c.accepted {
 		c.ReadStream("", 0)
 	}
 }
 
-// askClientTool has the agent call a client tool with the arguments args, and sends result.
+// askClientTool makes the agent call a client tool with the arguments args, which are JSON text,
+// and sends result as the tool result. It sends no result if the agent does not call the tool.
 func (c *combinationPlayer) askClientTool(args, result string) {
 	offer := c.PromptEvent("client-tool", args)
 	offer.Name = cmp.Or(c.tool, "paint")
@@ -65,7 +67,8 @@ func (c *combinationPlayer) askClientTool(args, result string) {
 	}
 }
 
-// askInterrupt has the agent interrupt the run with a payload, and resumes it with answer.
+// askInterrupt makes the agent interrupt the run with payload, which is JSON text, and resumes the
+// run with the text answer. It sends no answer if the agent does not interrupt the run.
 func (c *combinationPlayer) askInterrupt(payload, answer string) {
 	c.ask("interrupt", payload)
 	if reply, ok := c.replyEvent("resume"); ok {
@@ -74,7 +77,8 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 	}
 }
 
-// askInOtherThread sends the test prompt of a scenario on a new thread.
+// askInOtherThread sends the test prompt of the given scenario, with args as its arguments, on a
+// new thread and reads the reply. The current thread stays the same.
 func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 	thread := c.Thread
 	c.Thread = c.NewID()
@@ -92,11 +96,13 @@ func (c *combinationPlayer) abandon() {
 	}
 }
 
-// refusedForms are the names of invalid requests, one of which the document of each dialect refuses.
+// refusedForms lists names that package dialect gives to invalid requests. The document of each
+// dialect says how at least one of these requests is refused.
 var refusedForms = []string{"body ends too early to be JSON", "header Content-Type is text/plain", "method is PUT"}
 
-// sendRefused sends a request that would start a run if it were valid. It sends nothing if the
-// document does not say how any of the [refusedForms] is refused.
+// sendRefused sends one invalid request, which would start a run if it were valid. It sends nothing
+// if the document does not say how any of the [refusedForms] is refused. The current run stays the
+// same.
 func (c *combinationPlayer) sendRefused() {
 	run := c.Run
 	c.Run = c.NewID()
@@ -111,46 +117,50 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// cancel starts a slow run and cancels it while its stream is read.
+// cancel starts a slow run, reads its stream, and cancels the run after three events.
 func (c *combinationPlayer) cancel() {
 	if c.StartRun("prompt", c.PromptEvent("slow", "60 50")) {
 		c.cancelDuringStream(3)
 	}
 }
 
-// asks returns the dimensionValue in which the client sends the test prompt of a scenario, with the
-// arguments that args returns.
+// asks returns a value of a dimension. When the value is played, the client sends the test prompt
+// of the given scenario and reads the reply; the function args is called to get the arguments of
+// the prompt. The argument doc is the description of the value. The target must have the capability
+// that is named like the scenario.
 func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.ask(scenario, args(c)) }}
 }
 
-// asksMain is like [asks], but for the main prompt of the combination.
+// asksMain is like [asks], but for the main prompt of a combination. The client reads the reply in
+// the way that the combination prescribes.
 func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
 }
 
-// asksWithText is like [asksMain], but for a prompt whose arguments are the text of the combination.
+// asksWithText is like [asksMain], but the argument of the prompt is a text of the class that the
+// combination prescribes.
 func asksWithText(scenario string) dimensionValue {
 	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
 	v.takesText = true
 	return v
 }
 
-// fixed returns a function that returns the given arguments of a prompt.
+// fixed returns a function that always returns args, for use with [asks] and [asksMain].
 func fixed(args string) func(*combinationPlayer) string {
 	return func(*combinationPlayer) string { return args }
 }
 
-// sampleText returns the text of the combination's class.
+// sampleText returns a new text of the class that the combination prescribes.
 func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 
-// sampleJSON returns the JSON object of the combination's class.
+// sampleJSON returns the JSON text of a new object of the class that the combination prescribes.
 func sampleJSON(c *combinationPlayer) string { return c.json.make(c.word()) }
 
-// textValues returns the values of the dimension of texts, one for each of the [textSamples] that
-// prompts of the dialect may contain.
+// textValues returns the values of the dimension of texts. There is one value for each of the
+// [textSamples] that prompts of the dialect may contain.
 func (t *Target) textValues() (all []dimensionValue) {
 	for _, s := range textSamples {
 		if t.fitsInPrompt(s) {
@@ -160,8 +170,8 @@ func (t *Target) textValues() (all []dimensionValue) {
 	return all
 }
 
-// fitsInPrompt reports whether a prompt with a text of the class is a valid request. Some documents
-// limit the length of a prompt.
+// fitsInPrompt reports whether a prompt that contains a text of class s is a valid request. Some
+// documents limit the length of a prompt.
 func (t *Target) fitsInPrompt(s textSample) bool {
 	const id = "00000000-0000-4000-8000-000000000000"
 	e := spec.Event{Thread: id, Run: id, Text: t.promptText("reasoning", s.make("word-0000-00"))}
@@ -169,7 +179,8 @@ func (t *Target) fitsInPrompt(s textSample) bool {
 	return err == nil && len(t.Dialect.ValidateRequest(r)) == 0
 }
 
-// jsonValues returns the values of the dimension of JSON objects, one for each of the [jsonSamples].
+// jsonValues returns the values of the dimension of JSON objects. There is one value for each of
+// the [jsonSamples].
 func jsonValues() (all []dimensionValue) {
 	for _, s := range jsonSamples {
 		all = append(all, dimensionValue{doc: s.doc, apply: func(c *combinationPlayer) { c.json = s }})
@@ -177,8 +188,8 @@ func jsonValues() (all []dimensionValue) {
 	return all
 }
 
-// formValues returns the values of the dimension of request forms, one for each of the
-// [requestForms].
+// formValues returns the values of the dimension of request forms. There is one value for each of
+// the [requestForms].
 func formValues() (all []dimensionValue) {
 	for _, f := range requestForms {
 		doc := f.doc
@@ -190,13 +201,15 @@ func formValues() (all []dimensionValue) {
 	return all
 }
 
-// connectionValues are the values of the dimension of connections.
+// connectionValues lists the values of the dimension of connections: a new connection for each
+// request, or a connection that is reused.
 var connectionValues = []dimensionValue{
 	{},
 	{doc: "on a reused connection", apply: func(c *combinationPlayer) { c.keepAlive() }},
 }
 
-// What several values of dimensions need.
+// What several values of dimensions need of the dialect and the target (see the field needs of
+// [dimensionValue]).
 var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
@@ -209,7 +222,8 @@ var (
 	}
 )
 
-// beforeValues are the values of the dimension of what happened before in the conversation.
+// beforeValues lists the values of the dimension of what happens in the conversation before the
+// main prompt.
 var beforeValues = []dimensionValue{
 	{},
 	asks("after a reply", "text", (*combinationPlayer).word),
@@ -258,8 +272,9 @@ var beforeValues = []dimensionValue{
 	},
 }
 
-// promptValues are the values of the dimension of main prompts. TEXT and JSON in their docs stand
-// for the values of the dimensions "text" and "json".
+// promptValues lists the values of the dimension of main prompts. In the description of a prompt,
+// TEXT and JSON stand for the descriptions of the text and of the JSON object that the combination
+// has.
 var promptValues = []dimensionValue{
 	asksWithText("text"),
 	asksWithText("reasoning"),
@@ -312,7 +327,7 @@ var promptValues = []dimensionValue{
 	asksMain("the prompt idle 120", "idle", fixed("120")),
 }
 
-// afterValues are the values of the dimension of what the client does after the main run.
+// afterValues lists the values of the dimension of what the client does after the main run.
 var afterValues = []dimensionValue{
 	{},
 	asks("then the prompt recall", "recall", fixed("")),

@@ -11,14 +11,15 @@ import (
 // Limits on the replays that distinguish intermittent findings from constant ones. They keep a run
 // with many findings from taking much longer.
 const (
-	confirmReplays        = 2               // of each scenario
-	maxConfirmedScenarios = 6               // that are replayed
-	maxQuickDuration      = 2 * time.Second // of a scenario that is replayed
+	confirmReplays        = 2               // replays of each scenario
+	maxConfirmedScenarios = 6               // scenarios that are replayed
+	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
-// confirmFindings replays scenarios that have findings, with new ids. If a finding does not occur
-// in every replay, confirmFindings stores in it the number of plays and the number of those in
-// which it occurred. Verdicts do not change: a violation that occurs once is a violation.
+// confirmFindings replays scenarios in parts that have findings, with new thread and run ids. If a
+// finding does not occur in every replay, confirmFindings sets its fields Seen and Plays. Verdicts
+// do not change, because a violation that occurs only once is still a violation. At most
+// [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -45,9 +46,9 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// markIntermittent sets Seen and Plays of the findings in p that did not occur in every play. seen
-// holds the number of replays in which each finding occurred; plays is the number of all plays,
-// including the original one.
+// markIntermittent sets the fields Seen and Plays of the findings in p that did not occur in every
+// play of the scenario. The argument seen maps each finding to the number of replays in which it
+// occurred. The argument plays is the number of all plays, including the original one.
 func markIntermittent(p ScenarioResult, seen map[findingID]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
@@ -59,14 +60,14 @@ func markIntermittent(p ScenarioResult, seen map[findingID]int, plays int) {
 	}
 }
 
-// isReplayable reports whether a replay can confirm the findings of a scenario: there are findings,
-// the scenario was played to its end, and its recording was not trimmed.
+// isReplayable reports whether a replay can confirm the findings in p. It can if there are
+// findings, the scenario was played to its end, and its recording was not trimmed.
 func (t *Target) isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }
 
-// isQuick reports whether playing a scenario took at most [maxQuickDuration] without any response
-// exceeding a limit, so that replaying it costs little.
+// isQuick reports whether replaying the scenario of p costs little time. It does if the scenario
+// was played within [maxQuickDuration] and no response exceeded a limit.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

@@ -23,54 +23,56 @@ import (
 // more. Only [Conversation.Send], [Conversation.Sleep] and [Conversation.NewID] may be called
 // concurrently with other methods.
 type Conversation struct {
-	Thread string // id of the thread that requests belong to; a new one at the start of a scenario
-	Run    string // id of the run that was started last; "" before the first
+	Thread string // id of the current thread, to which requests belong; a new thread at the start of a scenario
+	Run    string // id of the current run, which is the last one started; "" before the first run
 
 	ctx      context.Context
 	target   *Target
 	dialect  *dialect.Dialect
 	clients  map[spec.Principal]*wire.Client
 	rng      *rand.Rand
-	accepted bool                            // the server accepted the run that StartRun started last
-	form     func(spec.Request) spec.Request // another form in which to send valid requests; nil: as they are
+	accepted bool                            // whether the server accepted the last run that StartRun started
+	form     func(spec.Request) spec.Request // returns a request in an equivalent form to send; nil: send it as it is
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
 	err          error
-	limitReached bool              // the server exceeded a limit: no more requests are sent
-	largeDecoded bool              // a body is large without its content coding
+	limitReached bool              // a response exceeded a limit, so no more requests are sent
+	largeDecoded bool              // a body is large after removal of its content coding
 	concurrent   bool              // other conversations may have streams open at the same time
-	abortCause   error             // why the client stopped sending requests, nil if it did not
-	turns        map[string][]turn // by thread: what requests repeat, see remember
-	unread       []spec.Exchange   // exchanges that turns does not have yet
+	abortCause   error             // why the client stopped sending requests; nil if it did not
+	turns        map[string][]turn // by thread id: the messages that requests repeat; see remember
+	unread       []spec.Exchange   // exchanges whose messages are not yet in turns
 }
 
-// PromptEvent returns an event whose text is the prompt for a scenario: the user message that asks
-// the agent to do what the scenario needs. args are the arguments of the conformance prompt; the
-// other prompt styles ignore them.
+// PromptEvent returns an event whose Text is the prompt of a scenario, for use with
+// [Conversation.SendAndRead]. The prompt asks the agent to do what the scenario needs. The argument
+// scenario is the name of the scenario, and args are the arguments of the conformance prompt, as in
+// "conformance:slow 8 80". Natural prompts, and those in [Target.PromptOverrides], have no
+// arguments.
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
 
-// StartRun gives the conversation a new run id, sends the request of the template with the values
+// StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
-// response is a success (2xx).
+// status of the response is a success (2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
 	return t.accepted
 }
 
-// SendTemplate builds the request of the template, with the values in e in place of its
-// placeholders, and sends it like [Conversation.Send], whose result it returns. The current thread
-// and run stay the same.
+// SendTemplate sends the request of the template, with the values in e in place of its
+// placeholders, in the same way as [Conversation.Send], and returns the same result. The current
+// thread and run stay the same.
 func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
 	return t.Send(t.BuildRequest(template, e))
 }
 
 // Send sends a request with the credentials of r.Principal, reads the response to its end and
-// records the exchange. It reports whether the status is a success (2xx). It returns false, and
-// sends nothing, if the conversation has failed or was stopped.
+// records the exchange. It reports whether the status of the response is a success (2xx). If the
+// conversation has failed or was stopped, Send sends nothing and returns false.
 func (t *Conversation) Send(r spec.Request) bool { return t.send(r, wire.StopWhen{}) }
 
 // HasTemplate reports whether the dialect has the template with the given name.
@@ -79,8 +81,8 @@ func (t *Conversation) HasTemplate(template string) bool {
 	return ok
 }
 
-// Sleep waits for d and returns true. If the context of the conversation ends first, it returns
-// false at once.
+// Sleep waits for the duration d and returns true. If the context of the conversation ends first,
+// it returns false at once.
 func (t *Conversation) Sleep(d time.Duration) bool {
 	select {
 	case <-t.ctx.Done():
@@ -90,33 +92,34 @@ func (t *Conversation) Sleep(d time.Duration) bool {
 	}
 }
 
-// ReadStream requests the stream of the last run from the given cursor, or from the beginning if
-// cursor is "". It closes the connection after the given number of events; 0 means to read to the
-// end.
+// ReadStream requests the stream of the current run after the given cursor, or from its beginning
+// if cursor is "". It closes the connection after the given number of events; 0 means to read to
+// the end. The exchange is recorded.
 func (t *Conversation) ReadStream(cursor string, events int) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
 }
 
 // SendAndRead starts a run with the request of the template, with the values in e in place of its
-// placeholders. If the server accepts the request, it reads the stream of the run. Depending on the
-// dialect, the stream is the response to the same request or to a second one.
+// placeholders, and reads the stream of the run to its end. Depending on the dialect, the stream is
+// the response to that request or to a second one, which is sent only if the server accepts the
+// first.
 func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
 	}
 }
 
-// respondsWithStream reports whether the response to the request of a template is itself the event
-// stream of the run.
+// respondsWithStream reports whether the response to the request of the template is itself the
+// event stream of the run. It returns false if the dialect does not have the template.
 func (t *Conversation) respondsWithStream(template string) bool {
 	o, ok := t.dialect.TemplateOperation(template)
 	return ok && o.IsStream
 }
 
 // BuildRequest returns the request of the template, with the values in e in place of its
-// placeholders. The request is for the current run and, unless e names another thread, for the
-// current thread. It does not send the request. If the request cannot be built, the conversation
-// fails and sends nothing more.
+// placeholders, and does not send it. The request is for the current run and, unless e.Thread names
+// another thread, for the current thread. If the request cannot be built, the conversation fails
+// and sends nothing more.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
@@ -133,7 +136,8 @@ func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request 
 	return r
 }
 
-// keepAlive makes the conversation reuse connections. It must be called before anything is sent.
+// keepAlive makes all requests of the conversation reuse connections. It must be called before
+// anything is sent.
 func (t *Conversation) keepAlive() {
 	cfg := t.target.wireConfig()
 	cfg.KeepAlive = true
@@ -145,7 +149,8 @@ func (t *Conversation) keepAlive() {
 	t.clients = clients
 }
 
-// fail ends the conversation with an error. Only the first error is kept.
+// fail ends the conversation with err, so that nothing more is sent. If the conversation has failed
+// before, fail does nothing.
 func (t *Conversation) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,8 +159,8 @@ func (t *Conversation) fail(err error) {
 	}
 }
 
-// LastEvent returns the last event, or part of an event, of kind k in the response of the last
-// exchange. It returns the zero event if there is none.
+// LastEvent returns the last event of kind k in the response of the last exchange. Parts of events
+// count as events, too. LastEvent returns the zero event if there is none of that kind.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	for e := range t.Events(1) {
 		for _, part := range append(slices.Clone(e.Parts), e) {
@@ -167,7 +172,7 @@ func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	return last
 }
 
-// Cursors returns the cursors in the response of the last exchange, in order.
+// Cursors returns the cursors of the events in the response of the last exchange, in order.
 func (t *Conversation) Cursors() (all []string) {
 	for e := range t.Events(1) {
 		if e.IsFrame() && e.Cursor != "" {
@@ -177,28 +182,27 @@ func (t *Conversation) Cursors() (all []string) {
 	return all
 }
 
-// Events returns an iterator over the events of the last n exchanges, in the order in which their
-// requests were sent, or over those of all exchanges if there are fewer. Responses are not validated,
-// as in [dialect.Dialect.Contents]. Once a response has
-// exceeded a limit, the iterator yields nothing: the conversation sends no more requests that could
-// depend on the events.
+// Events returns an iterator over the events of the last n exchanges, or of all exchanges if there
+// are fewer, in the order in which the requests were sent. As in [dialect.Dialect.Contents],
+// responses are not validated. Once a response has exceeded a limit, the iterator yields nothing,
+// because the conversation sends no more requests that could depend on the events.
 func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.limitReached { // no more requests depend on them, and decoding would be expensive
+	if t.limitReached { // nothing depends on the events any more, and decoding them would be expensive
 		return func(func(spec.Event) bool) {}
 	}
 	all := t.trace.Exchanges
 	return spec.UntilDone(t.ctx, t.dialect.Contents(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send is like [Conversation.Send], but reads the response only until limit makes the client leave.
+// send is like [Conversation.Send], but stops reading the response when limit says so.
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }
 
 // doExchange is like [Conversation.send], but uses the given client and sends target in place of
-// r.Target. The recorded exchange contains r.Target.
+// r.Target. The recorded request has r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	tracker := t.tracker(r)
 	t.mu.Lock()
@@ -259,10 +263,12 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost records in tracker the size of response r and whether it exceeded a limit: one of the
-// client, or that of guard on the size of one event. It returns nil, except if r has a content
-// coding and no more requests for its kind of response are to be sent. recordCost then records
-// nothing and returns the reason; the caller must abandon the response.
+// recordCost records in tracker the size of response r, and whether r exceeded a limit of the
+// client or contained an event that was too large for guard. It returns nil.
+//
+// There is one exception: if r has a content coding, and no more requests for its kind of response
+// are to be sent, recordCost records nothing and returns the reason. The caller must then abandon
+// r.
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -275,9 +281,10 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 	return stopped
 }
 
-// abandon marks r as a response that the client left before its end, with cause as the reason. If
-// cause is an [overrunError], it also drops a body that has a content coding, because decoding that
-// body could take as long as all responses before.
+// abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, because the client left
+// before the end of the response. If cause is an [overrunError] and the body has a content coding,
+// abandon also drops the body, because decoding it could take as long as decoding all earlier
+// bodies did.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
@@ -285,18 +292,21 @@ func abandon(r *spec.Response, cause error) {
 	}
 }
 
-// tracker returns the limit tracker for the kind of response that a request asks for: an event
-// stream or any other reply.
+// tracker returns the limit tracker for the kind of response that r asks for, which is either an
+// event stream or any other reply.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize returns the size of response r without its content coding. It waits for memory
-// before it decodes the body. If the decoded body exceeds a limit, it sets r.End to the error that
-// says so. If the decoded body is merely large, it stops the conversation, because decoding the
-// body repeatedly would be expensive. stopped is nil, or the reason why no more requests for this
-// kind of response are sent; size is then zero.
+// checkDecodedSize returns the size of response r after removal of its content coding. It waits
+// until memory is free before it decodes the body. If the decoded body exceeds a limit,
+// checkDecodedSize sets r.End to the error that says so. If the decoded body is merely so large
+// that decoding it repeatedly would be expensive, and r ended without an error, it sets r.End to an
+// error that wraps [spec.ErrClientLeft], and the conversation sends nothing more.
+//
+// stopped is nil, or the reason in tracker why no more requests for this kind of response are sent.
+// In the latter case, the body was not decoded and size is zero.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
@@ -321,25 +331,26 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An idleGuard makes the client leave an event stream that sends one endless event. Bodies that are
-// not event streams, or that have a content coding, are bounded only by the general limits.
+// An idleGuard makes the client stop reading an event stream when one event is too large, such as
+// an event without an end. Bodies that are not event streams, or that have a content coding, are
+// bounded only by the general limits.
 type idleGuard struct {
-	maxEventBytes int // limit of one event
-	next          func(spec.Response) bool
-	hasHead       bool // stream and encoded are set
-	stream        bool
-	encoded       bool
-	scanned       int // bytes searched
-	dataLine      int // offset of the last data line
-	tripped       bool
+	maxEventBytes int                      // maximum size of one event
+	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
+	hasHead       bool                     // stream and encoded are set
+	stream        bool                     // the response is an event stream
+	encoded       bool                     // the response has a content coding
+	scanned       int                      // number of bytes of the body that were searched
+	dataLine      int                      // byte offset of the last data line in the body
+	tripped       bool                     // an event was too large
 }
 
-// maxReadAhead is how many bytes after an event the client may already have read when
-// [idleGuard.shouldLeave] is called. These bytes do not count toward the limit of one event.
+// maxReadAhead is how many bytes beyond the end of an event the client may already have read when
+// [idleGuard.shouldLeave] is called. That many bytes are added to the limit of one event.
 const maxReadAhead = 1 << 18
 
 // isStream reports whether the response is an event stream. The first call determines this from the
-// header of r, and later calls return the same result.
+// header of r, and later calls ignore r and return the same result.
 func (p *idleGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
 		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.ContentCoding() != ""
@@ -347,9 +358,9 @@ func (p *idleGuard) isStream(r spec.Response) bool {
 	return p.stream
 }
 
-// shouldLeave reports whether the client should stop reading a response, because one event is too
-// large or because the caller's own condition, p.next, returns true. r is the part of the response
-// that was read so far.
+// shouldLeave reports whether the client should stop reading a response. The argument r is the part
+// of the response that has been received so far. The result is true if an event is too large, in
+// which case p.tripped is set, or if p.next returns true.
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
@@ -358,9 +369,10 @@ func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	return p.tripped || p.next != nil && p.next(r)
 }
 
-// findDataLine sets dataLine to the offset of the last line in body that begins with "data". The
-// same text inside a line, as in a comment, does not count. Each call continues where the previous
-// one ended, so that each byte is searched only once.
+// findDataLine sets p.dataLine to the byte offset of the last line in body that begins with "data".
+// A "data" elsewhere in a line, as in a comment, does not count. The argument body is what has been
+// received so far. Each call continues where the previous one ended, so that each byte is searched
+// only once.
 func (p *idleGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {
@@ -376,9 +388,9 @@ func (p *idleGuard) findDataLine(body []byte) {
 	p.scanned = max(p.scanned, len(body)-len(name)+1)
 }
 
-// finalTrace returns the recording of the conversation: the exchanges and the facts about the
-// target that the checks need. It leaves out requests that got neither a response nor an error. It
-// must not be called before all exchanges have ended.
+// finalTrace returns the recording of the conversation, with the facts about the target that the
+// checks need. Exchanges with neither a response nor an error are left out. All exchanges must have
+// ended before the call.
 func (t *Conversation) finalTrace() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
@@ -390,9 +402,10 @@ func (t *Conversation) finalTrace() spec.Trace {
 	return truncateTimes(t.trace)
 }
 
-// DuringStream sends the given stream request and reads the response to its end. Meanwhile it calls
-// the function request once, as soon as the given number of frames with data has arrived or the
-// response has ended. It returns after both the response and the call have ended.
+// DuringStream sends stream, a request for an event stream, and reads the response to its end. In
+// the meantime it calls the function request once, as soon as the given number of frames with data
+// has arrived or the response has ended. DuringStream returns when both the response and the call
+// have ended.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
@@ -421,8 +434,8 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	<-over
 }
 
-// withNewIDs returns a copy of request r in which new ids replace those of the current thread and
-// run, so that the server treats the copy as a different request. The conversation keeps its ids.
+// withNewIDs returns a copy of r in which new ids replace those of the current thread and run, so
+// that the server treats the copy as a different request. The current thread and run stay the same.
 func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	for _, old := range []string{t.Thread, t.Run} {
 		if old == "" {
@@ -435,8 +448,8 @@ func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	return r
 }
 
-// NewID returns a random UUID (version 4), for a new thread or run. The seed of the conversation
-// determines the sequence of ids.
+// NewID returns a new random UUID (version 4), for use as the id of a thread or run. The seed of
+// the conversation determines the sequence of ids.
 func (t *Conversation) NewID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

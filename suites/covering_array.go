@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// A pair is a value of one dimension together with a value of a later one. Dimensions and their
-// values are counted from 0.
+// A pair is a value of dimension dimensionA together with a value of a later dimension, dimensionB.
+// Dimensions, and the values of each dimension, are counted from 0.
 type pair struct{ dimensionA, valueA, dimensionB, valueB int }
 
-// coveringArray returns at most n rows such that, if n is large enough, each pair of values of two
-// dimensions that can occur does so in at least one row. sizes are the numbers of values of the
-// dimensions; a row has the index of one value for each of them. isPossible reports whether the
-// values that a row has so far can occur together; undecided dimensions of the row are -1.
+// coveringArray returns at most n rows. A row holds the index of one value for each dimension. If n
+// is large enough, each pair of values of two dimensions that can occur together does so in at
+// least one row. sizes holds the number of values of each dimension. The function isPossible must
+// report whether the values of a row can occur together; in the argument row, which it must not
+// modify, dimensions that are not decided yet are -1.
 //
-// The rows are those of a greedy algorithm: each row is the best of several candidates, so the
-// first rows cover most pairs. The same rng leads to the same rows, of which a smaller n returns the
-// first.
+// The algorithm is greedy: each row is the best of several candidates, so that the first rows cover
+// most pairs. The same state of rng leads to the same rows. A smaller n leads to the first n of
+// them.
 func coveringArray(
 	n int, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
 ) (rows [][]int) {
@@ -46,24 +47,24 @@ func coveringArray(
 	return rows
 }
 
-// coveringCandidates is the number of candidates from which each row of a covering array is chosen.
-// More candidates lead to somewhat fewer rows.
+// coveringCandidates is the number of candidates from which [coveringArray] chooses each row. More
+// candidates lead to somewhat fewer rows.
 const coveringCandidates = 12
 
-// openPairs are the pairs that no row covers so far.
+// openPairs holds the possible pairs that no row covers so far.
 type openPairs struct {
 	list    []pair
-	index   []int // by [openPairs.key] of a pair: its position in list, or -1
-	offsets []int // by dimension: the number of values of all dimensions before it
-	values  int   // number of values of all dimensions
+	index   []int // by [openPairs.key]: the position of the pair in list, or -1 if it is not in list
+	offsets []int // by dimension: the number of values of all earlier dimensions
+	values  int   // number of values of all dimensions together
 }
 
-// key returns a number for the pair p that no other pair has. It is the index of p in o.index.
+// key returns the number that identifies p among all pairs. It is the index of p in o.index.
 func (o *openPairs) key(p pair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
-// possiblePairs returns all pairs that a row can have.
+// possiblePairs returns all pairs that a row can have. The arguments are those of [coveringArray].
 func possiblePairs(sizes []int, isPossible func([]int) bool) *openPairs {
 	open := &openPairs{}
 	for _, n := range sizes {
@@ -90,7 +91,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *openPairs {
 	return open
 }
 
-// undecidedRow returns a row of n dimensions without values.
+// undecidedRow returns a row of n dimensions that are not decided yet, so that each element is -1.
 func undecidedRow(n int) []int {
 	row := make([]int, n)
 	for i := range row {
@@ -99,9 +100,10 @@ func undecidedRow(n int) []int {
 	return row
 }
 
-// complete returns a row that has the pair first. The other dimensions, in random order, have the
-// values that cover the most open pairs together with those decided before, as far as a possible
-// row has them. It returns nil if no possible row has the pair.
+// complete returns a row that has the pair first. It decides the other dimensions in random order.
+// For each of them, it prefers the value that covers the most open pairs together with the values
+// decided before, provided that the row remains possible. complete returns nil if no possible row
+// has the pair. The other arguments are those of [coveringArray].
 func (o *openPairs) complete(first pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[first.dimensionA], row[first.dimensionB] = first.valueA, first.valueB
@@ -133,7 +135,8 @@ func (o *openPairs) complete(first pair, sizes []int, isPossible func(row []int)
 	return row
 }
 
-// countCovered returns the number of open pairs that a row has.
+// countCovered returns the number of open pairs that row contains. All dimensions of row must be
+// decided.
 func (o *openPairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)
@@ -141,8 +144,9 @@ func (o *openPairs) countCovered(row []int) (n int) {
 	return n
 }
 
-// countCoveredBy returns the number of open pairs that the value of dimension d forms with the
-// other values of a row.
+// countCoveredBy returns the number of open pairs that the value of dimension d in row forms with
+// the other values in row. Dimensions other than d may be -1, which means that they are not decided
+// yet.
 func (o *openPairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
@@ -154,7 +158,7 @@ func (o *openPairs) countCoveredBy(row []int, d int) (n int) {
 	return n
 }
 
-// pairOf returns the pair of the values that a row has in two dimensions.
+// pairOf returns the pair of the values that row has in the dimensions a and b, in either order.
 func pairOf(row []int, a, b int) pair {
 	if a > b {
 		a, b = b, a
@@ -162,7 +166,7 @@ func pairOf(row []int, a, b int) pair {
 	return pair{a, row[a], b, row[b]}
 }
 
-// cover removes the pairs that a row has.
+// cover removes from o the pairs that row contains. All dimensions of row must be decided.
 func (o *openPairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
@@ -173,7 +177,8 @@ func (o *openPairs) cover(row []int) {
 	}
 }
 
-// drop removes the pair at index i of the list.
+// drop removes from o the pair at index i of o.list. It moves the last pair of the list to that
+// index.
 func (o *openPairs) drop(i int) {
 	last := len(o.list) - 1
 	o.index[o.key(o.list[i])] = -1

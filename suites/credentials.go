@@ -13,14 +13,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is the value of the Authorization field that is sent if the dialect requires
-// credentials and none are configured for the target. The scenarios about missing credentials are
-// then not played.
+// defaultCredential is the value of the Authorization field that the client sends if the dialect
+// requires credentials and none are configured for the target. In that case, the scenarios about
+// missing credentials are not played.
 const defaultCredential = "Bearer streamassay"
 
 // isCredentialHeader reports whether the header field with the given name identifies the user. It
-// does if it is known to contain credentials, or if a field of that name is configured for the
-// other user.
+// does so if fields with that name usually contain credentials, or if such a field is configured
+// for the other user.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
@@ -32,8 +32,8 @@ func (t *Target) hasUserCredentials() bool {
 		slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields that every request of a principal has. ids is the source of
-// random credentials for the unknown user.
+// headerFor returns the header fields to send with every request of principal who. ids is the
+// source of the random credentials of the unknown user.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -55,8 +55,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns a random credential in the form of value: the Authorization scheme or
-// the cookie names are those of value, the secrets are random.
+// invalidCredential returns a credential in the form of value, with the same Authorization scheme
+// or cookie names but random secrets from ids.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
@@ -76,8 +76,10 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return strings.Join(pairs, "; ")
 }
 
-// newClients returns an HTTP client for each principal. The clients share one memory limit. An
-// error means that the configuration of the target is invalid.
+// newClients returns an HTTP client for each principal, with the configuration cfg and the header
+// fields of that principal. The clients share one memory limit. ids is the source of the random
+// credentials of the unknown user. newClients returns an error if the configuration of the target
+// is invalid.
 func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
 	user, err := wire.NewClient(cfg)
@@ -94,7 +96,7 @@ func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal
 }
 
 // checkCredentials returns an error if credentials are configured for the other user but not for
-// the primary user, or if both users have the same credentials.
+// the primary user, or if both users have the same credentials. Otherwise it returns nil.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil
@@ -112,8 +114,9 @@ func (t *Target) checkCredentials() error {
 	return nil
 }
 
-// missingSetup describes the setting that scenario s needs but the target does not have. It returns
-// "" if no setting is missing. Only scenarios about access and the stream limit need settings.
+// missingSetup describes the setting that scenario s needs but the target does not have, such as
+// "no stream limit is configured (--stream-limit)". It returns "" if no setting is missing. Only
+// scenarios about access and the stream limit need settings.
 func (t *Target) missingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():

@@ -16,8 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The symptoms are the values of [Cause].Kind. Each names what is wrong with an exchange or a whole
-// conversation, so that little else in it can be judged.
+// The symptoms are the values of [Cause].Kind. Each is a reason why little can be judged in an
+// exchange or in a whole conversation.
 const (
 	symptomUnreachable    = "unreachable"   // no connection
 	symptomInterrupted    = "interrupted"   // the run was cancelled
@@ -35,7 +35,7 @@ const (
 	symptomNotAccepted    = "not-accepted"  // 2xx that does not report an accepted run
 	symptomEmpty          = "empty-stream"  // no event and no data
 	symptomNoData         = "no-data"       // no data line
-	symptomNoBlankLine    = "no-blank-line" // data, but no event ends
+	symptomNoBlankLine    = "no-blank-line" // data, but no blank line that ends an event
 	symptomNotJSON        = "not-json"      // no event's data is JSON
 	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
 	symptomNotEnded       = "not-ended"     // the stream did not end in time
@@ -50,38 +50,39 @@ const maxBodyPrefix = 16 << 10
 // An exchangeSummary holds the facts about one exchange that a [Diagnosis] needs, so that the
 // recording itself need not be read again.
 type exchangeSummary struct {
-	operation     string // "POST /runs"; method and path of the request if the document has no such operation
+	operation     string // method and path, as in "POST /runs"; those of the request if it matches no operation
 	requestTarget string // path and query
-	isStream      bool   // the operation's response is an event stream
+	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
-	isPlain       bool   // a valid request of the primary user
-	prompt        string // text of the last user message
+	isPlain       bool   // the request is valid, matches an operation and is the primary user's
+	prompt        string // text of the last user message in the request
 
-	statusRequirement string     // id of the requirement on the status of a success
-	head, bodyEnd     spec.Event // the start and the end of the response
-	hasUnrecognized   bool       // a frame is unknown to the dialect
+	statusRequirement string     // id of the requirement on the status of a successful response
+	head, bodyEnd     spec.Event // the events of the head of the response and of the end of its body
+	hasUnrecognized   bool       // no schema of the dialect matches some frame
 
-	status       int // 0 if there was no response
-	reason       string
-	header       spec.Header
-	end          error // how the body ended, nil if well
-	accepted     bool  // the reply reports an accepted run
-	frames       int
-	validFrames  int    // number of frames that are valid in the dialect
-	jsonFrames   int    // number of frames whose data is JSON
-	terminated   bool   // the stream has the terminator
-	firstFrame   []byte // beginning of the first frame
-	hasText      bool   // an event has text for a person to read
-	responseText string // beginning of the assistant's text
-	failureText  string // code and beginning of the message of a failed or refused run
-	failed       bool
-	symptom      string // one of the symptoms, "" if there is none
-	bodyPrefix   []byte // the first [maxBodyPrefix] bytes of a body with a symptom
+	status       int         // status code; 0 if there was no response
+	reason       string      // reason phrase of the status
+	header       spec.Header // of the response
+	end          error       // why the response ended early; nil if it is complete
+	accepted     bool        // the reply reports an accepted run
+	frames       int         // number of frames, not counting the terminator
+	validFrames  int         // number of frames that are valid in the dialect
+	jsonFrames   int         // number of frames whose data is JSON
+	terminated   bool        // the stream has the terminator
+	firstFrame   []byte      // beginning of the first frame
+	hasText      bool        // an event has text for a person to read
+	responseText string      // beginning of the assistant's text
+	failureText  string      // code and beginning of the message of a failed or refused run
+	failed       bool        // the run failed or was refused
+	symptom      string      // one of the symptoms; "" if there is none
+	bodyPrefix   []byte      // the first [maxBodyPrefix] bytes of the body; nil if symptom is ""
 }
 
-// summarizeExchanges returns an iterator over the given events of conversation t, unchanged. While
-// the events are consumed, it appends one summary for each exchange to the slice that list points
-// to.
+// summarizeExchanges returns an iterator that yields the given events unchanged. They must be the
+// events of conversation t, decoded in dialect d. While the iterator is consumed, it appends one
+// summary for each exchange to *list. The summary of an exchange is complete after the end of its
+// body.
 func summarizeExchanges(
 	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,
 ) iter.Seq[spec.Event] {
@@ -108,8 +109,8 @@ func summarizeExchanges(
 }
 
 // newExchangeSummary returns the summary of an exchange that has just begun. e is the event of the
-// request. o is the operation of the request, or nil if the document has no such operation. t is
-// the recording of the conversation.
+// request. o is the operation that the request matches, or nil if the document has no such
+// operation. t is the recording of the whole conversation.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
@@ -129,7 +130,7 @@ func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchan
 	return out
 }
 
-// addEvent updates the summary with one event of the exchange.
+// addEvent updates the summary with e, the next event of the exchange.
 func (o *exchangeSummary) addEvent(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPResponse:
@@ -163,8 +164,8 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	}
 }
 
-// classify determines the symptom of the exchange and copies the facts about response r that a
-// [Diagnosis] needs. It must be called once, after the last event of the exchange was added.
+// classify copies the facts about response r that a [Diagnosis] needs, and determines the symptom
+// of the exchange. It must be called once, after the last event of the exchange was added.
 func (o *exchangeSummary) classify(r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
@@ -176,7 +177,8 @@ func (o *exchangeSummary) classify(r spec.Response) {
 }
 
 // headSymptom returns the symptom that follows from the status of the response or from the lack of
-// a response. It returns "" if there is no such symptom.
+// a response. It returns "" if there is no such symptom. The status and the end of the response
+// must be set before.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -199,8 +201,8 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom that the body of a successful response (2xx) shows. It returns ""
-// if the body shows none, or if the response is not a success.
+// bodySymptom returns the symptom that the body of r, the response of the exchange, shows. It
+// returns "" if the body shows none, or if the status of r is not a success (2xx).
 func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
@@ -242,7 +244,7 @@ func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	return ""
 }
 
-// hasData reports whether an event stream has a data field.
+// hasData reports whether body, an event stream, contains a data field.
 func hasData(body []byte) bool {
 	_, ok := sse.FindField(bytes.TrimPrefix(body, []byte("\ufeff")), "data")
 	return ok
@@ -251,16 +253,17 @@ func hasData(body []byte) bool {
 // Limits on the length of a text that a message quotes from a request or response.
 const (
 	maxExcerpt      = 160              // characters
-	maxExcerptBytes = 4*maxExcerpt + 4 // of a text that is kept for a quotation: more characters than are shown
+	maxExcerptBytes = 4*maxExcerpt + 4 // bytes of a text that are kept, enough for the first maxExcerpt characters
 )
 
-// quote returns the beginning of a text, at most [maxExcerpt] characters, in quotation marks on one
-// line. Control characters are escaped as in Go, and an ellipsis ends a text that was cut. A text
-// with double quotation marks, such as JSON, is put between single ones if that needs no escapes.
+// quote returns the beginning of text, at most [maxExcerpt] characters, in double quotation marks
+// on one line. If characters are left out, an ellipsis follows the others. Control characters are
+// escaped as in Go strings. A text that contains double quotation marks, such as JSON, is put in
+// single ones, unless it also contains single quotation marks or backslashes.
 func quote(text []byte) string {
 	s, cut := shorten(text)
 	if cut {
-		s += redact.Ellipsis // without a space: what is left of a cut secret is found by it
+		s += redact.Ellipsis // no space before it: a secret that was cut is recognized by what follows it
 	}
 	quoted := strconv.Quote(s)
 	if strings.Contains(s, `"`) && !strings.ContainsAny(s, `'\`) {
@@ -269,8 +272,8 @@ func quote(text []byte) string {
 	return quoted
 }
 
-// shorten returns the first [maxExcerpt] characters of a text as valid UTF-8. cut reports whether
-// the text is longer.
+// shorten returns the first [maxExcerpt] characters of text as valid UTF-8. cut is true if text is
+// longer than that.
 func shorten(text []byte) (s string, cut bool) {
 	all := len(text)
 	text = text[:min(all, maxExcerptBytes)]

@@ -15,10 +15,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Declare declares the specs for one target in a Ginkgo suite: one It for each scenario and check,
-// labelled with the ids of the check and its requirements. All scenarios are played before the
-// first spec. base returns the base URL of the target. It is called when the specs run, so that the
-// suite can start the server first.
+// Declare declares the specs for target t in a Ginkgo suite: one It for each scenario and check,
+// labeled with the ids of the check and its requirements. All scenarios are played before the first
+// spec. The function base must return the base URL of the target, which replaces t.Base. It is
+// called when the specs run, so that the suite can start the server first.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
@@ -51,8 +51,8 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-// specLabels returns the labels of the spec for the obligation d: the id of the check, and the ids of
-// the requirements of d.
+// specLabels returns the labels of the spec for the obligation d, which are the id of its check and
+// the ids of its requirements.
 func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
@@ -61,8 +61,9 @@ func specLabels(d spec.Obligation) Labels {
 	return all
 }
 
-// reportResult makes the current Ginkgo spec fail, be skipped or pass, by the verdict of a result.
-// It must be called inside a spec.
+// reportResult makes the current Ginkgo spec fail, be skipped or pass, according to the verdict of
+// r. If the verdict is [spec.Warned], the spec passes and its report contains the warning.
+// reportResult must be called inside a spec.
 func reportResult(r spec.Result) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
@@ -74,8 +75,9 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary describes result r by its first finding, the bytes of the event of that finding,
-// and the violated requirement. If r has no findings, it returns the note of r.
+// resultSummary describes r in several lines: the message of its first finding and where that was
+// found, the bytes of the event, and the violated requirement. If r has no findings, resultSummary
+// returns r.Note.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note
@@ -86,10 +88,10 @@ func resultSummary(r spec.Result) string {
 		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, violated.Level, violated.ID, violated.Quote, violated.Source)
 }
 
-// Test tests a handler against a dialect, with one Go subtest for each scenario. The handler must
-// serve the paths of the dialect's document below the document's base path. dialectName is a name
-// as on the command line, such as "runs@2026-04". The adjust functions may change the [Target]
-// before the test.
+// Test tests the handler h against a dialect, with one subtest of t for each scenario. The argument
+// dialectName is the name of the dialect as on the command line, such as "runs@2026-04". The
+// handler must serve the paths of the dialect's document below the base path of that document. The
+// functions adjust are called before the test, in order, and may change the [Target].
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

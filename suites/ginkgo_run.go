@@ -12,16 +12,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silentTestingT satisfies the interface that Ginkgo expects of *testing.T, so that Ginkgo can run
-// outside of a Go test.
+// silentTestingT implements GinkgoTestingT of package ginkgo. It takes the place of a *testing.T,
+// so that Ginkgo can run outside of a Go test.
 type silentTestingT struct{}
 
-// Fail does nothing, because RunSpecs returns whether the suite passed.
+// Fail does nothing, because RunSpecs also returns whether the suite passed.
 func (silentTestingT) Fail() {}
 
-// RunGinkgo reports the results as a Ginkgo suite, with one It for each scenario and check that was
-// exercised. It returns whether the outcome of the suite agrees with the verdicts: the suite must
-// fail if and only if a check failed. It can be called only once per process, and removes the
+// RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one It for each
+// scenario and check that was exercised. agrees tells whether the outcome of the suite agrees with
+// the verdicts, which means that the suite fails if and only if a check failed or could not be
+// judged because of an error. RunGinkgo can be called only once per process, and removes the
 // process's handlers of SIGINT and SIGTERM.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
@@ -30,7 +31,7 @@ func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 			Context(p.Dialect.Name+" "+p.Scenario.Name, func() {
 				for _, r := range p.Evaluation.Results {
 					if r.Verdict == spec.Silent {
-						continue // there are thousands
+						continue // not reported, because there are thousands of them
 					}
 					specs++
 					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error

@@ -26,13 +26,13 @@ var historyScenarios = []Scenario{
 }
 
 // runHistory plays the history scenario. It requests the history of a thread before the first run,
-// during a run, after several runs and for single days, and then the history of another thread.
-// Checks compare the histories with the runs.
+// during a run, after several runs, and for single days. Then it requests the history of another
+// thread. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
 	t.Thread = t.NewID()
-	t.fetchHistory(spec.Event{}) // there is none yet
+	t.fetchHistory(spec.Event{}) // before the first run of the thread
 	if !t.StartRun("prompt", t.PromptEvent("slow", "6 58")) {
 		return
 	}
@@ -55,9 +55,10 @@ func runHistory(t *Conversation) {
 	t.completeHistory()
 }
 
-// runLatest plays the latest scenario: it runs prompts on two threads, the first of which is used
-// again after the second, and cancels a run on a third. After each it requests the history without a
-// thread id. That must be the history of the thread used last.
+// runLatest plays the latest scenario. It runs a prompt on each of two threads, then another one on
+// the first thread, and then cancels a run on a third thread. From the second run on, it requests
+// the history without a thread id after each run. Checks verify that this is the history of the
+// thread that was used last.
 func runLatest(t *Conversation) {
 	fetchLatest := func() {
 		mine := t.Thread
@@ -86,20 +87,23 @@ func runLatest(t *Conversation) {
 	}
 }
 
-// fetchHistory sends one history request, filled from e, and returns the history in the response.
-// It returns the zero event if the response contains no history.
+// fetchHistory sends one history request, with the values in e in place of its placeholders. It
+// returns the history in the response, or the zero event if the response contains no history.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.SendTemplate("history", e)
 	return t.LastEvent(spec.History)
 }
 
-// historyTimeout is how long, after the end of a run, a server may take to add all messages of the
+// historyTimeout is how long after the end of a run a server may take to add all messages of the
 // run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history repeatedly until isComplete returns true or [historyTimeout] has
-// passed, and returns the last history. It stops at once if a response contains no history and its
-// status is not 404. The result is the zero event if the last response contains no history.
+// pollHistory requests the history of the current thread repeatedly and returns the last one that
+// it received. It stops when isComplete returns true for a history, when [historyTimeout] has
+// passed, when a response contains no history and its status is not 404 (Not Found), or when the
+// context of the conversation ends. If the last response contains no history, pollHistory returns
+// the zero event. Once a conversation of the run has waited in vain for a history to appear,
+// pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		missing := &t.target.budget.historyMissing
@@ -108,7 +112,7 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 			return page
 		}
 		if late && page.Kind == "" {
-			missing.Store(true) // other conversations need not wait for it
+			missing.Store(true) // so that other conversations do not wait
 		}
 		if page.Kind != "" && isComplete(page) || late || !t.Sleep(historyTimeout/20) {
 			return page
@@ -116,10 +120,10 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// completeHistory requests the history of the current thread repeatedly until the history seems to
-// contain all messages, or is one page of several, and returns it. If [historyTimeout] passes
-// first, it returns the incomplete history. If the dialect or the target has no histories, it sends
-// nothing and returns the zero event.
+// completeHistory requests the history of the current thread repeatedly and returns it as soon as
+// it seems to contain all messages, or is one page of several. If [historyTimeout] passes first, it
+// returns the incomplete history. If the dialect or the target has no histories, completeHistory
+// sends nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.canSend("history") {
 		return spec.Event{}
@@ -127,9 +131,9 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// isHistoryComplete reports whether page, the history of a thread, seems to contain the messages of all
-// runs of the thread, so that the history need not be requested again. Whether the history is correct
-// is left to the checks.
+// isHistoryComplete reports whether page, the history of a thread, seems to contain the messages of
+// all runs of the thread, so that there is no need to request it again. Whether the history is
+// correct is left to the checks.
 func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0
@@ -143,11 +147,11 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	}
 	var request spec.Event
 	var answer strings.Builder
-	messages := 0 // of the run
+	messages := 0 // number of messages in the answer
 	runs, prompts := map[string]bool{}, map[string]int{}
 	results := map[string]bool{} // of all runs, by run and call
-	// holds reports whether the history has a text. White space counts, except where a server may
-	// join several texts.
+	// holds reports whether the messages of kind k in the history contain text. If isJoined is true,
+	// white space is ignored, because a server may join several texts in its own way.
 	holds := func(k spec.Kind, text string, isJoined bool) bool {
 		all := held[k].String()
 		return strings.Contains(all, text) || isJoined && strings.Contains(withoutSpaces(all), withoutSpaces(text))
@@ -189,5 +193,5 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	return true
 }
 
-// withoutSpaces returns s with all whitespace removed.
+// withoutSpaces returns s with all white space removed.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }

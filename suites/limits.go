@@ -14,37 +14,40 @@ import (
 )
 
 // Limits bound the time and the size of responses. A response that exceeds a limit leads to a
-// finding. A zero field stands for the default of that limit.
+// finding. A field that is zero selects the default of its limit.
 type Limits struct {
-	IdleTimeout time.Duration // without a byte of the response; default 15 s, but at most Target.Timeout
-	RunTimeout  time.Duration // duration of the whole run; 0: no limit
-	// MaxBytes is the maximum size of one response body; the default is 64 MiB. All streams
-	// together, and all other responses together, may have four times as many, and at least 256
-	// MiB.
+	// IdleTimeout is how long a response may send nothing. The default is [DefaultIdleTimeout], but
+	// at most Target.Timeout.
+	IdleTimeout time.Duration
+	RunTimeout  time.Duration // how long the whole run may take; 0: no limit
+	// MaxBytes is the maximum size of one response body in bytes; the default is 64 MiB. All streams
+	// together may have four times that size, or 256 MiB if that is more. The same limit applies to
+	// all other responses together.
 	MaxBytes int
 	// MaxEvents is the maximum number of events of one stream, comments included; the default is
-	// 200,000. All streams together may have twice as many, and at least 400,000.
+	// 200,000. All streams together may have twice that number, or 400,000 if that is more.
 	MaxEvents int
 }
 
 // The defaults of Target.Parallel, Target.Timeout and the fields of [Limits].
 const (
-	DefaultParallel    = 16               // scenarios that are played at once
-	DefaultTimeout     = 30 * time.Second // of one exchange
-	DefaultIdleTimeout = 15 * time.Second // without a byte of the response
-	DefaultMaxBytes    = wire.DefaultMaxBodyBytes
-	DefaultMaxEvents   = wire.DefaultMaxEvents
+	DefaultParallel    = 16                       // scenarios that are played at once
+	DefaultTimeout     = 30 * time.Second         // duration of one exchange
+	DefaultIdleTimeout = 15 * time.Second         // time in which a response sends nothing
+	DefaultMaxBytes    = wire.DefaultMaxBodyBytes // bytes of one response body
+	DefaultMaxEvents   = wire.DefaultMaxEvents    // events of one stream
 )
 
-// withDefaults returns a copy of the limits with defaults in place of zero fields. timeout is the
-// time limit of one exchange, which the default idle timeout does not exceed.
+// withDefaults returns a copy of l with defaults in place of the fields IdleTimeout, MaxBytes and
+// MaxEvents that are zero. The default idle timeout is not longer than timeout, which is the time
+// limit of one exchange.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	l.IdleTimeout = cmp.Or(l.IdleTimeout, min(DefaultIdleTimeout, timeout))
 	l.MaxBytes, l.MaxEvents = cmp.Or(l.MaxBytes, DefaultMaxBytes), cmp.Or(l.MaxEvents, DefaultMaxEvents)
 	return l
 }
 
-// validate returns an error if a limit is negative.
+// validate returns an error if a limit is negative, and nil otherwise.
 func (l Limits) validate() error {
 	if l.IdleTimeout < 0 || l.RunTimeout < 0 || l.MaxBytes < 0 || l.MaxEvents < 0 {
 		return errors.New("a limit is negative (0 for the default)")
@@ -52,53 +55,53 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// maxLargeConversations is the maximum number of conversations in memory at once whose bodies have
-// the largest allowed size.
+// maxLargeConversations is the maximum number of conversations that may hold bodies of the largest
+// allowed size in memory at the same time.
 const maxLargeConversations = 1
 
-// maxOverruns is the number of responses over a limit after which no more requests are sent for the
-// same kind of response, streams or other replies. It has no effect as long as at least as many
-// responses of that kind have kept within the limits.
+// maxOverruns is the number of responses of one kind, streams or other replies, that may exceed a
+// limit before the client stops sending requests for that kind. It has no effect as long as at
+// least as many responses of that kind have kept within the limits.
 const maxOverruns = 2
 
 // Limits on all streams together, and on all other responses together, as multiples of the limits
-// on one response. Once they are exceeded, no more requests for that kind of response are sent: a
-// server whose every response stays just below the limits of one response would take too long to
+// on one response. Once one of them is exceeded, no more requests for that kind of response are
+// sent. Otherwise, a server whose responses all stay just below the limits would take too long to
 // test.
 const (
-	fullSizedStreams   = 2 // the limit on the events of all, as a multiple of Limits.MaxEvents
-	fullSizedResponses = 4 // the limit on the bytes of all, as a multiple of Limits.MaxBytes
+	fullSizedStreams   = 2 // limit on the total number of events, as a multiple of Limits.MaxEvents
+	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
-// A budget limits the cost of a run: the memory for recorded responses, and the total bytes and
-// events of all responses. All conversations of the run share it.
+// A budget limits the cost of a run, which is the memory for recorded responses and the total bytes
+// and events of all responses. All conversations of the run share it.
 type budget struct {
 	memory   *wire.MemoryLimiter
-	trackers map[bool]*limitTracker // true: of streams; false: of other responses
-	judgeCtx context.Context        // of evaluations
+	trackers map[bool]*limitTracker // true: the one of streams; false: the one of other responses
+	judgeCtx context.Context        // evaluations stop when it ends
 
 	historyMissing atomic.Bool // a history that was requested repeatedly did not appear in time
 	leavesOpen     atomic.Bool // a stream stayed open after the end of its run
 }
 
-// A limitTracker adds up the responses of one kind, streams or other replies, and decides when no
-// more requests for that kind are sent. Its methods may be called concurrently.
+// A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and
+// decides when no more requests for that kind are sent. Its methods may be called concurrently.
 type limitTracker struct {
-	kind    string          // "stream" or "reply"
-	max     responseTotals  // of all responses of the kind together
-	stopped context.Context // ends when no more requests of the kind are sent
-	stop    context.CancelCauseFunc
+	kind    string                  // "stream" or "reply"
+	max     responseTotals          // limit on all responses of the kind together
+	stopped context.Context         // ends when no more requests for the kind are to be sent
+	stop    context.CancelCauseFunc // ends stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // exchanges that kept within the limits, and that exceeded one
-	total                  responseTotals // of all of them
+	withinLimit, overLimit int            // number of responses within all limits, and of those over one
+	total                  responseTotals // of all responses of the kind so far
 }
 
-// A responseTotals holds the number of events and of bytes of one or more responses, after removal
-// of content codings.
+// A responseTotals holds the total number of events and of bytes in one or more responses, after
+// removal of content codings.
 type responseTotals struct{ events, bytes int }
 
-// newBudget returns the budget of a new run with the given limits.
+// newBudget returns the budget of a new run whose responses have the limits l.
 func newBudget(l Limits) *budget {
 	b := &budget{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -115,12 +118,12 @@ func newBudget(l Limits) *budget {
 	return b
 }
 
-// An overrunError is the reason why no more requests for one kind of response are sent: too many
-// responses exceeded a limit, or all responses together were too large.
+// An overrunError is the reason why no more requests for one kind of response are sent. Either too
+// many responses exceeded a limit, or all responses together were too large.
 type overrunError struct {
-	kind       string
-	last       error // how the last response that exceeded a limit ended; nil if none did
-	total, max responseTotals
+	kind       string         // "stream" or "reply"
+	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
+	total, max responseTotals // of all responses of the kind, and its limit; zero if last is not nil
 }
 
 func (g overrunError) Error() string {
@@ -140,9 +143,10 @@ func (g overrunError) Error() string {
 		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record adds a response of the given size to the totals. end is the error with which the response
-// ended early, or nil. If the totals are now too large, or too many responses exceeded a limit, no
-// more requests for this kind of response are sent.
+// record adds a response of the given size to the totals. The argument end is the error with which
+// the response ended early, or nil. If the totals are now too large, or too many responses have
+// exceeded a limit, record stops all requests for this kind of response (see
+// [limitTracker.stopCause]).
 func (e *limitTracker) record(end error, size responseTotals) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,26 +164,28 @@ func (e *limitTracker) record(end error, size responseTotals) {
 	}
 }
 
-// A largeEventError is the reason why the client left a stream: an event had more bytes than the
-// value of the error. The part of the stream that was received is judged.
+// A largeEventError is the reason why the client stopped reading a stream with an event that was
+// too large. Its value is the limit that the event exceeded, in bytes. The part of the stream that
+// was received is judged.
 type largeEventError int
 
 func (e largeEventError) Error() string {
 	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 
-// isOverLimit reports whether a response exceeded a limit of time or size. end is the error with
-// which the response ended, or nil.
+// isOverLimit reports whether a response exceeded a limit of time or size. The argument end is the
+// error with which the response ended, or nil.
 func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns the reason why no more requests for this kind of response are sent, or nil if
-// they may still be sent.
+// stopCause returns the reason why no more requests for this kind of response are to be sent, or
+// nil if they may still be sent.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
 // withContext returns a context that ends with parent, or earlier if no more requests for this kind
-// of response are to be sent. The caller must call stop.
+// of response are to be sent. The cause of the context is then the reason. The caller must call
+// stop when the request is done.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
@@ -187,15 +193,15 @@ func (e *limitTracker) withContext(parent context.Context) (ctx context.Context,
 }
 
 // A runTimeoutError is the cause of a context that ended because the run reached
-// [Limits.RunTimeout].
+// [Limits.RunTimeout], which is the value of the field limit.
 type runTimeoutError struct{ limit time.Duration }
 
 func (e runTimeoutError) Error() string {
 	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
-// IsRunTimeout reports whether err means that the run was stopped because it reached
-// [Limits.RunTimeout].
+// IsRunTimeout reports whether err, such as a [ScenarioResult.IncompleteReason], means that the run
+// was stopped because it reached [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
 	_, ok := errors.AsType[runTimeoutError](err)
 	return ok

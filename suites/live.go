@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// liveScenarios are the scenarios in which it matters whether a run is going on when a request
-// arrives.
+// liveScenarios are the scenarios in which it matters whether a run is still in progress when a
+// request arrives.
 var liveScenarios = []Scenario{
 	{
 		Name: "late-reader", Doc: "a run that nobody reads at first, and readers that arrive when it ends", Capability: "slow",
@@ -23,15 +23,16 @@ var liveScenarios = []Scenario{
 	},
 }
 
-// How long the first reader of the late-reader scenario waits, and the prompt of its run.
+// How long the late-reader scenario waits after the start of a run before it requests the stream.
 const (
 	lateReader     = 300 * time.Millisecond
-	deepLateReader = 6 * time.Second
+	deepLateReader = 6 * time.Second // if [Target.Deep] is set
 )
 
-// runLateReader plays the late-reader scenario: the streams of two runs are first requested some time
-// after the runs have started, when one of them has ended. Then the streams of a short run are
-// requested at about the time of its end. Checks compare the streams.
+// runLateReader plays the late-reader scenario. It starts two runs and waits until the shorter one
+// has ended. Only then does it request their streams. After that, it starts a third run, which is
+// short, and requests its stream again and again at about the time of its end. Checks compare the
+// streams.
 func runLateReader(t *Conversation) {
 	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
 	if t.target.Deep {
@@ -59,12 +60,13 @@ func runLateReader(t *Conversation) {
 }
 
 // maxLiveReaders is the maximum number of streams that the live-cursors scenario reads at the same
-// time.
+// time. If the target has a lower stream limit, that limit applies instead.
 const maxLiveReaders = 4
 
-// runLiveCursors plays the live-cursors scenario. While a run goes on, it requests the stream of the
-// run from each of its first cursors, from cursors of an earlier run, and from one of another
-// thread, one that is not assigned yet and a malformed one. Checks judge the responses.
+// runLiveCursors plays the live-cursors scenario. While a run is in progress, it requests the
+// stream of the run with several kinds of cursors: the first cursors of the run itself, two cursors
+// of an earlier run, one of another thread, one that is not yet assigned, and malformed ones.
+// Checks judge the responses.
 func runLiveCursors(t *Conversation) {
 	before, elsewhere := t.earlierCursors()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "20 60")) {
@@ -92,10 +94,11 @@ func runLiveCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runCancelAgain plays the cancel-again scenario. It cancels one run three times, twice while its
-// stream is read and once after its end, and a second run only after its end. Then it reads both
-// streams again. Checks verify that each run has exactly one end. A server may refuse to cancel a run
-// that has ended.
+// runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
+// client reads its stream, and once after its end. It also cancels a second run twice, each time
+// after the end of that run. After these requests, it reads the stream of each run again. Checks
+// verify that each run has exactly one end. If the server refuses to cancel a run again or after
+// its end, as it may, that exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	cancel := func() {
 		n := t.exchangeCount()

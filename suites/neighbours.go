@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// neighbourScenarios are the scenarios about threads and runs that could be taken for each other:
-// their ids are similar, or they are active at the same time.
+// neighbourScenarios are the scenarios about threads and runs that a server could confuse with each
+// other, because their ids are similar or because they are active at the same time.
 var neighbourScenarios = []Scenario{
 	{
 		Name: "similar-threads", Doc: "threads whose ids differ in one character, in case or only in length", Capability: "recall",
@@ -33,30 +33,32 @@ var neighbourScenarios = []Scenario{
 	},
 }
 
-// forget removes from the recording the exchange with index n, from 0, and all later ones. It is
-// used for requests that a server may refuse although the document does not say so.
+// forget removes the exchange with index n, counted from 0, and all later exchanges from the
+// recording. It is meant for requests that a server may refuse although the document does not say
+// so.
 func (t *Conversation) forget(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trace.Exchanges = t.trace.Exchanges[:min(n, len(t.trace.Exchanges))]
 }
 
-// exchangeCount returns the number of exchanges so far.
+// exchangeCount returns the number of exchanges in the recording so far.
 func (t *Conversation) exchangeCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.trace.Exchanges)
 }
 
-// wasRefused reports whether the response of the last exchange is a refusal: a status of 400 or
-// above, or a refusal event.
+// wasRefused reports whether the server refused the request of the last exchange, either with a
+// status of 400 or above or with a refusal event.
 func (t *Conversation) wasRefused() bool {
 	return t.LastEvent(spec.HTTPResponse).StatusCode >= 400 || t.LastEvent(spec.RunRefused).Kind != ""
 }
 
-// startIfTaken is like [Conversation.StartRun] with the template prompt and the given run id, or a
-// new one if run is "". If the server refuses the request, startIfTaken removes the exchange from
-// the recording and returns false, because the documents do not say which strings are valid ids.
+// startIfTaken is like [Conversation.StartRun] with the template "prompt", but the run gets the
+// given id, or a new id if run is "". The documents do not say which strings are valid ids. If the
+// server refuses the request, startIfTaken therefore removes the exchange from the recording and
+// returns false.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -69,7 +71,7 @@ func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return false
 }
 
-// similarIDs returns three UUIDs, each of which differs from the UUID id in one digit.
+// similarIDs returns three UUIDs, each of which differs from id, also a UUID, in one digit.
 func similarIDs(id string) (all []string) {
 	for _, i := range []int{len(id) - 1, 0, 10} {
 		digit := byte('0')
@@ -81,9 +83,9 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that begin alike and differ in case, in length, in a space at the end,
-// in the last of many characters, in a character that URLs escape, or in one beyond ASCII or beyond
-// 16 bits.
+// similarNames returns similar strings that contain id. They differ in case, in length, in a space
+// at the end, in the last of many characters, in a character that URLs escape, or in a character
+// beyond ASCII or beyond 16 bits.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long := name + strings.Repeat("0", 80)
@@ -95,9 +97,12 @@ func similarNames(id string) []string {
 	}
 }
 
-// runSimilarThreads plays the similar-threads scenario: it asks in each thread for the previous
-// message, sends a message, and at last asks in each thread again. Checks verify that each has only
-// its own messages. Ids that a document need not allow are left out if the server refuses them.
+// runSimilarThreads plays the similar-threads scenario with several threads whose ids are similar.
+// In each thread, it asks for the previous message and then sends another message. At last it asks
+// for the previous message in each thread again. Checks verify that each thread contains only its
+// own messages. The ids are UUIDs and, if the dialect's document allows them, other strings.
+// Threads whose ids the server refuses are left out. If the agent is not scripted,
+// runSimilarThreads sends nothing, because the replies could not be judged.
 func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted {
 		return
@@ -125,13 +130,14 @@ func runSimilarThreads(t *Conversation) {
 	}
 }
 
-// readTimeout is how long the client reads a stream that a server need not end.
+// readTimeout is how long the client reads a stream that the server need not end.
 const readTimeout = 2 * time.Second
 
-// runSimilarRuns plays the similar-runs scenario: it starts runs with similar ids in one thread, and
-// one with the same id in another thread, and reads their streams, and the stream of a similar id
-// that is of no run. Checks verify that each stream has only the events of its run. Ids that the
-// server refuses are left out.
+// runSimilarRuns plays the similar-runs scenario. It starts several runs with similar ids in one
+// thread, and a run in another thread that has the same id as one of them. Then it reads the
+// streams of all these runs, and requests the stream of a similar id that names no run. Checks
+// verify that each stream contains only the events of its own run. Runs whose ids the server
+// refuses are left out.
 func runSimilarRuns(t *Conversation) {
 	name := "Run-" + t.NewID()
 	first, second := t.Thread, t.NewID()
@@ -155,10 +161,11 @@ func runSimilarRuns(t *Conversation) {
 	}
 }
 
-// runCrosswise returns the Run function of a scenario that makes the server call a client tool or
-// send an interrupt in several threads, with the given prompt, and then replies to them with
-// requests of the given template: in two threads in the same order, in two in the opposite order.
-// At last it asks in each thread for the previous message.
+// runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
+// the server call a client tool or send an interrupt. Then it sends the replies: in the first two
+// threads in the same order, and in the last two in the opposite order. At last it asks for the
+// previous message in each thread. The argument prompt is the name of the test prompt,
+// "client-tool" or "interrupt". replyTemplate is the template of the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
@@ -186,9 +193,10 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runCancelOlder plays the cancel-older scenario: while the streams of two runs are read, it cancels
-// an older run of the thread, whose id is similar to theirs. Checks verify that the two go on. If
-// the target allows only one open stream for each user, runCancelOlder sends nothing.
+// runCancelOlder plays the cancel-older scenario. While the client reads the streams of one or two
+// runs, depending on the stream limit of the target, it cancels an older run of the same thread
+// that has a similar id. Checks verify that the other runs go on. If the target allows a user only
+// one open stream, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	limit := t.target.StreamLimit
 	older := "Run-" + t.NewID()
@@ -205,8 +213,10 @@ func runCancelOlder(t *Conversation) {
 	t.duringStreams(younger, func() { t.cancelDuringStream(3) })
 }
 
-// duringStreams sends the given stream requests, and calls request as soon as each response has a
-// frame or has ended. It returns after all of them have ended.
+// duringStreams sends the given requests, each of which must ask for an event stream, one after the
+// other, and reads all responses to their ends at the same time. As soon as each response has a
+// frame with data or has ended, it calls the function request once. It returns when the call and
+// all responses have ended.
 func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	if len(streams) == 0 {
 		request()
@@ -215,15 +225,17 @@ func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	t.DuringStream(streams[0], 1, func() { t.duringStreams(streams[1:], request) })
 }
 
-// The numbers of threads whose replies the crowd scenario streams at once.
+// The number of threads whose replies the crowd scenario reads at the same time.
 const (
 	crowdSize     = 16
-	deepCrowdSize = 64
+	deepCrowdSize = 64 // if [Target.Deep] is set
 )
 
-// runCrowd plays the crowd scenario: it sends a long prompt on each of many threads, with a random
-// text of its own, and reads all replies at the same time. Then it asks in each thread for the
-// previous message. Checks verify that each reply has its own text.
+// runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
+// many threads, and reads all replies at the same time. Then it asks for the previous message in
+// each thread, also at the same time. Checks verify that each reply contains the text of its own
+// thread. If the agent is not scripted, runCrowd sends nothing, because the replies could not be
+// judged.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted {
 		return
@@ -249,8 +261,9 @@ func runCrowd(t *Conversation) {
 	t.sendToAll(threads, func(int) spec.Event { return t.PromptEvent("recall", "") })
 }
 
-// sendToAll starts a run on each of the threads with a prompt filled from prompt(i), where i is the
-// index of the thread, and reads all streams at the same time.
+// sendToAll starts a run on each of the threads and reads the streams of all these runs at the same
+// time. It calls prompt once for each thread, in order. The argument i is the index of the thread,
+// and the result is the event with the values for the placeholders of the template "prompt".
 func (t *Conversation) sendToAll(threads []string, prompt func(i int) spec.Event) {
 	var streams []spec.Request
 	listens := t.HasTemplate("listen")

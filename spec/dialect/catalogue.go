@@ -12,20 +12,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueExtension is the content of a catalogue file that extends the catalogue of another
-// version. The resulting catalogue has the requirements of that version except those in Without,
-// and in addition those in Requirements, which replace requirements with the same id.
+// A catalogueExtension is the content of a catalogue file that extends the catalogue of the version
+// Extends. The resulting catalogue has the requirements of that version except those whose ids are
+// in Without, and in addition those in Requirements, which replace requirements with the same id.
 type catalogueExtension struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue returns the requirements of the catalogue of a version in the directory dir of
-// files, and the files of which the catalogue consists. If the catalogue extends another one, the
-// requirements of both are merged. The parameter extending lists the catalogues that extend this
-// one, so that a cycle is found. The error is about a file that is missing, invalid or part of a
-// cycle, or that leaves out a requirement which the extended catalogue does not have.
+// readCatalogue reads the catalogue of a version from the directory dir of the file system files.
+// It returns the requirements of the catalogue and the files that it consists of. The argument
+// version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
+// that of another version, list has the requirements that result from both, as described for
+// catalogueExtension, and sources has the files of both.
+//
+// The parameter extending lists the catalogue files that extend this one, so that a cycle is found.
+// It is nil in calls from other functions. readCatalogue returns an error if a file is missing or
+// invalid, if a catalogue extends itself, or if a catalogue leaves out a requirement that the
+// extended catalogue does not have.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {
@@ -71,8 +76,8 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	return list, sources, nil
 }
 
-// isYAMLList reports whether the first line of data that is not empty, a comment or the start of a
-// document begins a list. It returns true if there is no such line.
+// isYAMLList reports whether data, a YAML document, appears to be a list. It only examines the
+// first line that is not empty, a comment or "---". It returns true if there is no such line.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

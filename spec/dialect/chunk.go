@@ -7,20 +7,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// chunkKinds describes the frames of a variant with x-chunk. These are deltas that may imply the
-// start and the end of the message or tool call to which they belong.
+// A chunkKinds holds the x-chunk of a variant. The frames of such a variant are chunks: deltas that
+// may also imply the start and the end of the message or tool call to which they belong.
 type chunkKinds struct {
-	id         func(*spec.Event) *string // the slot with the id of that message or call
-	start, end spec.Kind
+	id         func(*spec.Event) *string // returns the slot with the id of that message or call
+	start, end spec.Kind                 // the kinds of the implied events
 
-	// Several messages or calls can be open at once if by is not nil: it is the slot that tells which
-	// of them a chunk without an id belongs to. All of them end with an event of the kind until.
+	// If by is not nil, several messages or calls can be open at once. A chunk without an id then
+	// belongs to the one whose chunks have the same value in the slot that by returns, such as index.
+	// An event of the kind until ends all of them. If by is nil, until is "".
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
 
-// parseChunk sets w.chunk according to the x-chunk of the schema n, or does nothing if n has no
-// x-chunk. It returns an error if the x-chunk is incomplete.
+// parseChunk sets w.chunk from the x-chunk of the schema n. It does nothing if n has no x-chunk. It
+// returns an error if the x-chunk lacks a member: of, start and end are required, and by and until
+// must occur together.
 func (w *variant) parseChunk(n node) error {
 	at, ok := n.extension("x-chunk")
 	if !ok {
@@ -42,22 +44,24 @@ func (w *variant) parseChunk(n node) error {
 	return nil
 }
 
-// An openChunk is a message or tool call that chunks have started in a stream and that has not
-// ended.
+// An openChunk is a message or tool call in a stream that was started by a chunk and has not ended.
 type openChunk struct {
-	kinds *chunkKinds
-	key   string     // the value of the slot kinds.by
-	end   spec.Event // its implied end, without a position
+	kinds *chunkKinds // the x-chunk of the variant of its chunks
+	key   string      // the value of the slot kinds.by in its chunks; "" if kinds.by is nil
+	end   spec.Event  // its implied end, without a position
 }
 
-// openChunks lists the messages and tool calls that are open in a stream, in the order of their
-// starts. At most one is open in each lane if their chunkKinds have no by.
+// openChunks lists the open messages and tool calls of a stream, in the order of their starts. Of
+// those whose chunkKinds have no by, at most one is open in each lane (see [spec.Event.Lane]).
 type openChunks []openChunk
 
-// appendEvents appends to events the starts and ends that e implies before itself, and returns the
-// result. e is the event of a frame, or one that a frame carries; if e is a chunk without an id,
-// appendEvents sets its id. chunk is the x-chunk of the variant of e, or nil. The caller must not
-// pass an event that could not be decoded: it may belong to anything.
+// appendEvents appends to events the starts and ends that the event e implies, and returns the
+// result. These events precede e, which is not appended itself. appendEvents also updates the list
+// o. If e is a chunk without an id that continues an open message or call, it sets the id of e.
+//
+// The argument e is the event of a frame or an event that a frame carries. It must have been
+// decoded, because an event that could not be decoded may belong to anything. The argument chunk is
+// the x-chunk of the variant of e, or nil if there is none.
 func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
@@ -90,8 +94,11 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 	return append(events, impliedBy(e, start))
 }
 
-// setID reports whether the chunk with the given id and lane continues what is open. If it has no
-// id, setID sets it. A chunk that names neither its id nor its lane may continue another lane's.
+// setID reports whether a chunk continues a message or call that is open. If it does, setID sets
+// *id to the id of that message or call. Before the call, *id is the id of the chunk, or "" if the
+// chunk has none. The argument chunk is the x-chunk of its variant, key the value of its slot
+// chunk.by, and lane its lane. A chunk without an id continues an open message or call of its lane.
+// If there is none and lane is "", it may continue one of another lane.
 func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool {
 	find := func(matches func(openChunk) bool) int {
 		return slices.IndexFunc(*o, func(open openChunk) bool {
@@ -108,8 +115,9 @@ func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool
 	return i >= 0
 }
 
-// impliedBy returns a copy of the event implied that is marked as implied and has the position, the
-// name and the run of the frame e.
+// impliedBy returns a copy of the event implied that is marked as implied. The copy has the
+// position, the bytes, the wire name, the SSE fields, the thread and the run of e, the event that
+// implies it.
 func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Implied = true
 	implied.Frame, implied.Line, implied.Offset, implied.Raw = e.Frame, e.Line, e.Offset, e.Raw

@@ -13,24 +13,27 @@ import (
 )
 
 // Limits of a body after its content coding is removed, so that a small response cannot decode to a
-// huge one. The part of a body that exceeds a limit is dropped, and the body ends with
+// huge one. If a body exceeds a limit, the rest of it is dropped, and its response ends with
 // spec.ErrLimitExceeded.
 const (
 	maxDecoded       = 64 << 20 // bytes
 	maxDecodedEvents = 200_000  // of a stream, comments included
 )
 
-// HasContentCoding reports whether the response r has a body that is not empty and a content coding
-// other than identity.
+// HasContentCoding reports whether the body of r is not empty and has a content coding other than
+// identity.
 func HasContentCoding(r spec.Response) bool {
 	return r.Header.ContentCoding() != "" && len(r.Body) > 0
 }
 
-// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4) and
-// without arrival times, which no longer apply. A response without a content coding is returned
-// unchanged. A decoded body of more than 64 MiB or 200,000 events is cut there, and ends with
-// spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result has no body
-// and ends with spec.ErrClientLeft, so that it counts neither for nor against the server.
+// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4). The
+// result has no arrival times, since these apply to the encoded body. If [HasContentCoding] is
+// false for r, the result is r.
+//
+// If the decoded body exceeds 64 MiB or, in an event stream, 200,000 events and comments, the rest
+// of the body is dropped, and the End of the result wraps spec.ErrLimitExceeded. If the coding is
+// unknown or the body is invalid, the result has no body, and its End wraps spec.ErrClientLeft, so
+// that the response counts neither for nor against the server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -54,9 +57,10 @@ func DecodeContent(r spec.Response) spec.Response {
 	return r
 }
 
-// decompress returns the body with its content coding removed, but at most maxDecoded+1 bytes of
-// it, so that the caller can tell that it is too large. For a truncated body it returns the decoded
-// part without an error. It returns an error if the coding is unknown or the body is invalid.
+// decompress returns body with its content coding removed. The argument coding is in lower case.
+// The result has at most maxDecoded+1 bytes; a result of that length tells the caller that the body
+// is too large. If body is truncated, decompress returns the part that it can decode. It returns an
+// error if the coding is unknown, or if body is invalid or ends before its data begins.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// decode decodes data as one JSON value, with numbers as json.Number. A leading byte order mark is
-// ignored (RFC 8259 section 8.1). It returns an error if data is not UTF-8, not JSON, or contains
-// anything after the value.
+// decode returns the JSON value that data contains, with numbers as json.Number. It ignores a
+// leading byte order mark (RFC 8259 section 8.1). It returns an error if data is not valid UTF-8,
+// is not JSON, or contains anything but white space after the value.
 func decode(data []byte) (any, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -35,17 +35,18 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A decodeMode says what [variant.decode] sets besides the kind, slots and parts of an event.
+// A decodeMode states what [variant.decode] sets in an event besides its kind, slots and parts.
 type decodeMode int
 
 const (
 	contentsOnly     decodeMode = iota // nothing
-	withRequirements                   // the requirements that the value exercises; it was validated already
-	withViolations                     // those requirements, and the violations of the schema
+	withRequirements                   // Exercised; the value is not validated, since it already was
+	withViolations                     // Exercised and Violations; the value is validated
 )
 
-// decode sets the kind, slots and parts of e from the value v, and what mode says; the kind is
-// [spec.Unrecognized] if the variant has none.
+// decode sets the kind, slots and parts of e from the JSON value v, and the further fields that
+// mode states. The value must match the variant. If the variant has no x-kind, the kind is
+// [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -87,9 +88,9 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	}
 }
 
-// checkSchema validates v against the variant's schema, and adds to e the violations found and the
-// requirements that v exercises. It keeps the results for valid values in the variant's cache, so
-// that equivalent values need no validation.
+// checkSchema validates v against the schema of the variant. It appends the violations to
+// e.Violations, and the ids of the requirements that v exercises to e.Exercised. It keeps the
+// results for valid values in w.cache, so that equivalent values need no validation.
 func (w *variant) checkSchema(e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
@@ -115,8 +116,10 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v as events, with the requirements that they exercise but
-// without violations, since v is validated as a whole. The parameter mode is as in [variant.decode].
+// decodeParts returns the parts of v as events. If mode is not contentsOnly, they have the
+// requirements that they exercise. They have no violations in any mode, because v is validated as a
+// whole. The Frame of parts that are events of their own is separateFrame. It is -1 in all other
+// parts.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
@@ -140,8 +143,8 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	return parts
 }
 
-// exercisedRequirements returns the ids of the requirements of the variant that v exercises. It
-// leaves out the requirements of the given violations.
+// exercisedRequirements returns the ids of the requirements of the variant that the value v
+// exercises, each once. It leaves out the requirements that the given violations of v violate.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
@@ -155,8 +158,8 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v, a value of the variant, exercises the requirement at the location
-// l.
+// isExercised reports whether v exercises the requirement l.id. The argument v is a whole value of
+// the variant, not the value at l.path.
 func (l requirementLocation) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

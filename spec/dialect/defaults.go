@@ -8,8 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DefaultValue returns the default of the parameter of o that carries the given slot (x-slot), such
-// as "limit", or "" if o has no parameter with that slot or the parameter has no default.
+// DefaultValue returns, as text, the default of the parameter of o that carries the given slot
+// (x-slot), such as "limit". It returns "" if o has no parameter with that slot or if the parameter
+// has no default.
 func (o *Operation) DefaultValue(slot string) string {
 	for _, p := range o.parameters {
 		if p.slot == slot {
@@ -19,9 +20,9 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
-// FixedText returns the value that the document fixes for a slot in frames or replies of kind k
-// (x-write, a single-valued enum or a default), in the form in which a slot holds it. It returns ""
-// if the document fixes none.
+// FixedText returns the value that the document fixes for the given slot in frames or replies of
+// kind k, by x-write, a single-valued enum, const or default. A string is returned unchanged and
+// any other value as JSON text. The result is "" if the document fixes none.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if w := o.variantOfKind(k); w != nil {
 		if m := w.layout.fieldForSlot(slot); m != nil {
@@ -31,8 +32,8 @@ func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	return ""
 }
 
-// MaxBodyBytes returns the documented maximum size of a JSON body of o in bytes, or 0 if the
-// document sets no maximum.
+// MaxBodyBytes returns the maximum size, in bytes, that the document sets for JSON bodies of
+// requests for o (x-max-bytes). It returns 0 if the document sets no maximum.
 func (o *Operation) MaxBodyBytes() int {
 	for _, b := range o.bodies {
 		if b.mediaType == jsonMediaType {
@@ -43,14 +44,14 @@ func (o *Operation) MaxBodyBytes() int {
 }
 
 // RefusalCode returns the error code with which the reference server refuses a request with the
-// given status if no x-error specifies a code (x-code of the response). It returns "" if the
-// document has no such x-code.
+// given HTTP status if no x-error specifies a code. It is the x-code of the response with that
+// status, or "" if the document has no such x-code.
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
 
-// RepeatCount returns the number of times that the reference server sends each event of kind k
-// (x-times of the variant). It returns 1 if the document does not specify a number.
+// RepeatCount returns the number of times that the reference server sends each event of kind k. It
+// is the x-times of the variant, or 1 if the document does not specify a number.
 func (o *Operation) RepeatCount(k spec.Kind) int {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		if n, ok := intValue(w.node.get("x-times")); ok && n > 1 {
@@ -61,8 +62,8 @@ func (o *Operation) RepeatCount(k spec.Kind) int {
 }
 
 // FailureCode returns the error code with which the reference server ends a run that has the given
-// status, such as canceled (x-code of the variant for failed runs). It returns "" if the document
-// has no such x-code.
+// status, such as "canceled". The code comes from the x-code of the variant for failed runs. It is
+// "" if the x-code has no entry for the status.
 func (o *Operation) FailureCode(status string) string {
 	w := variantFor(o.frameVariants, spec.RunError, &spec.Event{Status: status})
 	if w == nil {
@@ -71,13 +72,13 @@ func (o *Operation) FailureCode(status string) string {
 	return w.node.get("x-code").get(status).text()
 }
 
-// KeepAlive returns the text, after the colon, of the comments on an idle stream of o. It returns
-// "" if the document does not state the text.
+// KeepAlive returns the text of the comments on an idle stream of o, without the colon with which
+// comments begin. It returns "" if the document does not state the text.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
-// SnapshotStatus returns the status of incomplete content parts of kind k, which the reference
-// server sends repeatedly, each time as a whole, while they grow (x-snapshots of a variant). It
-// returns "" if the dialect has no such parts.
+// SnapshotStatus returns the status that incomplete content parts of kind k have in frames of o, if
+// the reference server sends such a part repeatedly, each time as a whole, while it grows
+// (x-snapshots). Otherwise it returns "".
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
 		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
@@ -87,10 +88,11 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	return ""
 }
 
-// FormatTime returns t in the format of the member that carries the slot in frames or replies of
-// kind k: RFC 3339 for a string or an untyped member; for a number, seconds since 1970, or
-// milliseconds if the schema's minimum is too large for seconds. It returns "" if there is no such
-// member or if its type cannot represent a time.
+// FormatTime returns t as text in the format of the member that carries the given slot, such as
+// "created", in frames or replies of kind k. The format is RFC 3339, in UTC, if the member is a
+// string or has no type. If the member is a number, it is the seconds since 1970 or, if the
+// schema's minimum is too large for seconds, the milliseconds. FormatTime returns "" if there is no
+// such member or if its type cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {
@@ -113,12 +115,13 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
-// noSlots is an event with empty slots. Every variant can encode it, so that variantFor chooses by
-// the kind alone.
+// noSlots is an event with empty slots, for calls of variantFor that should choose by the kind
+// alone. Such an event fits every variant except one for steps with x-encloses.
 var noSlots spec.Event
 
-// variantOfKind returns the variant with which o encodes events of kind k, in its stream or in a
-// reply. It returns nil if o has no such event.
+// variantOfKind returns the variant with which o encodes events of kind k. This is a variant of its
+// frames or, if there is none, of a response that is not a stream. If there is neither, it returns
+// nil.
 func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		return w
@@ -131,8 +134,8 @@ func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	return nil
 }
 
-// fieldForSlot returns the first member that carries the slot, at any depth of the object. It
-// returns nil if no member does.
+// fieldForSlot returns the first member of the object, at any depth, that carries the given slot.
+// It returns nil if no member does.
 func (f *objectLayout) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {

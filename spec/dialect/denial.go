@@ -15,12 +15,12 @@ var denialReasons = []spec.DenialReason{
 // A denialRule is one requirement on how a valid request without permission is refused (x-denied).
 type denialRule struct {
 	reason       spec.DenialReason
-	requiredSlot string // the rule applies only to requests with this slot
+	requiredSlot string // the rule applies only to requests with this slot; "" if it applies to all
 	refusal      spec.RefusalRequirement
 }
 
-// addDenials adds to the operation the rules of n, the x-denied of the operation. It returns an
-// error if n names an unknown reason or slot.
+// addDenials adds to o.denials the rules of n, which is the x-denied of the operation or, if there
+// is none, a node without a value. It returns an error if n names an unknown reason or slot.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {
@@ -41,7 +41,7 @@ func (o *Operation) addDenials(n node) error {
 }
 
 // denialsFor returns, by reason, how the request e must be refused if its sender lacks permission.
-// It returns nil if the document does not specify that for any request of the operation.
+// It returns nil if the operation has no x-denied.
 func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	if len(o.denials) == 0 {
 		return nil
@@ -61,7 +61,8 @@ func (d *Dialect) RequiresCredentials() bool {
 }
 
 // Denials returns, by reason, the requirements on refusals of valid requests without permission
-// (x-denied) of all operations. A requirement of several operations occurs once for each.
+// (x-denied), for all operations together. A requirement that several operations name occurs once
+// for each of them.
 func (d *Dialect) Denials() spec.DenialRequirements {
 	all := spec.DenialRequirements{}
 	for _, o := range d.operations {
@@ -73,5 +74,5 @@ func (d *Dialect) Denials() spec.DenialRequirements {
 }
 
 // HasDenial reports whether the document specifies, for at least one operation, how a request is
-// refused for the given reason.
+// refused for the reason why.
 func (d *Dialect) HasDenial(why spec.DenialReason) bool { return len(d.Denials()[why]) > 0 }

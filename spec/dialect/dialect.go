@@ -23,35 +23,35 @@ type Dialect struct {
 	Family       string             // "runs"
 	Version      string             // "2026-04"
 	Title        string             // title of the document
-	Base         string             // path of the document's server: "/api/v1/agent", or ""
-	IsEndpoint   bool               // no path is prescribed: a base URL is where requests to "/" go; Base is an example
-	Requirements []spec.Requirement // those of its catalogue that are about servers
+	Base         string             // path of the server's URL in the document, such as "/api/v1/agent"; may be ""
+	IsEndpoint   bool               // no path is prescribed: requests to "/" go to the base URL; Base is an example
+	Requirements []spec.Requirement // the requirements of its catalogue that are about servers
 	File         string             // path of its document; "" if it is embedded
 
-	ClientRequirements []spec.Requirement // those of its catalogue that are about clients
+	ClientRequirements []spec.Requirement // the requirements of its catalogue that are about clients
 
 	document     *document
 	settings     map[string]string  // values of x-settings, by name
-	requirements []spec.Requirement // the catalogue
+	requirements []spec.Requirement // all requirements of the catalogue, in its order
 	catalogue    []sourceFile       // the file of the catalogue, and those of the catalogues that it extends
 	operations   []*Operation
-	kinds        func() []spec.Kind // implements Kinds
+	kinds        func() []spec.Kind // returns the kinds for the method Kinds; computes them once
 }
 
-// A registry holds the dialects of a file system, each of which it reads on first use. It is safe
+// A registry holds the dialects of a file system. It reads each dialect on first use. It is safe
 // for concurrent use.
 type registry struct {
 	names    []string                            // FAMILY@VERSION, sorted
-	dialects map[string]func() (*Dialect, error) // by name: reads the dialect once
-	defaults map[string]func() (string, error)   // by family: finds the default version once
+	dialects map[string]func() (*Dialect, error) // by name; the function reads the dialect once
+	defaults map[string]func() (string, error)   // by family; the function finds the default version once
 }
 
 // embeddedRegistry returns the registry of the documents that are embedded in package spec.
 var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
 // newRegistry returns a registry of the files FAMILY/VERSION.yaml and
-// FAMILY/VERSION.requirements.yaml in files. A dialect of which only one of the two exists has a
-// name, but cannot be opened.
+// FAMILY/VERSION.requirements.yaml in files. If only one of these two exists, the dialect is listed
+// but cannot be opened.
 func newRegistry(files fs.FS) *registry {
 	s := &registry{dialects: map[string]func() (*Dialect, error){}, defaults: map[string]func() (string, error){}}
 	found, _ := fs.Glob(files, "*/*.yaml")
@@ -65,9 +65,9 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// defaultVersion returns the version of a family whose document has "x-default: true", or "" if
-// there is no such family or document. It returns an error if a document of the family cannot be
-// read.
+// defaultVersion returns the version of the given family whose document has "x-default: true". It
+// returns "" if there is no such family or document, and an error if a document of the family
+// cannot be read.
 func (s *registry) defaultVersion(family string) (string, error) {
 	if find := s.defaults[family]; find != nil {
 		return find()
@@ -75,7 +75,9 @@ func (s *registry) defaultVersion(family string) (string, error) {
 	return "", nil
 }
 
-// findDefault implements [registry.defaultVersion] for a family whose documents are in files.
+// findDefault is like [registry.defaultVersion], but looks for the version each time it is called.
+// The argument files is the file system of the registry. If several documents have x-default, the
+// last of them in the order of s.names applies.
 func (s *registry) findDefault(files fs.FS, family string) (chosen string, err error) {
 	for _, name := range s.names {
 		version, ok := strings.CutPrefix(name, family+"@")
@@ -103,21 +105,21 @@ func (s *registry) findDefault(files fs.FS, family string) (chosen string, err e
 // Names returns the names of all dialects, such as "runs@2026-04", sorted.
 func Names() []string { return slices.Clone(embeddedRegistry().names) }
 
-// IsDefault reports whether the dialect with the given name, such as "runs@2026-04", is the default
-// version of its family.
+// IsDefault reports whether the dialect with the given name is the default version of its family.
+// The name must be one of those that [Names] returns.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
 	chosen, err := embeddedRegistry().defaultVersion(family)
 	return err == nil && chosen == version
 }
 
-// Open returns the dialect with the given name: "runs@2026-04", or "runs" for the default version
-// of the family. It returns an error if the name is unknown, or if the document or catalogue is
-// invalid.
+// Open returns the embedded dialect with the given name: "runs@2026-04", or "runs" for the default
+// version of the family. It returns an error if the name is unknown, or if the document or
+// catalogue is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns every dialect, in the order of [Names]. If some of them cannot be opened, it returns
-// the error of the first of these.
+// All returns all embedded dialects, in the order of [Names]. If some of them cannot be opened, the
+// error is that of the first of these, and the other result must not be used.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -130,7 +132,7 @@ func All() ([]*Dialect, error) {
 	return all, cmp.Or(errs...)
 }
 
-// open implements [Open] for the documents of the registry.
+// open is like [Open], for the dialects of the registry.
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
@@ -147,8 +149,9 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return read()
 }
 
-// load reads the document and the catalogue of one embedded dialect from files. It returns an error
-// if either is missing or invalid.
+// load reads the document and the catalogue of the given version of a family from files, and
+// returns the dialect. If either is missing or invalid, it returns an error, and the other result
+// must not be used.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	document, err := readDocument(files, family, version)
 	if err != nil {
@@ -162,8 +165,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, d.addOperations()
 }
 
-// newDialect returns a dialect with the given document, but without a name, catalogue and
-// operations.
+// newDialect returns a dialect with the given document. The caller must add the name, the catalogue
+// and the operations.
 func newDialect(document *document) *Dialect {
 	d := &Dialect{document: document}
 	d.kinds = sync.OnceValue(d.findKinds)
@@ -179,9 +182,9 @@ func newDialect(document *document) *Dialect {
 	return d
 }
 
-// addCatalogue adds to d the requirements of the catalogue of the given version, which it reads from
-// the directory dir in the file system files. It returns an error if the catalogue is missing or
-// invalid.
+// addCatalogue adds the requirements of a catalogue to d. It reads the catalogue from the directory
+// dir of the file system files. The argument version is as in readCatalogue. addCatalogue returns
+// an error if the catalogue is missing or invalid.
 func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil)
 	for _, r := range d.requirements {
@@ -194,8 +197,8 @@ func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	return err
 }
 
-// addOperations adds the operations of the document to the dialect. It returns an error if one of
-// them is invalid.
+// addOperations adds the operations of the document to d, in the order of their paths. It returns
+// an error if an operation is invalid.
 func (d *Dialect) addOperations() error {
 	paths, items := d.document.lookup("/paths").members()
 	for i, p := range paths {
@@ -207,8 +210,8 @@ func (d *Dialect) addOperations() error {
 }
 
 // Document returns the OpenAPI document as YAML. If the document extends that of another version,
-// the result is the two merged; otherwise it is the file as written. The error is that of encoding
-// the merged document.
+// the result is the merged document; otherwise it is the file as written, which the caller must not
+// modify. Document returns an error if the merged document cannot be encoded.
 func (d *Dialect) Document() ([]byte, error) {
 	if len(d.document.sources) == 1 {
 		return d.document.sources[0].data, nil
@@ -220,7 +223,7 @@ func (d *Dialect) Document() ([]byte, error) {
 	return yaml.JSONToYAML(text)
 }
 
-// Operations returns all operations of the document, in order of their paths.
+// Operations returns all operations of the document, ordered by path.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
 
 // Catalogue returns all requirements of the dialect, those about servers and those about clients,
@@ -228,11 +231,11 @@ func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) 
 func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
-// slot that these events or the parameters of requests carry, the result also has the kind
+// slot that these events or the parameters of requests carry, the result also contains the kind
 // "slot.NAME".
 func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
 
-// findKinds implements [Dialect.Kinds].
+// findKinds computes the result of [Dialect.Kinds].
 func (d *Dialect) findKinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
 	var add func(variants []*variant)
@@ -274,8 +277,9 @@ func (d *Dialect) findKinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the plan of the dialect. It has an obligation for each of the given checks that the
-// dialect's catalogue names, with the requirements that name the check.
+// Plan returns the plan for judging servers of the dialect. The plan has an obligation for each of
+// the given checks that at least one requirement on servers names, with all requirements that name
+// the check; see [spec.NewPlan].
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

@@ -1,16 +1,18 @@
 // Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml, which [Open] opens, and
 // those of other files, which [OpenFile] opens and validates. A dialect consists of its document
 // and the catalogue beside it; there is no Go code per dialect. The package decodes requests,
-// responses and frames, encodes them, and reports where they violate the document. It does not
-// judge: that is for package rules.
+// responses and frames, encodes them, and reports where they violate the document. Judging is
+// the task of package rules.
 //
 // # The document
 //
 // Documents are OpenAPI 3.2; schemas are JSON Schema 2020-12, validated keyword by keyword.
-// itemSchema describes the frames of a stream. "x-default: true" at the top level marks the
-// default version of a family. If the URL of the server is {endpoint}, no path is prescribed: the
-// base URL of a target is where the requests to the path / go. The default of this variable is the
-// path that the servers of this project use. The following extensions are defined.
+// itemSchema describes the frames of a stream. "x-default: true" at the top level marks the default
+// version of a family. "x-extends: VERSION" at the top level makes the file a JSON merge patch (RFC
+// 7396) for the document of that version. If the URL of the server is {endpoint}, the document
+// prescribes no path, and requests to the path / go to the base URL of a target itself. The default
+// of the variable endpoint is the path that the servers of this project use. The following
+// extensions are defined.
 //
 // x-kind, on a schema: the kind of the values of this schema ("message.delta", see package
 // spec). A schema with x-kind is called a variant. Variants are listed, most specific first,
@@ -23,37 +25,40 @@
 // discriminators do not contradict the event's slots, so the form that a server should send
 // must precede forms that are only tolerated.
 //
-// x-mark, on a property: "false" makes its single-valued enum a constraint and not a
-// discriminator. "present" lets a value match by the presence of this property (or of any
-// one of several such properties).
+// x-mark, on a property: "false" makes its single-valued enum a constraint and not a discriminator.
+// With "present", a value matches the variant only if it has this property or, if several
+// properties are marked in this way, one of them.
 //
-// x-slot, on a property, array item, parameter or header: the slot of spec.Event that it
-// carries: thread, user, run, message, call, id, name, role, type, status, index, text, seq,
-// cursor, code, created, completed, limit (PollLimit), day, more (HasMore) or about
-// (Description). An object or array in the slot text is carried as compact JSON. The texts
-// of a slot inside an array without x-parts are concatenated.
+// x-slot, on a property, array item, parameter or header: the slot of spec.Event that it carries:
+// thread, user, run, message, call, id, name, role, type, status, index, text, seq, cursor, code,
+// created, completed, limit (PollLimit), day, more (HasMore), about (Description), state or lane.
+// An object or array in the slot text is carried as compact JSON. The texts of a slot inside an
+// array without x-parts are concatenated.
 //
 // x-parts: events, on a property of a frame: its items, or its value if that is not an array, are
-// variants, decoded as events of their own, which come before the event of the frame, those of one
-// property before those of the next in alphabetical order. Of frames that the reference server
-// writes, it holds such events back until the frame that carries them. A frame whose variant has no
-// x-kind is an envelope: it stands for no event of its own if it carries any, and the reference
-// server sends each event that it can carry at once, in an envelope with the slots of the run.
+// variants. They are decoded as events of their own, which come before the event of the frame. If
+// several properties have such items, the order of their events is the alphabetical order of the
+// properties. The reference server holds such events back until it writes the frame that carries
+// them. A frame whose variant has no x-kind is an envelope. If it carries events, it stands for no
+// event of its own. The reference server does not hold back events that an envelope can carry, but
+// sends each in an envelope with the slots of the run.
 //
 // x-parts: single, on a property that is an array of objects: its items belong to the surrounding
 // event, and it is encoded with one item. Discriminators may be inside.
 //
-// x-chunk, on a variant of a frame or of an event that a frame carries: it is a delta that may also
-// start the thing that it belongs to. "of" is the slot with the id of that thing (message or call),
-// "start" and "end" are the kinds of its implied events. The first chunk of a thing implies its
-// start. A chunk without an id belongs to the thing of the chunk before. The next event that is not
-// a chunk of the same thing implies its end, unless it is that end itself. With "by", a slot such
-// as index, several things may be open at once: a chunk without an id belongs to the one with the
-// same value there, the next event of the kind "until" implies the end of all, and the reference
-// server sends the id only in the first chunk.
+// x-chunk, on a variant of a frame or of an event that a frame carries: it is a chunk, a delta that
+// may also start the message or call to which it belongs. "of" is the slot with the id of that
+// message or call ("message" or "call"), and "start" and "end" are the kinds of the implied events.
+// The first chunk of a message or call implies its start. A chunk without an id belongs to the same
+// message or call as the chunk before. The next event that is not a chunk of the same message or
+// call implies its end, unless it is that end itself. With "by", which names a slot such as index,
+// several messages or calls may be open at once. A chunk without an id then belongs to the one with
+// the same value in this slot, the next event of the kind "until" implies the end of all, and the
+// reference server sends the id only in the first chunk.
 //
-// x-after, on a variant for the end of a run: the reference server sends it only if the run had an
-// event of this kind, and variants without x-after only if it had none.
+// x-after, on a variant for the end of a run: a kind of events. The reference server sends the
+// variant only if the run had an event of this kind, and a variant without x-after only if it had
+// none.
 //
 // x-parts: true, on a property that is an array (or an object): its items are variants,
 // decoded as the Parts of the surrounding event. With "named", only items with an x-kind are
@@ -75,11 +80,11 @@
 //
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
-// reference server sends it. With "event: type", the reference server writes an SSE event
-// field with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is
-// the text, after the colon, of the comments on an idle stream.
-// "requirements" holds the requirements on the head of the response: status (it is 200),
-// content-type, and content-coding (there is none that the client did not accept).
+// reference server sends it. With "event: type", the reference server writes an SSE event field
+// with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is the text,
+// after the colon, of the comments on an idle stream. "requirements" holds the requirements on the
+// head of the response, by name: status (the status is 200), content-type, and content-coding
+// (there is no coding that the client did not accept).
 //
 // A body of multipart/form-data is described as an object. Its text fields are strings; a
 // property with x-kind (ask.file) is a file, decoded as a part with its name, media type
@@ -93,73 +98,75 @@
 // since servers differ in what a megabyte is. A duplicate field (keyword twice) violates the
 // document, and so does a body of more than 16 MiB, which is not examined further.
 //
-// A request for an absolute URL fetches a link that the server gave; the response is decoded
-// as attachment. If an operation documents several successful statuses, each is accepted and
+// A request for an absolute URL fetches a link that the server gave; the response is decoded as
+// attachment content. If an operation documents several successful statuses, each is accepted, and
 // the reference server responds with the first.
 //
-// x-says, on an operation without a body or with a file: the name of its template, such as
-// listen, cancel or health. The templates of other operations are the named examples of
-// their body: prompt, tool-offer, tool-result, resume and so on. In an example, "{{slot}}"
-// stands for the slot; a member with the value "{{slot?}}" is left out if the slot is empty;
-// "{{slot*}}" is the slot's text as JSON. In a list that is a member of the body, the item
-// "{{history}}" stands for the messages of the thread so far, with the ids that they had: those
-// that were sent, and what the server answered, in the forms that the schema of the list's items
-// has for the kinds ask.assistant, tool.call and ask.tool.
+// x-says, on an operation without a body or with a file: the name of its template, such as listen,
+// cancel or health. The templates of other operations are the named examples of their body: prompt,
+// tool-offer, tool-result, resume and so on. In an example, "{{slot}}" stands for the slot; a
+// member with the value "{{slot?}}" is left out if the slot is empty; "{{slot*}}" is the slot's
+// text as JSON, and "{{slot#}}" is the slot's text as an integer. In a list that is a member of the
+// body, the item "{{history}}" stands for the messages of the thread so far, with their ids. These
+// are the messages that were sent and those with which the server answered. The latter are encoded
+// in the forms that the schema of the list's items has for the kinds ask.assistant, tool.call and
+// ask.tool.
 //
-// x-settings, at the top level: what only the user of a server knows, such as the name of a model.
-// It maps the name of each setting to {default, description}. In an example of a request body,
-// "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings] changes
-// it.
+// x-settings, at the top level: values that only the user of a server knows, such as the name of a
+// model. It maps the name of each setting to {default, description}. In an example of a request
+// body, "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings]
+// changes it.
 //
-// x-requirement, on a schema of a frame, reply or request: the requirement that is violated
-// if the value violates this schema or one inside it, and exercised if the value is present
-// and valid. It is either one id, inherited inward, or a map from keyword to id for this
-// schema alone (required, type, enum, minimum, maximum, minLength, maxLength, pattern,
-// format, not and so on; "required" and "dependent" belong on the missing property). The
-// innermost one wins. Every itemSchema has one, so that each violation has a requirement. In
-// a request, it is exercised if a request with the value is accepted.
+// x-requirement, on a schema of a frame, reply or request: the requirement that is violated if the
+// value violates this schema or one inside it, and exercised if the value is present and valid. It
+// is either one id, which also applies to the schemas inside, or a map from keyword to id for this
+// schema alone (required, type, enum, minimum, maximum, minLength, maxLength, pattern, format, not
+// and so on; "required" and "dependent" belong on the missing property). The innermost one wins.
+// Every itemSchema has one, so that each violation in a stream has a requirement. An x-requirement
+// in a request is exercised if a request with the value is accepted.
 //
-// x-absent, on a parameter or on a property of a JSON body: the requirement on its meaning
-// when it is left out. It is exercised if a request without it gets the same response as one
-// with it.
+// x-absent, on a parameter or on a property of a JSON body: the requirement on the meaning of
+// requests that leave it out. It is exercised if such a request gets the same response as a request
+// with the parameter or property.
 //
 // x-without, on an operation: optional request headers, each with the requirement that is
 // exercised if a request without the header is accepted. (OpenAPI does not allow parameters
 // named Accept, Content-Type or Authorization.)
 //
-// x-unknown, on the schema of a request body: the requirement that is exercised if members that the
-// document does not have are accepted, at every level.
+// x-unknown, on the schema of a request body: the requirement that is exercised if a request is
+// accepted that has members, at any level, that the document does not name.
 //
-// x-tolerated, on a property of a request: forms of it that this document allows although no clause
-// requires a server to accept them, a list of "null" and "absent". No such request is sent.
+// x-tolerated, on a property of a request: a list of the forms, "null" or "absent", that this
+// document allows for the property although no clause requires a server to accept them. No request
+// with such a form is sent.
 //
-// x-error, on any schema, parameter, request body, media type or operation of a request, or
-// on a path item (for undocumented methods): how a request that violates it, or a schema
-// inside it, is refused. It is one refusal requirement or a list, each judged on its own:
+// x-error, on any schema, parameter, request body, media type or operation of a request, or on a
+// path item (for undocumented methods): how a request that violates it, or a schema inside it, is
+// refused. It is one refusal requirement or a list of them, each of which is judged on its own:
 //
 //	x-error:
 //	  - {requirement: runs.create.thread-uuid, status: 422}
 //	  - {requirement: runs.errors.code-run-input, status: 422, code: [A, B]}
 //	  - {requirement: runs.errors.text-thread, text: threadId must be a valid UUID}
 //
-// status is a number, a class ("4XX") or a list of either; the default is any status from
-// 400 on. code is one error code, or a list of alternatives. text must occur in the body.
-// "in-band: true" also accepts a stream of a single run.refused frame, and "accept: true" any
-// successful response. requirement is an id,
-// or a map from keyword to id for this schema alone; an entry whose map lacks the violated
-// keyword is skipped. The innermost list with an entry for the violated keyword applies;
-// "inherit: true" as an entry adds the next list outward. The x-error of a request body
-// (beside content) applies to an unsupported content type, that of a media type (beside
-// schema) to a body that is not valid JSON.
+// status is a number, a class ("4XX") or a list of either; the default is any status from 400 on.
+// code is one error code, or a list of alternatives. text must occur in the body. "in-band: true"
+// also accepts a stream of a single run.refused frame, and "accept: true" any successful response.
+// comment explains the entry to the reader of a finding. requirement is an id, or a map from
+// keyword to id for this schema alone; an entry whose map lacks the violated keyword is skipped.
+// The innermost list with an entry for the violated keyword applies; "inherit: true" as an entry
+// adds the next list outward. The x-error of a request body (beside content) applies to an
+// unsupported content type, that of a media type (beside schema) to a body that is not valid JSON.
 //
-// x-encloses, on variants of the kinds step.start and step.end: the subject, "reasoning", around
-// which the reference server sends them, with the message of that subject.
+// x-encloses, on variants of the kinds step.start and step.end: the subject of the message that the
+// step encloses, which is "reasoning". The reference server sends the step around the messages of
+// that subject, with the id of the message.
 //
-// x-denied, on an operation: how valid requests without permission are refused. It maps each
-// reason to one refusal requirement or a list, as in x-error. The reasons are nobody (no
-// credentials), stranger (credentials that were never issued), other (the subject belongs to
-// another user) and crowd (too many concurrent streams). "plain: true" requires a response
-// that is not an event stream; "with: cursor" limits the entry to requests with this slot.
+// x-denied, on an operation: how valid requests without permission are refused. It maps each reason
+// to one refusal requirement or a list of them, as in x-error. The reasons are nobody (no
+// credentials), stranger (credentials that were never issued), other (what the request is about
+// belongs to another user) and crowd (too many concurrent streams). "plain: true" requires a
+// response that is not an event stream; "with: cursor" limits the entry to requests with this slot.
 // The OpenAPI keyword security states which operations require credentials at all.
 //
 // x-code, on a response: the error code that the reference server sends with this status if
@@ -173,11 +180,15 @@
 //
 // # The catalogue
 //
-// VERSION.requirements.yaml is a list of requirements: id, level, quote, source, and either
-// checks or excluded {kind, reason}. A requirement with "of: client" is about clients, which a
-// mock judges; the others are about servers. x-requirement and x-error may name only requirements
-// of the catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
+// VERSION.requirements.yaml is a list of requirements: id, level, quote, source, and either checks
+// or excluded {kind, reason}. A requirement with "of: client" is about clients, which a mock
+// judges; the others are about servers. x-requirement and x-error may name only requirements of the
+// catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
 // accept.as-documented. If several requirements name a check that does not itself tell them apart,
-// "about" lists the kinds of events that are evidence for a requirement; those without it share the
-// rest.
+// "about" lists the kinds of events that are evidence for a requirement. The requirements without
+// "about" share the other events.
+//
+// The file may instead be a mapping {extends, without, requirements}. The catalogue then has the
+// requirements of the version "extends" except those with the ids in "without", and those in
+// "requirements", which replace requirements with the same id.
 package dialect

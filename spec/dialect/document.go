@@ -17,22 +17,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document is a parsed OpenAPI document. JSON pointers identify the values in it: a schema is
-// compiled by its pointer, and a schema error names the pointer of the schema that was violated.
+// A document is a parsed OpenAPI document. The values in it are identified by their JSON pointers,
+// such as "/components/schemas/Run". Schemas are compiled by pointer, and a schema error names the
+// pointer of the schema that was violated.
 type document struct {
-	url          string
-	root         map[string]any
-	sources      []sourceFile // its file, and those of the documents that it extends
+	url          string         // absolute URL under which the compiler knows the document
+	root         map[string]any // the document as decoded JSON
+	sources      []sourceFile   // its file, and those of the documents that it extends
 	compiler     *jsonschema.Compiler
 	compileMu    sync.Mutex
-	refusals     map[string]any      // pointer → x-error
-	requirements map[string]any      // pointer → x-requirement
-	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; schemas may be recursive
+	refusals     map[string]any      // pointer of the object with the x-error → x-error
+	requirements map[string]any      // pointer of the object with the x-requirement → x-requirement; see index
+	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; see parseVariant
 }
 
-// readDocument reads the OpenAPI document of a version from the directory dir of files. If the file
-// has x-extends, it is a JSON merge patch (RFC 7396), which is applied to the document of the
-// version that x-extends names. It returns an error if a file is missing or invalid.
+// readDocument reads the OpenAPI document of a version from the directory dir of the file system
+// files. The argument version is a version, such as "2026-04", or the name of a document file. If
+// the file has x-extends, it is a JSON merge patch (RFC 7396) for the document of the version that
+// x-extends names, and the result is the patched document. readDocument returns an error if a file
+// is missing or invalid.
 func readDocument(files fs.FS, dir, version string) (*document, error) {
 	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
@@ -50,11 +53,11 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree returns the document of a version as decoded JSON, and the files of which the document
-// consists. If the file of the version extends another version, it is a merge patch: tree is then
-// the other document after the patch, and sources also contains the files of the other document.
-// The parameter extending lists the files that extend this one. readTree returns an error if a file
-// is missing or invalid, or extends itself.
+// readTree reads a document like [readDocument], and returns it as decoded JSON in tree. If the
+// file of the version is a merge patch, tree is the document after the patch. The result sources
+// has the file of the version, followed by the files of the document that it extends. The parameter
+// extending lists the files that extend this one, so that a cycle is found. readTree returns an
+// error if a file is missing or invalid, or extends itself.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {
@@ -92,8 +95,9 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
 }
 
-// readSource reads a file, and returns an error if it cannot be read. If files is a [boundedDir],
-// the name of the result is the path of the file as the user gave it.
+// readSource reads the file with the given name. The name in the result is the same or, if files is
+// a [boundedDir], the path of the file as the user gave it. readSource returns an error if the file
+// cannot be read.
 func readSource(files fs.FS, name string) (sourceFile, error) {
 	data, err := fs.ReadFile(files, name)
 	if dir, ok := files.(boundedDir); ok {
@@ -102,8 +106,8 @@ func readSource(files fs.FS, name string) (sourceFile, error) {
 	return sourceFile{name, data}, err
 }
 
-// mergePatch returns target with the JSON merge patch applied (RFC 7396). It modifies neither, but
-// the result may share memory with both.
+// mergePatch returns target with the JSON merge patch applied (RFC 7396). Both are decoded JSON
+// values. mergePatch modifies neither, but the result may share memory with both.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -123,8 +127,9 @@ func mergePatch(target, patch any) any {
 	return t
 }
 
-// index records every x-requirement and x-error of the document, by the pointer of the object that
-// has it, and every x-without by its own pointer.
+// index records every x-error of the document in s.refusals and every x-requirement in
+// s.requirements. The key is the pointer of the object that has the extension. It also records
+// every x-without in s.requirements, by the pointer of the x-without itself.
 func (s *document) index() {
 	s.walk("", s.root, func(pointer, name string, v any) bool {
 		parent := pointer[:strings.LastIndexByte(pointer, '/')]
@@ -140,18 +145,19 @@ func (s *document) index() {
 	})
 }
 
-// compile returns the compiled schema at a pointer. It returns an error if there is no valid
-// schema. It is safe for concurrent use.
+// compile returns the compiled schema whose JSON pointer is at. It returns an error if there is no
+// valid schema at that place. It is safe for concurrent use.
 func (s *document) compile(at string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
 	return s.compiler.Compile(s.url + "#" + at)
 }
 
-// validator returns a function that validates a decoded JSON value against the schema at the JSON
-// Pointer at. That function returns an error if the value violates the schema, and panics if the
-// schema is invalid, which the tests of this package rule out. It compiles the schema in its first
-// call, since most runs need few of a document's schemas.
+// validator returns a function that validates a decoded JSON value against the schema whose JSON
+// pointer is at. The function returns an error if the value violates the schema. It panics if the
+// schema is invalid, which [Dialect.Validate] and the tests of this package rule out. The schema is
+// compiled in the first call, since most runs need few schemas of a document. The function is safe
+// for concurrent use.
 func (s *document) validator(at string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
 	return func(v any) error {
@@ -163,24 +169,27 @@ func (s *document) validator(at string) func(v any) error {
 	}
 }
 
-// A node is a value within a document together with its JSON pointer.
+// A node is a value within a document together with its JSON pointer. The value is nil if the
+// document has none at the pointer. Of the methods, only get, deref and extension follow references
+// ($ref).
 type node struct {
 	doc     *document
 	pointer string
 	value   any
 }
 
-// lookup returns the node at a JSON pointer. If the document has no such value, the node's value is
-// nil.
+// lookup returns the node at the given JSON pointer. If the document has no such value, the value
+// of the node is nil.
 func (s *document) lookup(pointer string) node {
 	return node{s, pointer, valueAt(s.root, tokensOf(pointer))}
 }
 
-// object returns the value of n as an object, or nil if it is not an object.
+// object returns the value of n if it is an object, and nil otherwise.
 func (n node) object() map[string]any { m, _ := n.value.(map[string]any); return m }
 
-// followRefs returns an iterator over n, the node that n refers to by $ref, the node that this one
-// refers to, and so on.
+// followRefs returns an iterator over a chain of references: n, the node to which the $ref of n
+// refers, the node to which the $ref of that node refers, and so on. It ends after 32 nodes, so
+// that it ends even if the references form a cycle.
 func followRefs(n node) iter.Seq[node] {
 	return func(yield func(node) bool) {
 		for range 32 {
@@ -196,7 +205,7 @@ func followRefs(n node) iter.Seq[node] {
 	}
 }
 
-// deref returns the node that n refers to by $ref, directly or through further references. It
+// deref returns the node to which n refers by $ref, directly or through further references. It
 // returns n itself if n is not a reference.
 func (n node) deref() (last node) {
 	for at := range followRefs(n) {
@@ -205,9 +214,9 @@ func (n node) deref() (last node) {
 	return last
 }
 
-// get returns the member of the object n whose name is key. If n is a reference, its target is
-// searched as well, which may be a reference too. If there is no such member, the value of the
-// returned node is nil.
+// get returns the member of the object n with the name key. If n has no such member but is a
+// reference, get returns the member of the object to which n refers, directly or through further
+// references. If there is no such member either, the value of the returned node is nil.
 func (n node) get(key string) node {
 	for at := range followRefs(n) {
 		n = at
@@ -218,13 +227,13 @@ func (n node) get(key string) node {
 	return node{n.doc, n.pointer + "/" + escape(key), nil}
 }
 
-// exists reports whether the document has a value, other than null, at the node's pointer.
+// exists reports whether n has a value other than null.
 func (n node) exists() bool { return n.value != nil }
 
 // text returns the value of n as a string, or "" if it is not a string.
 func (n node) text() string { t, _ := n.value.(string); return t }
 
-// items returns the items of n, or nil if n is not an array.
+// items returns the items of the array n in order, or nil if n is not an array.
 func (n node) items() (all []node) {
 	list, _ := n.value.([]any)
 	for i, v := range list {
@@ -233,8 +242,8 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members returns the sorted names of the members of n and, in the same order, the members. Both
-// are nil if n is not an object.
+// members returns the members of the object n, ordered by name, and their names in the same order.
+// Both results are nil if n is not an object.
 func (n node) members() (names []string, all []node) {
 	names = slices.Sorted(maps.Keys(n.object()))
 	for _, name := range names {
@@ -243,8 +252,8 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings returns the strings that n consists of: n itself if it is a string, or the strings in n,
-// at any depth, if it is an array. Numbers count as strings. For any other value it returns nil.
+// strings returns n itself if it is a string, or the strings in n, at any depth of nested arrays,
+// if it is an array. A number counts as a string. For any other value, strings returns nil.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

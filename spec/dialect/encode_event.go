@@ -10,12 +10,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ErrUnsupportedKind means that the document of a dialect has no schema with which to encode an
-// event.
+// ErrUnsupportedKind means that the document of a dialect has no schema with which an event can be
+// encoded.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether e can be sent in the stream of o: in a frame of its own, or in a frame
-// that carries it with other events (see [Operation.Carrier]).
+// CanEncode reports whether the document has a form for e in the stream of o. This may be a frame
+// of its own, the terminator of the stream, or a frame that carries e together with other events
+// (see [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
 	if e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" {
 		return true
@@ -26,11 +27,10 @@ func (o *Operation) CanEncode(e spec.Event) bool {
 
 // Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events).
 // Such events are encoded as Parts of the event of that frame. Carrier returns "" if events of kind
-// k have frames of their own, or no frames at all.
+// k can be sent in a frame or an envelope of their own, or not at all.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
-// initCarriers sets the result of [Operation.Carrier] for the kinds that frames of other kinds
-// carry.
+// initCarriers sets o.carriers, from which [Operation.Carrier] gets its result.
 func (o *Operation) initCarriers() {
 	o.carriers = map[spec.Kind]spec.Kind{}
 	for _, w := range o.frameVariants {
@@ -45,15 +45,15 @@ func (o *Operation) initCarriers() {
 	}
 }
 
-// HasEnvelopes reports whether the stream of o has envelopes: frames that stand for no event of
-// their own, only for the events that they carry.
+// HasEnvelopes reports whether the stream of o has envelopes. An envelope is a frame that stands
+// for no event of its own, only for the events that it carries.
 func (o *Operation) HasEnvelopes() bool {
 	return slices.ContainsFunc(o.frameVariants, (*variant).isEnvelope)
 }
 
-// frameFor returns the variant of the frame with which e is encoded, and the event to encode as
-// that frame: e itself or, if the frame is an envelope, one that has e as its only part. The
-// variant is nil if the stream of o has no such frame.
+// frameFor returns the variant of the frame in which e is encoded, and the event to encode as that
+// frame. This is e itself or, if the frame is an envelope, a new event with e as its only part.
+// Both results are nil if the stream of o has no such frame.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -76,9 +76,10 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	return nil, nil
 }
 
-// chunkFor returns the event that one of the variants encodes in place of e. That is e itself,
-// except for variants whose x-chunk has by: the start of a message or call is encoded as its first
-// chunk, and later chunks have no id. ok is false if none of the variants can encode e.
+// chunkFor returns the event to encode in place of e if one of the variants can encode e. This is a
+// copy of e, unless the x-chunk of a variant has the member by. In that case, the start of a
+// message or call is encoded as its first chunk, and later chunks have no id. ok is false if none
+// of the variants can encode e.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -95,8 +96,9 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 }
 
 // EndStatus returns the status with which the reference server ends a run, if the document makes
-// the status depend on the events of the run (x-after). The function has reports whether the run had
-// an event of the given kind. EndStatus returns "" if the document has no x-after for ends of runs.
+// the status depend on the events of the run (x-after). The argument has is a function that reports
+// whether the run had an event of the given kind. EndStatus returns "" if the document has no
+// x-after for the ends of runs.
 func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
@@ -118,8 +120,9 @@ func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 	return status
 }
 
-// variantFor returns the first variant of kind k that can encode e. For a delta of reasoning, it
-// falls back to the variants for deltas of messages. It returns nil if no variant fits.
+// variantFor returns the first of the variants that has kind k and can encode e. If e is a chunk,
+// the variant must also have an x-chunk. For deltas of reasoning, the variants for deltas of
+// messages are tried last. variantFor returns nil if no variant fits.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -132,8 +135,9 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant can encode e: each slot whose value the variant fixes must
-// be empty in e or have that value. The type of a step must be what the variant encloses.
+// canEncode reports whether the variant can encode e. Each slot whose value the variant fixes must
+// be empty in e or have that value. If the variant is for steps, the type of e must equal
+// w.encloses, which may be "".
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -146,14 +150,15 @@ func (w *variant) canEncode(e *spec.Event) bool {
 	return true
 }
 
-// A constantSlot is a slot that has the same value in all events of a variant.
+// A constantSlot is a slot that has the same value in all events of a variant. The function slot
+// returns the field that holds the slot.
 type constantSlot struct {
 	slot  func(*spec.Event) *string
 	value string
 }
 
-// constantSlotsOf returns the slots of w whose values are fixed by discriminators, with these
-// values.
+// constantSlotsOf returns those slots of w whose values are fixed by discriminators, together with
+// these values.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {
@@ -165,9 +170,10 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 	return all
 }
 
-// AppendEvent encodes e as a frame of the stream of o, appends it to dst and returns the result. If
-// the dialect has no variant for e, it returns dst unchanged and an error that wraps
-// [ErrUnsupportedKind]. It also returns an error if the cursor of e cannot be encoded as an SSE id.
+// AppendEvent appends to dst the encoding of e as a frame of the stream of o, and returns the
+// result. An event of kind [spec.Comment] is encoded as a comment. If the stream has no form for e,
+// AppendEvent returns dst unchanged and an error that wraps [ErrUnsupportedKind]. It also returns
+// an error if the cursor of e cannot be encoded as an SSE id.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
@@ -198,9 +204,10 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	return append(dst, "\n\n"...), nil
 }
 
-// AppendCursor appends an SSE id field with the cursor of the next frame to dst and returns the
-// result. If the stream of o has no id fields, it returns dst unchanged. It is not needed before
-// [Operation.AppendEvent], which writes the field for events with a cursor.
+// AppendCursor appends to dst an SSE id field with the given cursor, for the frame that follows,
+// and returns the result. If the frames of o have no id fields, it returns dst unchanged.
+// AppendCursor is not needed before [Operation.AppendEvent], which writes this field if the event
+// has a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	if o.encoding.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
@@ -208,12 +215,12 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	return dst
 }
 
-// WritesSentinel reports whether the reference server ends streams of o with the in-band
+// WritesSentinel reports whether the reference server ends the streams of o with an in-band
 // terminator, such as [DONE].
 func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
 
 // WritesEventNames reports whether the reference server writes an SSE event field in each frame of
-// o.
+// the streams of o.
 func (o *Operation) WritesEventNames() bool { return o.encoding.eventField != "" }
 
 // An EncodedResponse is a response that is not an event stream, encoded as the document describes
@@ -224,10 +231,10 @@ type EncodedResponse struct {
 	Body      []byte
 }
 
-// EncodeResponse encodes e as the complete response of o with the status e.StatusCode. If that is
-// 0, the status is the first documented success status. The result has no body if the document
-// describes none for the status. If the response is not JSON, the body is the text of e or, if that
-// is empty, the document's example.
+// EncodeResponse encodes e as the complete response of o with the status e.StatusCode or, if that
+// is 0, with the first documented success status. If the document describes no body for the status,
+// the result has none. If the body is not JSON, it is the text of e or, if that is empty, the
+// example in the document.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -249,8 +256,9 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	return EncodedResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
 }
 
-// appendJSON encodes e as a JSON value of the variant, which is an object or a string, appends it
-// to dst and returns the result.
+// appendJSON appends to dst the encoding of e as a JSON value of the variant, and returns the
+// result. The value is a string if the schema of the variant allows that type, and otherwise an
+// object.
 func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
@@ -259,8 +267,9 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	return dst
 }
 
-// fieldText returns the value that the top-level member with the given name has in the encoding of
-// e, as text. It returns "" if there is no such member.
+// fieldText returns, as text, the value that the top-level member with the given name has in the
+// encoding of e. It returns "" if there is no such member or if neither e nor the document provides
+// a value.
 func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
@@ -273,8 +282,8 @@ func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 }
 
 // Container returns the type and the role of the message in which the reference server sends
-// content parts of kind k (x-within). ok is false if the dialect does not send them within
-// messages.
+// content parts of kind k (x-within); the result kind is the type. ok is false if the reference
+// server does not send these parts within messages.
 func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	w := findVariant(o.frameVariants, k, 0)
 	if w == nil {
@@ -284,9 +293,10 @@ func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), ok
 }
 
-// findVariant returns the first of the given variants that has kind k. If none has it, it searches
-// the variants of their parts, recursively, to a depth of [maxDepth]. It returns nil if there is none.
-// Callers pass 0 as depth.
+// findVariant returns the first of the given variants that has kind k. If there is none, it
+// searches the variants of their parts, recursively, to a depth of [maxDepth] levels. It returns
+// nil if it finds none. The argument depth is the number of levels above the given variants. It is
+// 0 in calls from other functions.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

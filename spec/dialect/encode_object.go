@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// appendJSON encodes e as a compact JSON object with members ordered by name, appends it to dst and
-// returns the result as out. hasContent reports whether any member has a value from e, and not only
-// constants.
+// appendJSON appends to dst the encoding of e as a compact JSON object, with members ordered by
+// name, and returns the result as out. hasContent is false if no member has a value from e, but
+// only constants of the document.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -29,9 +29,9 @@ func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasCon
 	return append(dst, '}'), hasContent
 }
 
-// appendJSON encodes the value that the member has for e, appends it to dst and returns the result
-// as out. present reports whether the object should have the member at all; if not, the caller
-// discards out. hasContent reports whether the value comes from e and is not a constant.
+// appendJSON appends to dst the value that the member has for e, as JSON, and returns the result as
+// out. present is false if the object should not have the member; the caller then discards out.
+// hasContent reports whether the value comes from e and is not a constant.
 func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
@@ -56,8 +56,9 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
-// appendParts encodes those of the parts that the member can hold, and appends them to dst: all of
-// them if the member is a list, otherwise only the first. The results are those of
+// appendParts appends to dst the value of a member that holds parts of an event. If the member is a
+// list, the value has all those of the given parts that the member can hold, otherwise only the
+// first of them. If there are none, the value is m.encodedDefault. The results are as in
 // [objectField.appendJSON].
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
@@ -86,8 +87,9 @@ func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, p
 	return append(dst[:begin], m.encodedDefault...), m.hasFixedValue || m.required, false
 }
 
-// emptyValue returns the value to encode for a required member for which an event provides none:
-// null if that is allowed, otherwise the empty value of the member's type.
+// emptyValue returns the value that is encoded for a required member if the event has no value for
+// it. This is nil if the schema allows null, otherwise the empty value of the member's type: [],
+// {}, 0, false or "".
 func (m *objectField) emptyValue() any {
 	switch {
 	case m.nullable:
@@ -108,8 +110,8 @@ func (m *objectField) emptyValue() any {
 // values of these slots are encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
-// appendText encodes the text of a slot as a value of the type that the member's schema requires,
-// and appends it to dst.
+// appendText appends to dst the text of a slot as a JSON value of a type that the schema of the
+// member allows, and returns the result.
 func (m *objectField) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
@@ -129,8 +131,8 @@ func (m *objectField) appendText(dst []byte, text string) []byte {
 	return appendString(dst, text)
 }
 
-// appendString appends text to dst as a JSON string. It is faster than compactJSON if nothing in
-// text needs to be escaped.
+// appendString appends text to dst as a JSON string and returns the result. If no character of text
+// needs to be escaped, it is faster than compactJSON.
 func appendString(dst []byte, text string) []byte {
 	simple := true
 	for i := range len(text) {
@@ -151,7 +153,7 @@ func needsEscape(text string) bool {
 		strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 })
 }
 
-// isNumber reports whether text is a JSON number without surrounding space.
+// isNumber reports whether text is a JSON number without surrounding white space.
 func isNumber(text string) bool {
 	return text != "" && !strings.ContainsAny(text, " \t\r\n") &&
 		(text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))

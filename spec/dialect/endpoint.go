@@ -7,9 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UseEndpoint gives the requests of the recordings in list the path "/" if they were sent to the
-// endpoint. It does nothing unless d.IsEndpoint. The recordings must be of one server. Its endpoint
-// is where a valid request succeeded or a run started.
+// UseEndpoint modifies the recordings in list. In each request that was sent to the endpoint of the
+// server, it replaces the path with "/". It does nothing unless d.IsEndpoint. All recordings must
+// be of the same server. A path belongs to the endpoint if it is "/" or d.Base, or if a POST
+// request to it succeeded and was either valid or started a run.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return
@@ -45,8 +46,9 @@ func (d *Dialect) startsRun(x spec.Exchange) bool {
 	return false
 }
 
-// AtEndpoint returns the request r with the target that is appended to the base URL: none if
-// d.IsEndpoint and r is for the endpoint, otherwise its own.
+// AtEndpoint returns r with the target that a client appends to the base URL of the server. If
+// d.IsEndpoint and the path of r is "/", the slash is removed, which leaves the query or nothing.
+// Otherwise r is returned unchanged.
 func (d *Dialect) AtEndpoint(r spec.Request) spec.Request {
 	if d.IsEndpoint && (r.Target == "/" || strings.HasPrefix(r.Target, "/?")) {
 		r.Target = r.Target[1:]

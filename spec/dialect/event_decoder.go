@@ -15,33 +15,35 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxEventBytes is the default limit for the size of one event of a stream, in bytes. A
-// larger event ends the decoding of its stream.
+// MaxEventBytes is the default limit for the size of one event of a stream, in bytes. A larger
+// event ends the decoding of its stream. The same limit applies to a response that is not a stream.
 const MaxEventBytes = sse.DefaultMaxEvent
 
-// Events returns an iterator over the events of the recorded conversation t, in order: for each
-// exchange the request, the head of the response, its frames or its body, and the end of the body.
-// A frame that implies or carries other events yields those too.
+// Events returns an iterator over the events of the recorded conversation t, in order. For each
+// exchange, these are the request, the head of the response, the events of its frames or its body,
+// and the end of the body. If a frame implies or carries further events, the iterator yields those
+// too.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
-// Contents is like [Dialect.Events], but does not validate responses: their events have neither
+// Contents is like [Dialect.Events], but does not validate responses, so their events have neither
 // Violations nor Exercised. It is for callers that only read what a server sent.
 func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
 	return d.decodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes, contentsOnly)
 }
 
-// DecodeExchanges is like [Dialect.Events], for exchanges that arrive one at a time. The fields of
-// target are copied to the events of requests. maxEventBytes limits the size of one event of a
-// stream.
+// DecodeExchanges is like [Dialect.Events], but takes the exchanges from an iterator and decodes
+// each as it arrives. The fields of target are copied to the events of requests. maxEventBytes is
+// the maximum size, in bytes, of one event of a stream and of a response that is not a stream; see
+// [MaxEventBytes].
 func (d *Dialect) DecodeExchanges(
 	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
 ) iter.Seq[spec.Event] {
 	return d.decodeExchanges(exchanges, target, maxEventBytes, withViolations)
 }
 
-// decodeExchanges implements [Dialect.DecodeExchanges]. The responses are decoded in the given mode.
+// decodeExchanges is like [Dialect.DecodeExchanges], but decodes the responses in the given mode.
 func (d *Dialect) decodeExchanges(
 	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int, mode decodeMode,
 ) iter.Seq[spec.Event] {
@@ -69,15 +71,16 @@ func (d *Dialect) decodeExchanges(
 	}
 }
 
-// A TargetInfo is what is known about a target before a run. Its fields have the same meaning as
-// those of [spec.Trace].
+// A TargetInfo is what is known about a target before it is tested. Its fields have the same
+// meaning as those of [spec.Trace].
 type TargetInfo struct {
 	Scripted    bool
 	StreamLimit int
 }
 
 // probableOperation returns the operation that r requests, or nil if the document has no such
-// operation. If r was not recorded, it returns the first operation that streams.
+// operation. If the method of r is "", the request was not recorded, and the result is the first
+// operation that streams.
 func (d *Dialect) probableOperation(r spec.Request) *Operation {
 	if r.Method != "" {
 		return d.Operation(r)
@@ -95,19 +98,19 @@ type eventDecoder struct {
 	dialect         *Dialect
 	exchange        *spec.Exchange
 	request         spec.Event
-	operation       *Operation
-	limit           int // of one event, in bytes
+	operation       *Operation // nil if the request is not for an operation of the dialect
+	limit           int        // maximum size of one event or body, in bytes
 	mode            decodeMode
-	messageSubjects map[string]string // message id → subject of its start, if not "message"
+	messageSubjects map[string]string // message id → subject of its start, if that is "reasoning"
 	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
 	openChunks      openChunks
-	frameIndex      int
+	frameIndex      int          // index of the next frame, from 0
 	arrivalIndex    int          // index of the arrival that completed the last event
-	buffer          []spec.Event // what decodeFrame returned last
+	buffer          []spec.Event // the last result of decodeFrame
 }
 
 // events returns an iterator over the events of the exchange: the request, the head of the
-// response, its frames or its body, and the end of the body.
+// response, the events of its frames or its body, and the end of the body.
 func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := t.exchange.Response
@@ -148,9 +151,9 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrames decodes the body as an event stream and returns an iterator over its frames and
-// comments. If a frame exceeds the size limit, or if bytes follow the last frame, a final event
-// reports that. Bytes after the last frame are not reported if the client left.
+// decodeFrames returns an iterator over the events of the frames and comments in the body, which is
+// an event stream. If a frame exceeds the size limit, or if bytes follow the last frame, a final
+// event reports that. Bytes after the last frame are not reported if the client stopped reading.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -184,8 +187,8 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrame returns the events of item, which is a frame or a comment of the stream, in order.
-// The result is valid until the next call.
+// decodeFrame returns the events of item, a frame or comment of the stream, in order. The result is
+// valid until the next call.
 func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
@@ -222,15 +225,16 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	return t.buffer
 }
 
-// appendEvent appends to t.buffer the starts and ends that e implies, and then e. chunk is the
-// x-chunk of the variant of e, or nil.
+// appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets
+// e.IsChunk. The argument chunk is the x-chunk of the variant of e, or nil if there is none.
 func (t *eventDecoder) appendEvent(chunk *chunkKinds, e *spec.Event) {
 	e.IsChunk = chunk != nil
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
 }
 
-// chunkOf returns the x-chunk of the events of kind k that frames of the variant carry, or nil.
+// chunkOf returns the x-chunk of the events of kind k that frames of the variant carry. It returns
+// nil if these have none.
 func (w *variant) chunkOf(k spec.Kind) *chunkKinds {
 	for _, site := range w.parts {
 		for _, item := range site.variants {
@@ -242,8 +246,9 @@ func (w *variant) chunkOf(k spec.Kind) *chunkKinds {
 	return nil
 }
 
-// takeSeparate removes from e the parts that are events of their own, and returns them with the
-// position and the run of e.
+// takeSeparate removes from e.Parts the parts that are events of their own, and returns them. They
+// get the position, the bytes, the wire name and the SSE fields of e, and the thread and run of e
+// where they have none of their own.
 func takeSeparate(e *spec.Event) (events []spec.Event) {
 	if !slices.ContainsFunc(e.Parts, isSeparate) {
 		return nil
@@ -263,15 +268,15 @@ func takeSeparate(e *spec.Event) (events []spec.Event) {
 	return events
 }
 
-// separateFrame is the value of Frame that marks a part as an event of its own until the frame has
-// been decoded.
+// separateFrame is a value of Frame. It marks a part as an event of its own while the frame that
+// carries the part is being decoded.
 const separateFrame = -2
 
 func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 
-// decodeFrameData decodes the data of a frame of the stream of o, fills e from it, and returns the
-// variant of the frame. Data that cannot be decoded, or that is not a frame of the dialect, makes e
-// an event of kind Undecodable; e.Err then holds the reason, and the result is nil.
+// decodeFrameData decodes data, the data of a frame of the stream of o, into e and returns the
+// variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
+// is Undecodable, e.Err is the reason, and the result is nil. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode decodeMode) *variant {
 	if len(o.frameVariants) == 0 {
 		e.Kind = spec.Undecodable
@@ -307,10 +312,10 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	return w
 }
 
-// inheritSubject changes the kind of e from message to reasoning if the message of e was started as
-// reasoning: in some dialects only the start of a message tells the two apart. If e is such a
-// start, it is remembered for the events that follow. inheritSubject does nothing in dialects that
-// have deltas of reasoning.
+// inheritSubject changes the subject of the kind of e from message to reasoning if the message of e
+// started as reasoning. This is necessary because in some dialects only the start of a message
+// tells the two apart. If e is itself such a start, inheritSubject notes that for the events that
+// follow. In dialects that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -324,9 +329,9 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody decodes the body of a response that is not an event stream. The resulting event has
+// decodeBody returns the event of the body of a response that is not an event stream. The event has
 // kind Undecodable if the body is invalid JSON or too large, and kind Unrecognized if the document
-// does not describe the body.
+// does not describe the body or if the body is not JSON by its media type.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
 	e := spec.Event{
@@ -360,20 +365,20 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	return e
 }
 
-// isJSON reports whether a media type is JSON, or a type based on it with the suffix +json (RFC
-// 6839).
+// isJSON reports whether the media type media is application/json or a type based on JSON, with the
+// suffix +json (RFC 6839). The argument has no parameters.
 func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
 
-// isUTF8 reports whether a body with this header must be UTF-8, because it is JSON or because the
-// header says so. Other text may be in any charset (RFC 9110 section 8.3.2).
+// isUTF8 reports whether a body with the header h must be UTF-8, because it is JSON or because the
+// header says so. Other text may have any charset (RFC 9110 section 8.3.2).
 func isUTF8(h spec.Header) bool {
 	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
 // arrivalTime returns the time from the sending of the request to the arrival of the last byte of
-// e. It returns 0 if that is unknown, and for the request and the head of the response. It must be
-// called for the events in order.
+// e. It returns 0 if that time is unknown, and for the request and the head of the response. It
+// must be called for the events of the exchange in their order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

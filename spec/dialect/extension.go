@@ -21,9 +21,10 @@ var nameMaps = []string{
 // literals lists the keywords whose values are data and not part of the description.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
-// walk calls visit for the members of v, the value to which the pointer at refers, and for all
-// members within them. It visits those of an object in the order of their names. It omits members
-// whose names the author of the document chooses, and data such as examples. When visit returns
+// walk calls visit for the members of v and for all members of the values within v. It visits the
+// members of an object in the order of their names. It omits members whose names the author of the
+// document chooses, and data such as examples. The argument at is the JSON pointer of v. The
+// arguments of visit are the JSON pointer, the name and the value of a member. When visit returns
 // false, walk stops and returns false. Otherwise it returns true.
 func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
 	switch v := v.(type) {
@@ -44,9 +45,9 @@ func (s *document) walk(at string, v any, visit func(pointer, name string, v any
 	return true
 }
 
-// walkMember calls visit for the members within v, in the order and with the result of walk. The
-// parameter v is the value of the member with the given name at the pointer at; OpenAPI or this
-// package defines the name.
+// walkMember is like [document.walk] for the members within v, which is itself the value of a
+// member with the given name. The argument at is the JSON pointer of that member, whose name is a
+// keyword of OpenAPI or of this package and not one that the author of the document chooses.
 func (s *document) walkMember(at, name string, v any, visit func(pointer, name string, v any) bool) bool {
 	chosen, isObject := v.(map[string]any)
 	switch {
@@ -63,12 +64,12 @@ func (s *document) walkMember(at, name string, v any, visit func(pointer, name s
 	return true
 }
 
-// An extensionCheck checks n, the value of an extension. It returns a message that describes the
-// first error in the value, and the pointer to the error. The message is "" if the value is valid.
+// An extensionCheck checks n, the value of an extension. It returns the JSON pointer of the first
+// error in the value, and a message that describes the error. Both are "" if the value is valid.
 type extensionCheck func(n node) (pointer, message string)
 
-// extensions maps the names of the extensions that package dialect defines to the checks of their
-// values. The check is nil if only the name of the extension is checked here.
+// extensions maps the name of each extension that this package defines to the check of its value.
+// The check is nil if only the name of the extension is checked in this file.
 var extensions = map[string]extensionCheck{
 	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
@@ -97,8 +98,8 @@ var (
 	slotCheck = nameCheck("slot", slices.Collect(maps.Keys(slotFields)))
 )
 
-// nameCheck returns a check that requires one of the given names. The parameter what is the noun
-// for such a name in messages, such as "kind".
+// nameCheck returns a check that requires a string that is one of names. The parameter what is the
+// noun for such a name in messages, such as "kind".
 func nameCheck[T ~string](what string, names []T) extensionCheck {
 	known := make([]string, len(names))
 	for i, name := range names {
@@ -112,7 +113,7 @@ func nameCheck[T ~string](what string, names []T) extensionCheck {
 	}
 }
 
-// oneOfCheck returns a check that requires one of the given values.
+// oneOfCheck returns a check that requires one of the given values, which are strings and booleans.
 func oneOfCheck(values ...any) extensionCheck {
 	return func(n node) (pointer, message string) {
 		if slices.Contains(values, n.value) {
@@ -126,9 +127,9 @@ func oneOfCheck(values ...any) extensionCheck {
 	}
 }
 
-// memberCheck returns a check that requires an object with no members other than the given ones.
-// The parameter checked maps the name of a member to the check of its value; members with the names
-// in unchecked may have any value.
+// memberCheck returns a check that requires an object. The object may only have the members in
+// checked, whose values must pass the checks there, and those in unchecked, which may have any
+// value. No member is required.
 func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
 	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
@@ -151,7 +152,8 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 }
 
 // eachMember returns a check for an object whose members may have any names. The value of each
-// member must be an object with no members other than the given ones.
+// member must be an object that has only the given members. A value that is not an object passes
+// the check.
 func eachMember(members ...string) extensionCheck {
 	return func(n node) (pointer, message string) {
 		_, values := n.members()
@@ -165,7 +167,7 @@ func eachMember(members ...string) extensionCheck {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members of x-error and those named in more.
+// may have the members that x-error has and those in more.
 func refusalCheck(more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
@@ -181,7 +183,7 @@ func refusalCheck(more ...string) extensionCheck {
 	}
 }
 
-// deniedCheck is the check of an x-denied.
+// deniedCheck is the [extensionCheck] of x-denied.
 func deniedCheck(n node) (pointer, message string) {
 	reasons := map[string]extensionCheck{}
 	for _, reason := range denialReasons {
@@ -191,7 +193,7 @@ func deniedCheck(n node) (pointer, message string) {
 }
 
 // checkExtensions returns an error if the document has an extension that this package does not
-// define, or an extension with an invalid value.
+// define, or an extension with an invalid value. The error is about the first of these.
 func (d *Dialect) checkExtensions() (err error) {
 	d.document.walk("", d.document.root, func(pointer, name string, v any) bool {
 		if !strings.HasPrefix(name, "x-") {

@@ -21,10 +21,9 @@ const nameCharacters = `letters, digits, ".", "_" and "-"`
 // that x-extends names is read from the same directory. The family of the dialect is the name of
 // the file without its extension, here my-agent, and its version is info.version of the document.
 //
-// OpenFile validates both files as [Dialect.Validate] does, since files that users supply are not
-// validated elsewhere; checks are those that the catalogue may name. An error names the file. If it
-// concerns one place in the file, it also has the line and the JSON pointer of that place, and is or
-// wraps a [*FileError].
+// OpenFile validates both files as [Dialect.Validate] does. The parameter checks lists the checks
+// that the catalogue may name. Errors name the file. An error about one place in a file also has
+// the line and the JSON pointer of that place, and is or wraps a [*FileError].
 func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	dir, file := filepath.Split(path)
 	files := boundedDir{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
@@ -58,8 +57,8 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	return d, nil
 }
 
-// withoutCatalogue returns err. If err reports that the catalogue of the document at path cannot be
-// read, withoutCatalogue adds to its message why that file must exist.
+// withoutCatalogue returns err. If err says that the catalogue of the document at path cannot be
+// read, withoutCatalogue first adds to its message that the document needs a catalogue.
 func withoutCatalogue(err error, path string) error {
 	e, ok := errors.AsType[*FileError](err)
 	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {
@@ -68,9 +67,10 @@ func withoutCatalogue(err error, path string) error {
 	return err
 }
 
-// nameAfter sets the name of the dialect, which consists of the name of its file and the version in
-// the document. It returns an error if that name cannot be used in paths, or if an embedded dialect
-// has the same name.
+// nameAfter sets the family, version and name of d. The family is the name of the document file, in
+// the argument file, without its extension, and the version is that in the document. nameAfter
+// returns an error if one of them cannot be used in paths, or if an embedded dialect has the same
+// name.
 func (d *Dialect) nameAfter(file string) error {
 	version := d.document.lookup("/info/version")
 	d.Family = strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")

@@ -6,16 +6,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A History is the messages of a thread so far, oldest first, each as compact JSON in the form in
-// which requests repeat it.
+// A History holds the messages of a thread so far, oldest first. Each message is compact JSON, in
+// the form in which requests repeat it.
 type History []string
 
-// historyPlaceholder is the item of a list in a template that stands for the messages of a
-// [History].
+// historyPlaceholder is a string that stands for the messages of a [History] when it is an item of
+// a list in a template.
 const historyPlaceholder = "{{history}}"
 
-// historyMember returns the name of the member of a template that is a list with the placeholder
-// for a history. It returns "" if there is none.
+// historyMember returns the name of the top-level member of a template that is a list with the
+// placeholder for a history. It returns "" if there is none. The template is a decoded JSON value.
 func historyMember(template any) string {
 	body, _ := template.(map[string]any)
 	for name, member := range body {
@@ -26,7 +26,7 @@ func historyMember(template any) string {
 	return ""
 }
 
-// scalarStrings returns those items of a list that are strings.
+// scalarStrings returns the items of list that are strings, in order.
 func scalarStrings(list []any) (all []string) {
 	for _, item := range list {
 		if text, ok := item.(string); ok {
@@ -36,8 +36,9 @@ func scalarStrings(list []any) (all []string) {
 	return all
 }
 
-// fillHistory replaces the placeholder in the named member of body, a decoded request body, with the
-// messages of h. It modifies body in place. If member is "", it does nothing.
+// fillHistory replaces the placeholder in a list with the messages of h. The list is the value of
+// the given member of body, a decoded request body that fillHistory modifies. If member is "", it
+// does nothing.
 func fillHistory(body any, member string, h History) {
 	if object, _ := body.(map[string]any); member != "" {
 		var list []any
@@ -56,14 +57,15 @@ func fillHistory(body any, member string, h History) {
 	}
 }
 
-// RepeatsHistory reports whether requests like r repeat the messages of their thread: a template of
-// their operation has the placeholder {{history}}.
+// RepeatsHistory reports whether requests for the operation of r repeat the messages of their
+// thread. This is the case if a template of the operation has the placeholder {{history}}.
 func (d *Dialect) RepeatsHistory(r spec.Request) bool {
 	o := d.Operation(r)
 	return o != nil && o.historyMember() != ""
 }
 
-// historyMember returns the member of request bodies that repeats the history, or "".
+// historyMember returns the name of the member of request bodies that repeats the history, or "" if
+// there is none.
 func (o *Operation) historyMember() string {
 	for _, name := range o.Templates() {
 		if member := historyMember(o.templates[name]); member != "" {
@@ -73,8 +75,8 @@ func (o *Operation) historyMember() string {
 	return ""
 }
 
-// AppendRequest returns h with those messages of the request r at its end that h does not contain.
-// Messages that r repeats stay as they are.
+// AppendRequest appends to h those messages of the request r that h does not contain, and returns
+// the result. It returns h if r does not repeat the history or if its body is not valid JSON.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -90,9 +92,9 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	return h
 }
 
-// EncodeMessages returns the messages of events that have the kinds of parts of requests, such as
-// [spec.InputAssistant], in the form in which requests like r repeat them. Events for which the
-// document has no form are left out.
+// EncodeMessages returns the messages in events in the form in which requests like r repeat them.
+// The events have kinds of parts of requests, such as [spec.InputAssistant]. An event for which the
+// document has no form is left out. The result is nil if requests like r do not repeat messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
 	o := d.Operation(r)
 	if o == nil {

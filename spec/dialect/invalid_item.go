@@ -7,13 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A furtherItem records which requirements on refusals, and keywords of the schema, were violated
-// in a list item that follows a valid item of the same kind. One request for each such pair is
-// enough.
+// A furtherItem records which constraints were violated in a list item that follows a valid item of
+// the same kind. A constraint is a keyword of the schema together with a requirement on the
+// refusal. One request for each constraint is enough.
 type furtherItem struct{ seen map[[2]string]bool }
 
-// isNew reports whether no violation of the same keyword with the requirement of v was seen before,
-// and notes v as seen.
+// isNew reports whether v is the first violation of its constraint, and records the constraint. The
+// requirement of the constraint is the first one by which the document demands a refusal of v. If
+// there is none, isNew returns false.
 func (f *furtherItem) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
@@ -25,22 +26,22 @@ func (f *furtherItem) isNew(v spec.Violation) bool {
 	return !known
 }
 
-// isDemanded reports whether the document demands the refusal r: whether its requirement has a
-// level other than MAY.
+// isDemanded reports whether the document demands the refusal r. This is not the case if the
+// requirement of r has level MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
-// addDemanded is like add, with the valid request as the counterpart, but adds only requests whose
-// refusal the document demands.
+// addDemanded is like add with m.valid as the valid counterpart, but adds a request only if the
+// document demands its refusal (see isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
 		m.add(name, bad, m.valid)
 	}
 }
 
-// breakFurtherItem adds requests in which the list has a second item, and that item violates the
-// schema of the items. A server may validate only the first item. Nothing is added unless the list
-// has exactly one item. items is the schema of the items, at is the location of the list in the
-// body, and depth is the depth of the list.
+// breakFurtherItem adds requests in which a list of the body has a second item that violates the
+// schema of the items, since a server may validate only the first item. It adds none unless the
+// list has exactly one item, which is an object. The argument items is the schema of the items,
+// list is the valid list, at is its location in the body, and depth is its depth.
 func (m *invalidRequestBuilder) breakFurtherItem(items node, list []any, at []string, depth int) {
 	if len(list) != 1 || m.base != nil {
 		return
@@ -64,7 +65,8 @@ func (m *invalidRequestBuilder) breakFurtherItem(items node, list []any, at []st
 	m.requests, m.edits = inside.requests, inside.edits
 }
 
-// anotherItem returns a copy of a list item in which members that identify it have other values.
+// anotherItem returns a copy of item, an item of a list, in which the members that identify the
+// item have other values. These are its id, its name and the name of its function.
 func anotherItem(item any) any {
 	for _, at := range [][]string{{"id"}, {"name"}, {"function", "name"}} {
 		if text, ok := firstAt(item, at).(string); ok {

@@ -7,10 +7,12 @@ import (
 )
 
 // breakAbsentMember adds requests with invalid values for a member or item that the valid request
-// does not have. n is the schema of that value, at is its location in the body, and depth is the
-// depth of the object or array that would contain it. The valid counterpart of each request is the
-// original request, except where a limit is tested: the server need not be able to use every value
-// that the schema allows.
+// does not have. The argument n is the schema of that value, at is its location in the body, and
+// depth is the depth of the object or array that would contain it.
+//
+// The valid counterpart of each request is the original request without the value, because the
+// server need not be able to use every value that the schema allows. If a limit is tested, however,
+// the counterpart has a value just within the limit.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -25,9 +27,10 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.requests, m.edits = inside.requests, inside.edits
 }
 
-// breakItemKinds adds requests that violate the schemas of those kinds of items that a list of the
-// body does not contain. items is the schema of the items, at is the location of the list in the
-// body, and depth is the depth of the list.
+// breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
+// list does not contain yet. The kinds are the alternatives of the schema of the items. The
+// argument items is that schema, list is the valid list, at is its location in the body, and depth
+// is its depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -45,8 +48,9 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for n, which is one of several alternative schemas of a list item:
-// its title, or else the name of its component, or else "without a name".
+// itemKindName returns a name for n, which is one of several alternative schemas of a list item.
+// This is its title or, if it has none, the name of its component. If it has neither, the result is
+// "without a name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -58,8 +62,10 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue returns a copy of the builder whose valid request also has the value v, at the
-// given location in the body. It returns nil if a request with that value is not valid.
+// withAddedValue returns a copy of the builder whose valid request also has the value v in its
+// body, at the location that the argument at states. It returns nil if a request with that value is
+// not valid. The copy shares the InvalidRequestSet of m. The caller must copy its requests and
+// edits back to m.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m
 	extended.valid = withBodyValue(m.valid, at, v)
@@ -74,8 +80,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found. depth is the depth of n; schemas deeper than maxDepth are
-// not followed.
+// n. ok is false if no value was found. The argument depth is the depth of n. Schemas deeper than
+// maxDepth are not followed.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -113,7 +119,7 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 	return nil, false
 }
 
-// typesOf returns the types that the given schemas name, in their order.
+// typesOf returns the types that the given schemas name, in the order of the schemas.
 func typesOf(schemas []node) (types []string) {
 	for _, s := range schemas {
 		types = append(types, s.get("type").strings()...)
@@ -121,8 +127,9 @@ func typesOf(schemas []node) (types []string) {
 	return types
 }
 
-// exampleObject returns an object with only the members that the schemas in all require. The second
-// result is false if no value was found for one of these members.
+// exampleObject returns an object that has only the members that the schemas in all require. The
+// second result is false if no value was found for one of these members. The argument depth is the
+// depth of the schemas.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {
@@ -143,9 +150,9 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a string that fits the format of the schemas in all, or else one of their
-// examples or defaults, or else "x". The string may violate other constraints, so callers validate
-// it.
+// exampleText returns a string that fits the format that the schemas in all name. If they name
+// none, it returns one of their examples or defaults or, if there is none, "x". The string may
+// violate other constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

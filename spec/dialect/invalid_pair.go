@@ -9,17 +9,18 @@ import (
 // pairSeparator separates the names of two violations in the name of a request that has both.
 const pairSeparator = ", and "
 
-// A requestEdit is a change that makes a valid request violate one constraint, with the violation
-// that results.
+// A requestEdit is a change that makes a valid request violate one constraint. The function apply
+// makes the change in a copy of its argument, and violation is the violation that results.
 type requestEdit struct {
 	name      string
 	violation spec.Violation
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit applies change to the valid request and adds the result, under the given name and with
-// the given valid counterpart, on the same conditions as add. If it was added and the change is not
-// within an added value, addEdit also keeps the change for addPairs.
+// addEdit applies change to the valid request and adds the result under the given name followed by
+// m.itemKind, on the same conditions as add. The argument valid is the valid counterpart. If the
+// request was added, and if the change is not within an added value, addEdit keeps the change for
+// addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -34,12 +35,12 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 	}
 }
 
-// maxPairs is the maximum number of requests with two violations. A few are enough to find out
-// whether a server reports either of two violations.
+// maxPairs is the maximum number of requests with two violations that are derived from one valid
+// request. A few are enough to find out whether a server reports either of two violations.
 const maxPairs = 6
 
-// addPairs adds requests with two violations. It combines edits that are far apart in the list of
-// edits, and thus in the request, so that they do not affect each other.
+// addPairs adds requests with two violations, each of which combines two edits. These are far apart
+// in m.edits, and thus in the request, so that they do not affect each other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -53,8 +54,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the changes of both edits and reports true, if the request has the
-// violations of the two edits and no others. Otherwise it reports false.
+// addPair adds a request with the changes of both a and b if it has exactly the violations of these
+// two edits. It reports whether it added the request.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

@@ -10,22 +10,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An InvalidRequest is a request that violates exactly one constraint of the document (or
-// two, see [Dialect.InvalidRequests]), with a valid request that is as close to it as
-// possible.
+// An InvalidRequest is a request that violates exactly one constraint of the document (or two, see
+// [Dialect.InvalidRequests]), together with its valid counterpart: a valid request that is as close
+// to it as possible.
 type InvalidRequest struct {
-	Name           string // "body /runId has 129 characters"
+	Name           string // says what is wrong: "body /runId has 129 characters"
 	Request, Valid spec.Request
 }
 
-// InvalidRequests derives from a valid request all requests that violate one constraint, and a few
-// that violate two, always in the same order. Violations for which the document does not specify a
-// refusal are left out. If r is not valid, there are none.
+// InvalidRequests derives from the valid request r all requests that violate one constraint, and a
+// few that violate two. The order is always the same. Violations for which the document does not
+// specify a refusal are left out. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
 }
 
-// An InvalidRequestSet records which invalid requests of one operation were already returned. The
+// An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
 	names        map[string]bool // of invalid requests
@@ -33,15 +33,15 @@ type InvalidRequestSet struct {
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that seen
-// already has. It adds the requests that it returns to seen.
+// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that the set
+// seen contains. It adds the requests that it returns to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
-// TemplatesBySimplicity returns the names of the templates of o, sorted, except that prompt comes
-// first. That template has the fewest members, which makes it the best starting point for
-// [Dialect.InvalidRequests].
+// TemplatesBySimplicity returns the names of the templates of o, sorted, except that "prompt" comes
+// first. The prompt template has the fewest members, which makes its request the best starting
+// point for [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
 	if i := slices.Index(all, "prompt"); i > 0 {
@@ -59,7 +59,7 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 	return m, false
 }
 
-// invalidRequests implements [Dialect.UnseenInvalidRequests]. If only is not "", it returns only
+// invalidRequests is like [Dialect.UnseenInvalidRequests], but if only is not "", it returns only
 // the request with that name.
 func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only string) []InvalidRequest {
 	if seen.names == nil {
@@ -78,20 +78,21 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only 
 type invalidRequestBuilder struct {
 	*InvalidRequestSet
 	dialect  *Dialect
-	valid    spec.Request
-	base     *spec.Request // valid without an added value; nil if nothing was added
-	itemKind string        // suffix of names for an added list item
-	only     string        // name of the only request to make; "" for all
-	requests []InvalidRequest
-	edits    []requestEdit   // the edits of requests that may be combined in pairs
-	validity map[string]bool // results of isValid, by request
-	further  *furtherItem    // the item that breakFurtherItem breaks; nil elsewhere
+	valid    spec.Request     // the valid request, possibly with an added value
+	base     *spec.Request    // the valid request without the added value; nil if nothing was added
+	itemKind string           // suffix of names for an added list item
+	only     string           // name of the only request to make; "" for all
+	requests []InvalidRequest // the result
+	edits    []requestEdit    // the edits of requests that may be combined in pairs
+	validity map[string]bool  // results of isValid, by request
+	further  *furtherItem     // nil except during breakFurtherItem
 
-	// onTry, unless nil, is called with each candidate and its violations.
+	// onTry, unless nil, is called with each candidate for an invalid request, its name and its
+	// violations, before it is decided whether to add the candidate.
 	onTry func(name string, bad spec.Request, violations []spec.Violation)
 }
 
-// build adds all requests that violate one constraint. It adds none if the original request is not
+// build adds all requests that violate one constraint to m.requests. It adds none if m.valid is not
 // valid.
 func (m *invalidRequestBuilder) build() {
 	r := m.valid
@@ -116,16 +117,17 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether the request with the given name is to be made. A request that was
-// already made is not. If m.only is set, only the request with that name and, if that has two
-// violations, the requests with one of them are to be made.
+// isWanted reports whether to make the request with the given name. It returns false if the request
+// was already made. If m.only is not "", it returns true only for the request with that name and,
+// if that request has two violations, for those with one of them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// add adds the request bad, with its valid counterpart, and reports true if the name is wanted, bad
-// violates exactly one constraint, the document specifies how that is refused, and the counterpart
-// is valid. Otherwise it reports false. For added values, it adds only one request per constraint.
+// add adds the request bad to m.requests, under the given name and with its valid counterpart, and
+// reports whether it did. The name must be wanted (see isWanted), bad must violate exactly one
+// constraint for which the document specifies a refusal, and the counterpart must be valid. Among
+// the requests with added values, add adds only one per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -147,8 +149,8 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	return true
 }
 
-// isValid reports whether r is valid. It validates the same request only once, since many invalid
-// requests have the same valid counterpart.
+// isValid reports whether r is valid. It keeps the result, since many invalid requests have the
+// same valid counterpart.
 func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
 	key := fmt.Sprintf("%s %s %v %s", r.Method, r.Target, r.Header, r.Body)
 	valid, known := m.validity[key]
@@ -162,7 +164,7 @@ func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
 	return valid
 }
 
-// breakMethod adds requests with methods that the path does not have.
+// breakMethod adds requests with methods that the document does not have for the path.
 func (m *invalidRequestBuilder) breakMethod() {
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
 		bad := m.valid
@@ -174,7 +176,7 @@ func (m *invalidRequestBuilder) breakMethod() {
 	m.addDemanded("method is GET", get)
 }
 
-// breakContentType adds requests with other content types, and with bodies that are not JSON.
+// breakContentType adds requests with other content types, and requests whose bodies are not JSON.
 func (m *invalidRequestBuilder) breakContentType() {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
@@ -196,15 +198,16 @@ func (m *invalidRequestBuilder) breakContentType() {
 	}
 }
 
-// withContentType returns the valid request with another Content-Type.
+// withContentType returns a copy of the valid request with media as its Content-Type.
 func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	r := m.valid
 	r.Header = r.Header.With("Content-Type", media)
 	return r
 }
 
-// breakParameter adds requests that violate what the document specifies for the parameter p. It
-// adds none for a path parameter. path holds the path parameters of the valid request.
+// breakParameter adds requests in which the parameter p is missing or has an invalid value. It adds
+// none for a path parameter, since they would name another resource. The argument path holds the
+// values of the path parameters of the valid request, by name.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -235,8 +238,8 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 }
 
 // breakValue adds requests in which a value of the body is replaced with values that violate its
-// schema, and does the same for the values within it. n is the schema, v the valid value, at its
-// location and depth its depth in the body.
+// schema, and does the same for the values within it. The argument n is the schema, v is the valid
+// value, at is the location of v in the body, and depth is the depth of v.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -262,17 +265,18 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addBodyEdit adds a request in whose body the value at the given location is replaced with v, or
-// removed if v is removed{}. The name of the request is the location followed by what, such as "is
-// missing". valid is the valid counterpart.
+// addBodyEdit adds a request in whose body one value is replaced with v, or removed if v is
+// removed{}. The argument at is the location of the value. The name of the request consists of the
+// location and the argument what, such as "is missing". The argument valid is the valid
+// counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(at []string, what string, valid spec.Request, v any) {
 	where := strings.TrimSpace("body " + jsonPointer(at))
 	m.addEdit(where+" "+what, valid, func(r spec.Request) spec.Request { return withBodyValue(r, at, v) })
 }
 
-// breakMembers adds requests that violate what the schema n specifies for the members of the object
-// v: which are required, which are forbidden, and what their values may be. at is the location of v
-// in the body, and depth its depth.
+// breakMembers adds requests that violate what the schema n specifies for the members of an object
+// in the body: which are required, which are forbidden, and what their values may be. The argument
+// v is the valid object, at is its location in the body, and depth is its depth.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
@@ -298,8 +302,9 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and one of the
-// alternatives that v matches: the first one whose discriminators v has or, if there is none, the
+// applicableSchemas returns the schemas that apply to the value v: n, the schemas of its allOf, and
+// one of the alternatives of its oneOf and anyOf that v matches, recursively. If v matches several
+// alternatives, it returns the first one whose discriminators v has or, if there is none, the
 // first. It returns nil if n does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
@@ -321,7 +326,8 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// hasDiscriminators reports whether v has all properties of the schema n with a single-valued enum.
+// hasDiscriminators reports whether v has all properties for which the schema n has a single-valued
+// enum, with any values. It returns true if there are no such properties.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	names, properties := n.get("properties").members()
@@ -336,8 +342,9 @@ func hasDiscriminators(n node, v any) bool {
 // removed is a placeholder for the value of a member that is to be removed.
 type removed struct{}
 
-// withBodyValue returns r with one value of its JSON body, at the given location, replaced with v, or
-// removed if v is removed{}. It returns r unchanged if the body is not JSON.
+// withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
+// removed if v is removed{}. The argument at is the location of the value, as in replaceAt. If the
+// body is not JSON, withBodyValue returns r unchanged.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
 	if err != nil {
@@ -347,9 +354,10 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of its first argument, a JSON value, with the value at the given
-// location replaced with v, or removed if v is removed{}. If the location is just after the end of an
-// array, v is appended to the array. The copy shares all other values with the original.
+// replaceAt returns a copy of its first argument, a decoded JSON value, in which one value is
+// replaced with v, or removed if v is removed{}. The argument at is the location of that value: the
+// names of members and the indexes of items that lead to it. If the location is a member that does
+// not exist or the end of an array, v is added. The copy shares all other values with the original.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v
@@ -376,16 +384,18 @@ func replaceAt(in any, at []string, v any) any {
 	return in
 }
 
-// A bodyLimit is the documented maximum size of a body, in bytes, together with the parameters for
-// making a body above and one below it (x-max-bytes). If maxBytes is 0, there is no maximum.
+// A bodyLimit is the x-max-bytes of a media type: the maximum size of a body, in bytes, and what is
+// needed to make one body above and one below the maximum. To make a body, the JSON merge patch
+// merge is applied to a valid body, and the string at the location fillPath is lengthened until the
+// body has over or under bytes. If maxBytes is 0, there is no maximum.
 type bodyLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
-// bodyLimitOf returns the x-max-bytes of a media type as a bodyLimit. If the media type has none,
-// the maxBytes of the result is 0.
+// bodyLimitOf returns the x-max-bytes of a media type object. If there is none, maxBytes is 0 in
+// the result.
 func bodyLimitOf(media node) (m bodyLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -396,12 +406,13 @@ func bodyLimitOf(media node) (m bodyLimit) {
 	return m
 }
 
-// isExceeded reports whether a body has more bytes than the limit allows. It returns false if there
+// isExceeded reports whether body has more bytes than the limit allows. It returns false if there
 // is no limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds a request whose body has more bytes than limit allows, or none if there is no
-// maximum. v is the decoded body of the valid request, from which the large body is made.
+// breakBodySize adds a request whose body has more bytes than limit allows. It adds none if there
+// is no maximum. The argument v is the decoded body of the valid request, from which the large body
+// is made.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

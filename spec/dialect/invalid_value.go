@@ -9,21 +9,23 @@ import (
 )
 
 // An invalidSample is a value that violates one keyword of a schema, together with the closest
-// value that does not. If valid is nil, that closest value is the original one in the request.
+// value that does not. If valid is nil, that closest value is the original value in the request.
+// The name says what is wrong with the value, such as "is null".
 type invalidSample struct {
 	name       string
 	bad, valid any
 }
 
-// nearMisses holds, by format, a string that looks like a value of the format but is not valid,
-// such as a date that does not exist.
+// nearMisses maps a format to a string that resembles a value of the format but is not valid, such
+// as a date that does not exist.
 var nearMisses = map[string]string{
 	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
 	"date": "2026-02-30",
 }
 
-// invalidValues returns values to put in place of v, each of which violates one keyword of the
-// schema n itself. Keywords of the schemas within n are not considered.
+// invalidValues returns values to put in place of the valid value v. Each of them is made to
+// violate one keyword of the schema n itself, but may violate others too, so callers must validate
+// it. Keywords of schemas within n are not considered.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
@@ -80,8 +82,8 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 // jsonNumber returns n as a decoded JSON number.
 func jsonNumber(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// intValue returns the value of a node as an int. The second result is false if the value is not an
-// integer.
+// intValue returns the value of n as an int. The second result is false if the value is not an
+// integer or does not fit in an int.
 func intValue(n node) (int, bool) {
 	k, ok := n.value.(json.Number)
 	if !ok {
@@ -91,8 +93,8 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists to put in place of items, each of which violates one of the keywords
-// of the schema n for the number or the order of items.
+// invalidLists returns lists to put in place of the valid list items. Each of them is made to
+// violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

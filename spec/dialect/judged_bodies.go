@@ -7,22 +7,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// judgedBodies remembers the violations of request bodies, because a request is validated several
-// times: before it is sent, by a server in the same process, and when the exchange is judged. It is
-// safe for concurrent use. The zero value is empty.
+// A judgedBodies remembers the violations of request bodies, because each request is validated
+// several times: before it is sent, by a server in the same process, and when the exchange is
+// judged. It is safe for concurrent use. The zero value is empty.
 type judgedBodies struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body
 	bytes      int                         // of all bodies
 }
 
-// Limits of a judgedBodies, so that it takes little memory. When it is full, it is emptied.
+// Limits of a judgedBodies, so that it takes little memory. When it exceeds maxJudgedBytes, it is
+// emptied.
 const (
 	maxJudgedBytes     = 2 << 20  // of all bodies
 	maxJudgedBodyBytes = 64 << 10 // larger bodies are not remembered
 )
 
-// lookup returns the violations of a body. ok is false if they are not known.
+// lookup returns the violations of body. The list is empty if body is valid. ok is false if its
+// violations are not known.
 func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,8 +32,7 @@ func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool
 	return slices.Clone(violations), ok
 }
 
-// store records the violations of a body, or does nothing if the body has more than
-// maxJudgedBodyBytes.
+// store records the violations of body. It does nothing if body has more than maxJudgedBodyBytes.
 func (b *judgedBodies) store(body []byte, violations []spec.Violation) {
 	if len(body) > maxJudgedBodyBytes {
 		return

@@ -21,7 +21,8 @@ import (
 
 const formMediaType = "multipart/form-data"
 
-// A formFile is a file in a form, as it was sent.
+// A formFile is a file in a form: its name, its media type, possibly with parameters, and its
+// content.
 type formFile struct {
 	name, media string
 	data        []byte
@@ -35,8 +36,8 @@ type formFileProperty struct {
 	requirements map[string]any // media type → id of the requirement that it is accepted
 }
 
-// fileParts returns, by name, those properties of a documented form that are files. media is the
-// media type object of the form.
+// fileParts returns those properties of a documented form that are files (x-kind), by name. The
+// argument media is the media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
 	names, properties := media.get("schema").get("properties").members()
@@ -59,7 +60,7 @@ func fileParts(media node) map[string]formFileProperty {
 }
 
 // acceptsMediaType reports whether the document allows files of the given media type for the
-// property. If the document lists no types, all are allowed.
+// property. Parameters of the type are ignored. If the document lists no types, all are allowed.
 func (s formFileProperty) acceptsMediaType(media string) bool {
 	media, _, err := mime.ParseMediaType(media)
 	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
@@ -71,7 +72,7 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 // Limits of a form, which keep a malicious request from using much memory. A form that exceeds one
 // of them is not parsed and counts as invalid. The limits that the documents set are lower.
 const (
-	maxFormBytes       = 16 << 20 // bytes
+	maxFormBytes       = 16 << 20 // bytes of the body
 	maxFormFields      = 100
 	maxPartHeaderBytes = 16 << 10 // bytes of the header of one field
 )
@@ -80,13 +81,13 @@ const (
 // its values they use, so such a form is invalid.
 type duplicateFieldError struct{ name string }
 
-// Error returns what is wrong with the field, as a predicate to follow its name.
+// Error returns what is wrong, as a predicate to follow the name of the field.
 func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
-// decodeForm decodes the form in the body of r and returns its fields by name: a string for a text
-// field, a formFile for a file. A field is a file if files has its name or if it has a file name.
-// The error is a duplicateFieldError if a field occurs twice; any other error means that the body is
-// not a valid form or exceeds a limit.
+// decodeForm decodes the form in the body of r and returns its fields by name. A text field is a
+// string, and a file is a formFile. A field is a file if it has a file name or if its name is in
+// the argument files. The error is a duplicateFieldError if a field occurs more than once. Any
+// other error means that the body is not a valid form or exceeds a limit.
 func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -109,10 +110,10 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField reads one field of a multipart form and adds it to form, as a string or, if it has a
-// file name or its name is in files, as a [formFile]. A file without a Content-Type is treated as
-// text/plain (RFC 7578, section 4.4). readField returns an error if the field is invalid or if form
-// already has a field with the same name.
+// readField reads one field of a multipart form and adds it to the argument form, as in decodeForm.
+// A file without a Content-Type is treated as text/plain (RFC 7578, section 4.4). readField returns
+// an error if the field is invalid, and a duplicateFieldError if form already has a field with the
+// same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -147,13 +148,14 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary is the boundary of the forms that encodeForm makes. It must not occur in any file
-// that is sent.
+// formBoundary is the boundary of the forms that encodeForm makes. It must not occur in the fields
+// that are sent.
 const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
 
-// encodeForm returns the body of a form, and its media type with the boundary. Text fields come
-// before files, because many servers process a file as soon as it arrives and need the text fields
-// by then. Within both groups, fields are ordered by name.
+// encodeForm returns the body of a form with the given fields, and its media type with the
+// boundary. The fields are as in decodeForm. Text fields come before files, because many servers
+// process a file as soon as it arrives and need the text fields by then. Within both groups, fields
+// are ordered by name.
 func encodeForm(form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -179,9 +181,9 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// withFiles returns a copy of an example form in which the descriptions of files, {filename,
-// contentType, base64, zeros}, are replaced with formFiles. zeros is the number of zero bytes to
-// append to the data.
+// withFiles returns a copy of an example form in which each description of a file, an object with
+// the members filename, contentType, base64 and zeros, is replaced with a formFile. The member
+// zeros is the number of zero bytes to append to the data.
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range form {
@@ -195,9 +197,10 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm decodes the form in the body of r and returns the form and its violations of the
-// schema of b. The form is nil if it cannot be decoded. Lengths of files are counted in bytes.
-// outer lists the places in the document that contain b.
+// validateForm decodes the form in the body of r. It returns the form, as decodeForm does, and the
+// violations of the schema of b. The form is nil if it cannot be decoded. The lengths of files are
+// counted in bytes. The argument outer lists the places in the document that contain b, innermost
+// first.
 func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
@@ -248,8 +251,8 @@ func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documen
 	return form, violations
 }
 
-// fileEvents returns the files of a decoded form as parts of the request, and the ids of the
-// requirements that their media types exercise.
+// fileEvents returns the files of a form as parts of a request, and the ids of the requirements
+// that their media types exercise. The argument form is as returned by decodeForm.
 func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []string) {
 	fields, _ := form.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
@@ -265,11 +268,12 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 	return parts, exercised
 }
 
+// noteText is the content of a text file.
 const noteText = "This is a text, and nothing else.\n"
 
-// wrongTypeFiles holds files of types that no document accepts. Their names, media types and
-// contents agree because servers may check any of them, except that a name or the start of a media
-// type alone does not make a text an image or audio.
+// wrongTypeFiles holds files of types that no document accepts. The media type and the content of
+// each file agree, because servers may check either. A name that ends in .png, and a media type that
+// only begins or ends like a valid one, do not make a text an image or audio.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},
@@ -279,7 +283,8 @@ var wrongTypeFiles = []formFile{
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
-// breakForm adds requests that violate what the document specifies for the form b.
+// breakForm adds requests that violate what the document specifies for the form b. They are derived
+// from the form in the body of the valid request.
 func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	bad := m.withContentType(jsonMediaType)
 	bad.Body = []byte("{}")
@@ -315,16 +320,18 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	}
 }
 
-// encodeFieldAgain returns the encoding of one field of the form and the end of the form, without
-// the boundary before the field. Put in place of the end of the encoded form, it repeats the field.
+// encodeFieldAgain returns the encoding of the named field of the form and the end of the form,
+// without the boundary line before the field. If the final "--\r\n" of an encoded form is replaced
+// with "\r\n" and this result, the form has the field twice.
 func encodeFieldAgain(form map[string]any, name string) []byte {
 	body, _ := encodeForm(map[string]any{name: form[name]})
 	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
 }
 
-// withFormField returns the valid request with the given form, in which the named field is set to
-// v, or removed if v is nil. A form without any field would not be valid multipart; it gets a field
-// note.
+// withFormField returns a copy of the valid request whose body is the given form, but with the
+// named field set to v, or removed if v is nil. If no field remains, the form gets a text field
+// "note", since a form without fields would not be valid multipart. The argument form is not
+// modified.
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
@@ -339,8 +346,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document specifies for a file. f is the file in the
-// named field of the form, and part describes the field.
+// breakFile adds requests that violate what the document specifies for a file. The argument f is
+// the file in the named field of the form of the valid request, and part describes the field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -356,8 +363,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 }
 
 // padFile returns a copy of data, extended to size bytes in a way that does not change what
-// decoders see: they ignore bytes after the end of the content. In a RIFF file (WAV) the added
-// bytes form a JUNK chunk. If data already has size bytes or more, nothing is added.
+// decoders see. The added bytes are zeros, which decoders ignore after the end of the content. In a
+// RIFF file (WAV), they form a JUNK chunk. If data already has size bytes or more, nothing is
+// added.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))

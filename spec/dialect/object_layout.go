@@ -7,33 +7,33 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An objectLayout lists the members of an object of a variant, as described by all schemas that
-// apply to the object.
+// An objectLayout lists the members that the schemas of an object in a variant describe. It is used
+// to encode the object.
 type objectLayout struct{ fields []*objectField } // by name
 
 // An objectField describes one member of an object: its types, the slot it carries, and how to
 // encode it.
 type objectField struct {
 	name           string
-	encodedKey     string // the name as JSON, with the colon
-	path           []string
-	schemas        []node // schemas that apply to it, outermost first
+	encodedKey     string   // the name as JSON, with the colon
+	path           []string // location in the values of the variant; "*" stands for every item of an array
+	schemas        []node   // schemas that apply to it, outermost first
 	required       bool
-	nullable       bool
-	types          []string
-	slot           string
+	nullable       bool                      // may be null
+	types          []string                  // JSON Schema types that it may have; empty means any
+	slot           string                    // name of its slot; "" if there is none
 	slotPointer    func(*spec.Event) *string // returns the field for slot; nil if there is no slot
 	fixedValue     any                       // value to encode if the slot is empty
 	hasFixedValue  bool
-	encodedDefault string // fixedValue or else the empty value, as JSON
-	object         *objectLayout
-	variants       []*variant
-	isList         bool // the value is a list of variants, or of one object
+	encodedDefault string        // fixedValue or else the empty value, as JSON
+	object         *objectLayout // the members of the value or of the item of a list; nil if it has none
+	variants       []*variant    // the variants of the parts that it holds; nil if it holds none
+	isList         bool          // the value is a list of variants, or of one object
 }
 
-// layoutOf returns the layout of the object at a path of the variant. schemas are all schemas that
-// apply to the object, and depth is the depth of the object. If depth exceeds maxDepth, the layout
-// is empty.
+// layoutOf returns the layout of the object at the given path of the variant. The argument schemas
+// has all schemas that apply to the object, and depth is the depth of the object. If depth exceeds
+// maxDepth, the layout is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -70,8 +70,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers adds to f the members that the schema n describes. It adds to required the names of
-// those members that n requires. The schemas of n's allOf are not followed.
+// addMembers adds the members that the schema n describes to f.fields, and the names of those that
+// n requires to the argument required. It does not follow the allOf of n.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
@@ -87,8 +87,9 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withSlotChoice returns schemas, which apply to one value. If none of them is about a slot, it
-// appends the first choice of their oneOf that is: that is the form in which the slot is encoded.
+// withSlotChoice returns the argument schemas, which apply to one value. If none of them has an
+// x-slot, the result also has the first alternative of their oneOf that does, because the slot is
+// encoded in that form.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {
@@ -104,8 +105,8 @@ func withSlotChoice(schemas []node) []node {
 	return schemas
 }
 
-// withAllOf returns the schema n followed by the schemas of its allOf, recursively. depth is the
-// depth of the recursion, 0 at first.
+// withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
+// depth is the depth of the recursion. It is 0 in calls from other functions.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {
@@ -117,8 +118,8 @@ func withAllOf(n node, depth int) []node {
 	return all
 }
 
-// readSchemas sets the types, slot and fixed value of m, and whether m is nullable, according to
-// the schemas of m.
+// readSchemas sets the types, the slot and the fixed value of m, and whether m is nullable, from
+// m.schemas.
 func (m *objectField) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
@@ -144,8 +145,8 @@ func (m *objectField) readSchemas() {
 	}
 }
 
-// firstKeyword returns the value of a keyword in the first schema of the member that has it. If
-// none has it, the returned node has no value.
+// firstKeyword returns the value of the keyword key in the first schema of the member that has it.
+// If none has it, the returned node has no value.
 func (m *objectField) firstKeyword(key string) node {
 	for _, s := range m.schemas {
 		if n := s.get(key); n.exists() {

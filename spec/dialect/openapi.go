@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// checkOpenAPI returns an error if the document is not valid OpenAPI 3.2. It uses another OpenAPI
-// reader than the rest of this package. It does not validate examples, because templates contain
-// placeholders.
+// checkOpenAPI returns an error if the document is not valid OpenAPI 3.2. It reads the document
+// with package openapi3, independently of the rest of this package. Examples are not validated,
+// because templates contain placeholders.
 func (d *Dialect) checkOpenAPI() error {
 	root := d.document.lookup("")
 	if version := root.get("openapi").text(); !strings.HasPrefix(version, "3.2.") {
@@ -39,14 +39,16 @@ func (d *Dialect) checkOpenAPI() error {
 	return nil
 }
 
-// errorAt returns an error about the value at a JSON pointer of the document.
+// errorAt returns an error about the value at the given JSON pointer of the document. The message
+// is fmt.Sprintf(format, args...).
 func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the pointer to the value to which err refers, where err is an error from
-// validating text. This is the innermost value for which err has a position, or else the section or
-// path that err names.
+// openAPIPointer returns the JSON pointer to the value to which err refers, where err is an error
+// from validating the document text, as YAML. This is the innermost value for which err has a
+// position. If err has none, it is the section, path or operation that err names, or "" if there is
+// none.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -81,9 +83,10 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns err, an error of the OpenAPI loader, as an error with a position. Because the
-// loader states no position, loadError uses that of the first reference without a target, or of the
-// first member that has the name and the type in the message.
+// loadError adds a position to err, an error of the OpenAPI loader, which does not state one. The
+// position is that of the first reference that has no target or is not supported, or of the first
+// member with the name and the type in the message of err. If there is none, it is the beginning of
+// the document.
 func (d *Dialect) loadError(err error) error {
 	message, at := "not valid OpenAPI: "+lastCause(err), ""
 	wrong := wrongType.FindStringSubmatch(err.Error())
@@ -105,8 +108,8 @@ func (d *Dialect) loadError(err error) error {
 	return d.errorAt(at, "%s", message)
 }
 
-// lastCause returns the last cause in the message of err, an error of the OpenAPI loader. It omits
-// the failed attempts that the message lists before that cause.
+// lastCause returns the last cause in the message of err, an error of the OpenAPI loader, on one
+// line. The message lists failed attempts before that cause, which the result omits.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {
@@ -115,8 +118,8 @@ func lastCause(err error) string {
 	return strings.ReplaceAll(text, "\n", " ")
 }
 
-// goType returns the name that package encoding/json uses in errors for the type of a decoded
-// value.
+// goType returns the name that package encoding/json uses in error messages for the type of v, a
+// decoded JSON value.
 func goType(v any) string {
 	switch v.(type) {
 	case bool:

@@ -31,19 +31,19 @@ type Operation struct {
 	denials          []denialRule // x-denied
 	parameters       []parameter
 	bodyRequired     bool
-	bodies           []requestContent
-	requestVariants  []*variant     // the forms of its body
-	templates        map[string]any // bodies by template name; nil for a request without a body
-	bodylessTemplate string         // template of requests without a JSON body (x-says)
+	bodies           []requestContent // by media type, in alphabetical order
+	requestVariants  []*variant       // the forms of its body
+	templates        map[string]any   // bodies by template name; nil for a request without a body
+	bodylessTemplate string           // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant
-	carriers         map[spec.Kind]spec.Kind // see Carrier
-	nameMembers      []string                // members with discriminators, most frequent first
+	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
+	nameMembers      []string                // members that name frames, most frequent first; see initWireNames
 	wireNames        map[spec.Kind]string    // names of frames by kind
-	sentinel         string
+	sentinel         string                  // in-band terminator of the stream; "" if there is none
 	encoding         streamEncoding
 	responses        map[string]responseContent // by documented status: "200", "4XX", "default"
-	successStatus    int                        // status that is documented for a valid request
+	successStatus    int                        // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                       // other successful statuses are documented too
 	successMediaType string                     // media type of successStatus
 }
@@ -52,7 +52,7 @@ type Operation struct {
 // (x-stream).
 type streamEncoding struct {
 	sentinel   bool   // end the stream with the sentinel
-	eventField string // the member that is repeated as SSE event field
+	eventField string // the member that is repeated as SSE event field; "" if there is none
 	cursorAsID bool   // send the cursor as SSE id
 }
 
@@ -60,8 +60,8 @@ type streamEncoding struct {
 type requestContent struct {
 	mediaType string
 	node      node
-	validate  func(any) error
-	judged    *judgedBodies // JSON bodies that were validated before
+	validate  func(any) error // validates a decoded body; nil if there is no schema
+	judged    *judgedBodies   // violations of JSON bodies that were validated before
 	limit     bodyLimit
 	files     map[string]formFileProperty // files of a form, by field name
 }
@@ -70,24 +70,24 @@ type requestContent struct {
 type responseContent struct {
 	mediaType string
 	variants  []*variant
-	example   string // of a response that is not JSON
+	example   string // a body; used if the response is not JSON
 }
 
 // A parameter is one documented parameter of an operation, in its path, query or header.
 type parameter struct {
-	name, in string
-	slot     string
+	name, in string // in is "path", "query" or "header"
+	slot     string // "" if it carries none
 	required bool
-	node     node
-	schema   node
-	validate func(any) error
+	node     node            // the parameter object
+	schema   node            // its schema
+	validate func(any) error // validates a value against the schema
 }
 
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// addPath adds the operations of a path to the dialect. item is the path item object of the
-// document. addPath returns an error if an operation names an unknown slot or an unknown reason of
-// denial.
+// addPath adds the operations of a path to d.operations. The argument item is the path item object
+// of the document. addPath returns an error if a slot or a reason of denial that an operation names
+// is unknown, or if an x-chunk is incomplete.
 func (d *Dialect) addPath(path string, item node) error {
 	for _, method := range httpMethods {
 		op := item.get(method)
@@ -125,8 +125,9 @@ func (d *Dialect) addPath(path string, item node) error {
 	return nil
 }
 
-// requiresCredentials reports whether an operation requires credentials, by its own security
-// keyword or, if it has none, by that of the document.
+// requiresCredentials reports whether requests for an operation need credentials. This depends on
+// the keyword security of the operation object op or, if op does not have it, on that of the
+// document. The result is false if credentials are optional.
 func requiresCredentials(op node) bool {
 	list := op.get("security")
 	if !list.exists() {
@@ -136,8 +137,9 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds the parameters of a list to the operation. It returns an error if one names an
-// unknown slot.
+// addParameters adds the given parameter objects, or references to such objects, to o.parameters,
+// and those with x-absent also to o.omissions. It returns an error if a parameter names an unknown
+// slot.
 func (o *Operation) addParameters(list []node) (err error) {
 	for _, n := range list {
 		p := parameter{
@@ -157,17 +159,17 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is a parameter or a member of the body that a request may leave out, together with
-// the requirement on the meaning of a request that does (x-absent).
+// An omission is a parameter or a member of the body that has an x-absent. The requirement is the
+// id of the requirement on the meaning of requests that leave the parameter or member out.
 type omission struct {
-	member      string // "" if it is a parameter
+	member      string // name of the member; "" if it is a parameter
 	parameter   parameter
 	requirement string
 }
 
 // omittedRequirements returns the ids of the requirements on the meaning of those parameters and
-// members that r leaves out. body is the decoded body of r, and path holds the path parameters of
-// r.
+// members that r leaves out (x-absent). The argument body is the decoded body of r, and path holds
+// the path parameters of r by name. If body is not an object, only parameters are considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	object, _ := body.(map[string]any)
 	for _, omission := range o.omissions {
@@ -186,8 +188,9 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 
 const jsonMediaType = "application/json"
 
-// addBodies adds the media types and the templates of a requestBody object to the operation. It
-// returns an error if a schema names an unknown slot.
+// addBodies adds the media types, the templates and the members with x-absent of a requestBody
+// object to o. The argument request has no value if the operation has no body. addBodies returns an
+// error if a schema names an unknown slot or has an incomplete x-chunk.
 func (o *Operation) addBodies(request node) (err error) {
 	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
@@ -221,8 +224,8 @@ func (o *Operation) addBodies(request node) (err error) {
 	return nil
 }
 
-// addResponses adds the documented responses of op to the operation. It returns an error if a
-// schema names an unknown slot.
+// addResponses adds the x-stream and the documented responses of the operation object op to o. It
+// returns an error if a schema names an unknown slot or has an incomplete x-chunk.
 func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
@@ -273,9 +276,9 @@ func (o *Operation) addResponses(op node) error {
 	return nil
 }
 
-// responseFor returns what the document specifies for responses with a status: for the status
-// itself, or else for its class, such as 4XX, or else for "default". The second result is false if
-// the document specifies nothing.
+// responseFor returns what the document specifies for responses with the given status. It looks for
+// an entry for the status itself, then for its class, such as 4XX, and then for "default". The
+// second result is false if the document has none of these.
 func (o *Operation) responseFor(status int) (responseContent, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
@@ -287,14 +290,14 @@ func (o *Operation) responseFor(status int) (responseContent, bool) {
 	return r, ok
 }
 
-// Operation returns the operation that r requests, or nil if the document has none for its method
-// and path.
+// Operation returns the operation that r requests. It returns nil if the document has no operation
+// for the method and the path of r.
 func (d *Dialect) Operation(r spec.Request) *Operation {
 	o, _ := d.findOperation(r)
 	return o
 }
 
-// operationsAt returns the operations on the path of r, whatever the method of r.
+// operationsAt returns the operations on the path of r, for any method.
 func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -318,8 +321,9 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// matchPath reports whether the path of a request matches the documented path of o. values holds
-// the decoded path parameters, and is nil if o has none.
+// matchPath reports whether path, the path of a request, matches the documented path of o. The
+// result values holds the decoded values of the path parameters by name. It is nil if o has none or
+// if the path does not match.
 func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
@@ -343,8 +347,9 @@ func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-// set returns r with the parameter set to *v, or without the parameter if v is nil. A path
-// parameter can only be set while the target still has its placeholder, such as {threadId}.
+// set returns a copy of r with the parameter set to *v, or without the parameter if v is nil. A
+// path parameter can only be set while the target of r still has its placeholder, such as
+// {threadId}, and cannot be removed.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {
@@ -369,8 +374,9 @@ func (p parameter) set(r spec.Request, v *string) spec.Request {
 	return r
 }
 
-// get returns the value of the parameter in r. path holds the path parameters of r. The second
-// result is false if the parameter is absent; an empty header counts as absent.
+// get returns the value of the parameter in r. The argument path holds the path parameters of r by
+// name. The second result is false if the parameter is absent. An empty header field counts as
+// absent.
 func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	switch p.in {
 	case "header":

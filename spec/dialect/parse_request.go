@@ -13,16 +13,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ValidateRequest returns the violations of a request, each with the refusals that the document
-// requires for that violation. It returns nil for a valid request. A request that matches no path
-// has one violation, without refusals.
+// ValidateRequest returns the violations of the request r, each with the refusals that the document
+// requires for it. It returns nil if r is valid. If the document has no operation for r, the only
+// violation states that. That violation has refusals only if the document has the path of r, but
+// not the method.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	_, violations := d.validateRequest(r)
 	return violations
 }
 
-// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body, or nil if
-// there is none or it cannot be decoded.
+// validateRequest implements [Dialect.ValidateRequest]. Its result value is the decoded body of r.
+// It is nil if r has no body, or if validateBody does not decode the body.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
@@ -52,8 +53,9 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 	return value, append(violations, more...)
 }
 
-// validateParameter returns the violations of the parameter p of o in the request r. path holds the
-// path parameters of r.
+// validateParameter returns the violations of r that concern p, a parameter of o: those of the
+// schema of p if r has the parameter, or one violation if r lacks it although it is required. path
+// holds the decoded path parameters of r, by name.
 func (d *Dialect) validateParameter(
 	o *Operation, p parameter, r spec.Request, path map[string]string,
 ) (violations []spec.Violation) {
@@ -71,9 +73,9 @@ func (d *Dialect) validateParameter(
 	return violations
 }
 
-// newViolation returns the violation for a schema error in a request, with the refusals that the
-// document requires for the violation, and their levels. location is the part of the request, such
-// as "query runId" or "body".
+// newViolation returns the violation for b, a schema error in a request. It sets the Refusals of
+// the violation to those that the document requires, with their levels, and its Requirement to that
+// of the first refusal. location is the part of the request, such as "query runId" or "body".
 func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
@@ -89,8 +91,8 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	return violation
 }
 
-// partName returns what messages call a part of a request, such as "query parameter runId" for
-// "query runId".
+// partName returns the name that messages use for a part of a request. For example, it returns
+// "query parameter runId" if where, the location of the part, is "query runId".
 func partName(where string) string {
 	in, name, _ := strings.Cut(where, " ")
 	switch in {
@@ -102,9 +104,10 @@ func partName(where string) string {
 	return where
 }
 
-// validateBody decodes the body of r and returns the decoded body and its violations of the schema
-// of o. The decoded body is nil if there is none, if it is too large or cannot be decoded, or if
-// its media type is neither JSON nor that of a form.
+// validateBody decodes the body of r, a request for o, and returns the decoded body and its
+// violations, including those of its media type and size. The decoded body is nil if there is none,
+// if it is too large or cannot be decoded, or if its media type is not documented or is neither
+// JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
@@ -162,7 +165,8 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	return v, violations
 }
 
-// allowedMethods returns the methods that the document has for a path item, in upper case.
+// allowedMethods returns the methods, in upper case, that the document has for the given path item,
+// except OPTIONS, HEAD and TRACE.
 func allowedMethods(path node) (all []string) {
 	for _, method := range []string{"get", "post", "put", "patch", "delete", "query"} {
 		if path.get(method).exists() {
@@ -172,7 +176,7 @@ func allowedMethods(path node) (all []string) {
 	return all
 }
 
-// mediaTypes returns the media types of the bodies, in the same order.
+// mediaTypes returns the media types of the given bodies, in the same order.
 func mediaTypes(bodies []requestContent) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
@@ -180,15 +184,17 @@ func mediaTypes(bodies []requestContent) (all []string) {
 	return all
 }
 
-// matchesMediaType reports whether a body of media type got counts as one of the documented type.
-// If JSON is documented, every type with the suffix +json counts too, since servers accept it.
+// matchesMediaType reports whether a body of the media type got counts as one of the media type
+// documented. If documented is application/json, every type with the suffix +json counts, since
+// servers accept such bodies. Both arguments are in lower case and without parameters.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
 // exercisedBy returns the ids of the requirements on the parameter and on its schema that a request
-// with the value v exercises. A requirement on the minimum or on the maximum is exercised only by a
-// value that is the minimum or the maximum: another one proves nothing about the end of the range.
+// exercises if it has the value v for the parameter. A requirement on the keyword minimum or
+// maximum is exercised only if v equals that bound, since any other value proves nothing about the
+// end of the range. The ids are in no particular order.
 func (p parameter) exercisedBy(v string) (ids []string) {
 	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
 		byKeyword, ok := p.node.doc.requirements[at].(map[string]any)
@@ -207,8 +213,9 @@ func (p parameter) exercisedBy(v string) (ids []string) {
 	return ids
 }
 
-// typedValue returns v, the text of a parameter, as a JSON value of the type that the schema of the
-// parameter names. It returns the text itself if the text does not fit that type.
+// typedValue returns v, the text of the parameter in a request, as a decoded JSON value of the type
+// that the schema of the parameter requires. It returns v itself if the schema allows strings, or
+// if v does not fit the type.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -222,9 +229,12 @@ func (p parameter) typedValue(v string) any {
 	return v
 }
 
-// ParseRequest decodes a request as an event of kind [spec.HTTPRequest]. The StatusCode and
-// MediaType of the event are those that the document specifies for a successful response.
-// StatusCode is 0 if the document specifies several successful statuses.
+// ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event state
+// what is wrong with r. The StatusCode and MediaType of the event are those that the document
+// specifies for a successful response. StatusCode is 0 if the document specifies several successful
+// statuses, or if it has no operation for r. If the Method of r is "", r was not recorded: the Err
+// of the event is then [spec.ErrRequestNotRecorded], and r is taken for a request for the first
+// operation that streams.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	facts := &spec.RequestFacts{Method: r.Method, Target: r.Target}
 	e := spec.Event{

@@ -6,9 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UnknownSlotViolation returns the violation of a request in which the parameter of o that carries
-// the slot has a well-formed but unknown value, such as a cursor that the server never issued. The
-// violation has no refusals if o has no such parameter or the document has no x-error for it.
+// UnknownSlotViolation returns the violation of a request for o in which the parameter that carries
+// the given slot has a well-formed but unknown value, such as a cursor that the server never
+// issued. The violation has no refusals if o has no such parameter, or if the document does not
+// specify how such a request is refused (x-error).
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
@@ -20,9 +21,10 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation of a keyword of x-error, such as "content-type", by a file of
-// kind k in a body of o. Servers use it for errors that no schema detects, such as a recording
-// without speech. The violation has no refusals if bodies of o have no such file.
+// PartViolation returns the violation of a request for o whose body contains an unacceptable file
+// of kind k. keyword is the keyword of x-error, such as "minLength", that selects the refusals.
+// Servers use PartViolation for errors that no schema detects, such as a recording without speech.
+// The violation has no refusals if the bodies of o have no file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
@@ -38,10 +40,11 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer: the requirement on
-// the text member of the first variant for message deltas, or else the default requirement of that
-// variant. In dialects without deltas, it is taken from the first variant for contents or ends of
-// messages. TextRequirement returns "" if the dialect has no such variant.
+// TextRequirement returns the id of the requirement on the text of an answer, taken from the first
+// variant for message deltas. In a dialect without message deltas, it is taken from the first
+// variant for contents or for ends of messages. The requirement is that on the member that carries
+// the slot text or, if that member has none, the default requirement of the variant.
+// TextRequirement returns "" if the dialect has no such variant.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {
@@ -53,8 +56,9 @@ func (d *Dialect) TextRequirement() string {
 	return ""
 }
 
-// textRequirement returns the id of the requirement on the member that carries the slot text, or
-// the variant's default requirement if that member has none.
+// textRequirement returns the id of the first requirement on the member that carries the slot text.
+// If there is no such member, or if it has no requirement, textRequirement returns the variant's
+// default requirement.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {
 		if site.slot != "text" {

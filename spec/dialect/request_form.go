@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requestForms returns the forms of r, a request for o with the decoded body v: which optional
-// members it leaves out, which are null, whether it has unknown ones, which lists have several
-// items, and how it is encoded.
+// requestForms returns the forms of r, a request for o: which optional members it leaves out, which
+// members are null, which members are unknown, which lists have several items, and how it is
+// encoded. v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := encodingForms(r)
 	if len(o.bodies) == 0 {
@@ -26,8 +26,8 @@ func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.Reque
 	return c.forms
 }
 
-// encodingForms returns those of the forms that r has, such as white space before its JSON, which do
-// not change what r means according to HTTP and JSON.
+// encodingForms returns the forms of r that concern only how it is encoded, such as white space
+// before its JSON. According to HTTP and JSON, none of them changes what r means.
 func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	add := func(has bool, name string) {
 		if has {
@@ -45,16 +45,19 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 // A formCollector collects the forms of one request.
 type formCollector struct {
 	dialect *Dialect
-	unknown string // the requirement on unknown members, or ""
+	unknown string // id of the requirement on unknown members; "" if there is none
 	forms   []spec.RequestForm
 }
 
+// add adds a form. Its name consists of what and the JSON pointer for at, a location in the body.
+// requirement is the id of the requirement that the form exercises, or "" if there is none.
 func (c *formCollector) add(what string, at []string, requirement string) {
 	c.forms = append(c.forms, spec.RequestForm{Name: what + " " + jsonPointer(at), Requirement: requirement})
 }
 
-// visit adds the forms of v, the value at the given location, whose schema is n. outer is the
-// requirement of the values around it, or "".
+// visit adds the forms of v and of the values inside it. n is the schema of v, and at is the
+// location of v in the body. outer is the id of the innermost requirement on the values around v,
+// or "" if there is none.
 func (c *formCollector) visit(n node, v any, at []string, outer string) {
 	if len(at) > maxDepth {
 		return
@@ -73,7 +76,8 @@ func (c *formCollector) visit(n node, v any, at []string, outer string) {
 	}
 }
 
-// visitObject adds the forms of the object v, whose requirement is own.
+// visitObject is like visit, for an object v. own is the id of the requirement on v or, if v has
+// none, on the values around v. It is "" if there is neither.
 func (c *formCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {
@@ -98,15 +102,17 @@ func (c *formCollector) visitObject(n node, v map[string]any, at []string, own s
 	}
 }
 
-// isTool reports whether v, an item of a list whose items have the schema n, is a tool of the client.
+// isTool reports whether v, an item of a list, is the definition of a client tool. n is the schema
+// of the items.
 func (s *document) isTool(n node, v any) bool {
 	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
 		return n.get("x-kind").text() == string(spec.InputTool)
 	})
 }
 
-// toolRequirement returns the id of the requirement on offers of a tool v whose schema is n. It
-// returns "" if v is not a tool, or if there is none that requests can exercise.
+// toolRequirement returns the id of the requirement that a request exercises by offering the tool
+// v. n is the schema of v. toolRequirement returns "" if v is not a tool, or if there is no such
+// requirement.
 func (d *Dialect) toolRequirement(n node, v any) string {
 	if !d.document.isTool(n, v) {
 		return ""
@@ -114,8 +120,9 @@ func (d *Dialect) toolRequirement(n node, v any) string {
 	return d.valueRequirement(n, v)
 }
 
-// valueRequirement returns the id of the requirement on the value v whose schema is n, or "" if it
-// has none of its own that requests can exercise.
+// valueRequirement returns the id of the requirement that a request exercises by containing the
+// value v. n is the schema of v. Requirements on values around or inside v do not count.
+// valueRequirement returns "" if there is no such requirement.
 func (d *Dialect) valueRequirement(n node, v any) string {
 	for _, n := range d.document.applicableSchemas(n, v) {
 		if id := d.formRequirement(n, false); id != "" {
@@ -125,9 +132,10 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 	return ""
 }
 
-// formRequirement returns the id of the requirement that a member exercises by being null or, if
-// absent is true, by being left out: that of the member, or "" if it has none that requests can
-// exercise.
+// formRequirement returns the id of the requirement that a request exercises by having a null
+// member or, if absent is true, by leaving the member out. The argument member is the schema of the
+// member. Only requirements that the check acceptCheck judges count. formRequirement returns "" if
+// there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

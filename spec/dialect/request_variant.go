@@ -10,17 +10,18 @@ import (
 // acceptCheck is the id of the check that judges whether valid requests are accepted.
 const acceptCheck = "accept.as-documented"
 
-// A RequestVariant is a valid request that means the same as another one but is written
-// differently, for example with null for an optional member that the other one omits.
+// A RequestVariant is a valid request that differs from another valid request in one member of the
+// body. For example, it has null for an optional member that the other request omits.
 type RequestVariant struct {
 	Name    string // "body /seed is null"
-	Form    string // what differs; the same for members with the same schema
+	Form    string // the schema of the member and the difference: "POINTER is null"
 	Request spec.Request
 }
 
-// RequestVariants derives from a valid request with a JSON body other valid requests, each of which
-// differs in one member of the body: an optional one is left out or null, an unknown one is added,
-// or another tool is offered. All of them have the prompt of r. They are always in the same order.
+// RequestVariants returns valid requests, each of which differs from r in one member of the body:
+// an optional member is left out or null, an unknown member is added, or a second tool is offered.
+// All of them have the prompt of r. They are always in the same order. RequestVariants returns nil
+// if r is not a valid request with a JSON body. It does not modify r.
 func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -40,13 +41,14 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 type variantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
-	prompt         string // of the request
+	prompt         string // the prompt of the request, which variants must keep
 	unknownAllowed bool   // the document has a requirement about unknown members
 	variants       []RequestVariant
 }
 
-// add adds the variant with v as the value at the given location, whose schema is n, unless it is
-// invalid or has another prompt. change says what it does to the value, such as "is null".
+// add adds the variant in which the value at the given location in the body is v, or is missing if
+// v is removed{}. It does nothing if that variant is not valid or has another prompt. n is the
+// schema of the value. The text change describes the change as a predicate, such as "is null".
 func (b *variantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	if e := b.dialect.ParseRequest(r); e.Valid() && e.Text == b.prompt {
@@ -55,7 +57,8 @@ func (b *variantBuilder) add(change string, n node, at []string, v any) {
 	}
 }
 
-// vary adds the variants of v, the value at the given location, whose schema is n.
+// vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
+// at is the location of v in the body.
 func (b *variantBuilder) vary(n node, v any, at []string) {
 	if len(at) > maxDepth {
 		return
@@ -90,9 +93,9 @@ func (b *variantBuilder) vary(n node, v any, at []string) {
 	}
 }
 
-// otherTool returns a copy of the only tool in list, a list whose items have the schema items, with
-// a name that differs from the name of that tool. ok is false if list does not contain exactly one
-// tool.
+// otherTool returns a copy of the only item of list, a client tool, with a different name. items is
+// the schema of the items. ok is false unless list has exactly one item and that item is a client
+// tool with a name.
 func (b *variantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
 	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
 		return nil, false
@@ -108,6 +111,7 @@ func (b *variantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
 // unknownMember is a name that no document has for a member.
 const unknownMember = "xUnknownMember"
 
+// has reports whether v has a member with the given name, even if its value is null.
 func has(v map[string]any, name string) bool {
 	_, ok := v[name]
 	return ok
@@ -117,12 +121,14 @@ func has(v map[string]any, name string) bool {
 type objectMember struct {
 	name                   string
 	schema                 node
-	mayBeAbsent, mayBeNull bool
+	mayBeAbsent, mayBeNull bool // a server must accept the request all the same
 }
 
-// membersOf returns the members that the schema n has for the object v, each once, in the order of
-// the schemas. Within nested objects, a member that distinguishes kinds of objects, or that has a
-// slot of its own, may be absent only if it has a default.
+// membersOf returns the members that the document describes for the object v, each once, in the
+// order of the schemas. n is the schema of v, and nested is whether v is inside another value. In a
+// nested object, a member without a default may be absent only if it may be null, is not named
+// type, and carries no slot other than message, id, name or text. Other members may determine what
+// the object means.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []objectMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
@@ -152,7 +158,9 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []obje
 	return list
 }
 
-// isOpen reports whether the schemas that apply to the object v define members and allow others.
+// isOpen reports whether the schemas that apply to the object v name some members and allow others.
+// n is the schema of v. If n has x-slot, isOpen returns false, since the members of v are then up
+// to the user.
 func (s *document) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema

@@ -22,16 +22,17 @@ const (
 	WrongValue    DefectKind = "value"   // a value is not in the enumeration
 )
 
-// A ResponseDefect is a defect with which frames or replies violate one requirement of the document
-// (x-requirement), and no other constraint.
+// A ResponseDefect is a defect with which a frame or reply violates one requirement of the document
+// (x-requirement) and nothing else.
 type ResponseDefect struct {
-	Requirement string
+	Requirement string // id of the requirement
 	Kind        DefectKind
-	Locations   []string // where frames or replies can have it: JSON pointers with "*" for each index, sorted
+	Locations   []string // where the defect can occur: sorted JSON pointers with "*" for each array index
 }
 
-// Refusals returns the requirements on refusals of requests that violate the document (x-error),
-// sorted by their ids.
+// Refusals returns the requirements on the refusals of requests that violate the document
+// (x-error), sorted by their ids. A requirement that occurs several times in the document occurs as
+// often in the result.
 func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
 		for _, entry := range refusalList(node{d.document, at + "/x-error", d.document.refusals[at]}) {
@@ -49,8 +50,8 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 }
 
 // ResponseDefects returns the defects that frames and successful replies of the dialect can have,
-// in the order of their requirements. It finds them in examples, which it makes from the schemas of
-// the frames and replies.
+// sorted by requirement and kind. It finds them by modifying examples, which it makes from the
+// schemas of the frames and replies.
 func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 	type defect struct {
 		requirement string
@@ -83,8 +84,8 @@ func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 	return all
 }
 
-// successVariants returns lists of variants: for each operation, the variants of its frames, and
-// the variants of each of its successful JSON replies.
+// successVariants returns one list of variants for the frames of each operation, and one for each
+// successful JSON reply of each operation.
 func (d *Dialect) successVariants() (lists [][]*variant) {
 	for _, o := range d.operations {
 		lists = append(lists, o.frameVariants)
@@ -97,10 +98,10 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 	return lists
 }
 
-// Apply returns data with the defect at the first location that can have it. The parameter data is
-// the data of a frame or the body of a reply to a request for o. For a reply, status is its status
-// code; for a frame, status is 0. If data cannot have the defect, Apply returns data unchanged and
-// false.
+// Apply returns a copy of data that has the defect, at the first location where that is possible.
+// The argument data is the data of a frame or the body of a reply to a request for o. For a reply,
+// status is its status code; for a frame, status is 0. If data cannot have the defect, Apply
+// returns data unchanged and false.
 func (x ResponseDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {
@@ -126,8 +127,8 @@ type defectiveValue struct {
 	location    string // a JSON pointer with "*" for each index
 }
 
-// defects returns an iterator over variations of v, a valid value of one of the variants, that have
-// a defect of the given kind.
+// defects returns an iterator over copies of v, each of which has one defect of the given kind. v
+// must be a valid value of one of the variants; otherwise the iterator yields nothing.
 func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq[defectiveValue] {
 	return func(yield func(defectiveValue) bool) {
 		w := matchVariant(variants, v)
@@ -147,8 +148,9 @@ func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq
 	}
 }
 
-// defectOf returns v and the requirement that v violates if v is a value of one of the variants and
-// has exactly one violation. Otherwise ok is false.
+// defectOf returns v as a defective value, with the requirement and the location of its only
+// violation. ok is false if v does not match any of the variants, or if it does not have exactly
+// one violation.
 func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
@@ -168,16 +170,16 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bo
 	return f, true
 }
 
-// A valueEdit describes a replacement of the value at a location. The values are tried in order
-// until one of them violates the schema.
+// A valueEdit describes a replacement of the value at one location in a frame or reply. The values
+// are tried in order until one of them causes exactly one violation.
 type valueEdit struct {
-	at     []string
-	values []any // removed{} for a member to remove
+	at     []string // member names and array indexes
+	values []any    // removed{} for a member to remove
 }
 
-// edits returns the edits that may give v, or a value within v, a defect of the given kind. An edit
-// may also add a member that does not exist. n is the schema of v, at is the location of v, and
-// depth is the depth of the recursion.
+// edits returns the edits that may give v, or a value inside v, a defect of the given kind. An edit
+// may add a member that v lacks. n is the schema of v, and at is the location of v in the frame or
+// reply. depth is the depth of the recursion, 0 at first.
 func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil
@@ -210,9 +212,10 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 // wrongValues are values of different types, one of which violates almost any schema.
 var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[string]any{}}
 
-// wrongValuesFor returns those of wrongValues that may give the property n a defect of the given
-// kind: those of another type than its schema allows, or those of that type if it has an
-// enumeration.
+// wrongValuesFor returns those of wrongValues that may give a property with the schema n a defect
+// of the given kind. For [WrongType], these are the values whose type n does not name. For
+// [WrongValue], these are the values of a type that n names, provided that n has an enumeration.
+// For [MissingMember], there are none.
 func wrongValuesFor(n node, kind DefectKind) []any {
 	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
@@ -226,8 +229,9 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns the largest number of kinds of items that a list within a value of the variant
-// can have. The result is at least 1.
+// maxItems returns how many examples of the variant to make, by calling [variant.example] with the
+// items 0, 1, 2 and so on, so that each variant of the items of a list occurs in one of them. It is
+// at least 1.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
@@ -240,8 +244,9 @@ func (w *variant) maxItems() int {
 }
 
 // example returns a value of the variant in which every slot that the reference server can write
-// has a value. A list of parts has one item: a value of the variant whose index, modulo the number
-// of variants, is item. The value may violate the schema. depth is the depth of the recursion.
+// has a value. A list of parts has a single item, whose variant is the one with the index item,
+// modulo the number of variants. The value may violate the schema. depth is the depth of the
+// recursion, 0 at first.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})
@@ -249,7 +254,8 @@ func (w *variant) example(item, depth int) any {
 	return w.layout.example(item, depth)
 }
 
-// example implements [variant.example] for the members of an object.
+// example returns an object with the layout f, as described at [variant.example]. The object is
+// empty if depth exceeds maxDepth.
 func (f *objectLayout) example(item, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -275,7 +281,8 @@ func (f *objectLayout) example(item, depth int) map[string]any {
 	return out
 }
 
-// exampleValue returns a value that the member may have, or "x" if none was found.
+// exampleValue returns a value that all schemas of the member allow, or "x" if it does not find
+// one.
 func (m *objectField) exampleValue() any {
 	samples := []any{
 		"1", json.Number("1"), "2026-03-15", "2026-03-15T10:00:00Z", exampleText(m.schemas), true, map[string]any{}, []any{},

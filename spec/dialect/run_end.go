@@ -9,20 +9,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RunEndFinder finds the end of a run in an event stream while the stream is being received: the
-// terminal event of the run or, in a dialect without terminal events, the in-band terminator.
+// A RunEndFinder finds the end of a run in an event stream while the stream is being received. The
+// end is the terminal event of the run or, in a dialect without terminal events, the in-band
+// terminator. A RunEndFinder is not safe for concurrent use.
 type RunEndFinder struct {
 	dialect     *Dialect
 	operation   *Operation
-	run         func() string // id in the request for the stream; "" if it has none
+	run         func() string // returns the run id in the request; "" if it has none
 	hasTerminal bool          // the dialect has terminal events
 	decoder     *sse.Decoder
-	scanned     int // bytes
-	found       bool
+	scanned     int  // number of bytes of the body that were examined
+	found       bool // the end was found
 }
 
-// NewRunEndFinder returns a RunEndFinder for the response to r. It returns nil if the document
-// does not describe r as a request for an event stream.
+// NewRunEndFinder returns a RunEndFinder for the body of the response to r. It returns nil if the
+// document does not describe r as a request for an event stream.
 func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 	o := d.Operation(r)
 	if o == nil || !o.IsStream || len(o.frameVariants) == 0 {
@@ -34,8 +35,9 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 	}
 }
 
-// Find reports whether body contains the end of the run. Each call must pass the whole body so far,
-// of which it examines only what is new.
+// Find reports whether body, the whole body received so far, contains the end of the run. Each call
+// examines only the bytes that were not in the body of the previous call. After an event that
+// exceeds [MaxEventBytes], nothing more is examined.
 func (f *RunEndFinder) Find(body []byte) bool {
 	if f.found || f.decoder.Err() != nil {
 		return f.found
@@ -47,7 +49,8 @@ func (f *RunEndFinder) Find(body []byte) bool {
 	return f.found
 }
 
-// isEnd reports whether item is the end of the run. Terminal events of other runs are not.
+// isEnd reports whether item is the end of the run. A terminal event with the id of another run is
+// not.
 func (f *RunEndFinder) isEnd(item sse.Item) bool {
 	if !f.hasTerminal {
 		return f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel

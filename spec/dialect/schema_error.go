@@ -16,7 +16,7 @@ import (
 // to find the violated requirements and to write a message.
 type schemaError struct {
 	location        []string        // location in the validated value
-	documentPlaces  []documentPlace // places in the document that cover it, innermost first
+	documentPlaces  []documentPlace // places in the document that apply there, innermost first
 	keyword         string
 	isDiscriminator bool // the keyword is a constant, which may tell schemas apart
 
@@ -29,18 +29,20 @@ type schemaError struct {
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
-// A documentPlace is a pointer to a schema or another place in the document, together with the
-// depth in the value to which that place applies.
+// A documentPlace is the JSON pointer to a schema or to another place in the document, together
+// with the depth in the value to which that place applies. The depth is 0 for the value as a whole,
+// and -1 for what contains the value, such as the request.
 type documentPlace struct {
 	pointer string
 	depth   int
 }
 
-// schemaErrors returns, as a flat list, the schema errors in err, which is the result of validating
-// v or nil. The list is empty if err is nil. The parameter outer lists the places in the document
-// that enclose the schema, innermost first; requirements and refusals may be attached to them. If v
-// matches none of several alternatives, the list contains the errors of the alternative that was
-// evidently intended or, if none was, a single error that describes the choice.
+// schemaErrors returns the schema errors in err as a flat list. err is the result of validating v:
+// a *jsonschema.ValidationError, or nil, for which the list is empty. The parameter outer lists the
+// places in the document that enclose the schema, innermost first; requirements and refusals may be
+// attached to them. If v matches none of several alternatives, the list contains the errors of the
+// alternative that was evidently intended or, if none was, a single error that describes the
+// choice.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
@@ -86,9 +88,10 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 	return []schemaError{b}
 }
 
-// withoutConsequences returns the errors of one value without those of choices that only follow from
-// another error: a value of the wrong type, or without a member that all alternatives require, matches
-// no alternative.
+// withoutConsequences removes from list, the errors of one value, each choice (anyOf or oneOf) that
+// fails only because of another error in list, and returns the result. Such a choice fails because
+// the value has the wrong type or lacks a member that all alternatives require. The memory of list
+// is reused.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -102,10 +105,10 @@ func withoutConsequences(list []schemaError) []schemaError {
 	})
 }
 
-// intendedBranch returns the errors of the alternative that a value was intended to match: the only
-// one whose type and constants agree with the value. branches holds the errors of each alternative,
-// and depth is the depth of the value. The second result is false unless exactly one alternative
-// agrees.
+// intendedBranch returns the errors of the alternative that a value was intended to match. This is
+// the only alternative whose type and constants agree with the value. branches holds the errors of
+// each alternative, and depth is the depth of the value within the validated value. The second
+// result is false unless exactly one alternative agrees.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -117,17 +120,19 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether branch, which holds the errors of one alternative, shows that
-// the value at the given depth was not intended to match that alternative: the value has a
-// different type, or differs from a constant that the alternative requires.
+// isUnintendedBranch reports whether a value was evidently not intended to match an alternative,
+// because the value has a different type or differs from a constant that the alternative requires.
+// branch holds the errors of the alternative, and depth is the depth of the value within the
+// validated value.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
 	})
 }
 
-// missingMembers returns one error for each of the missing members of an object. b is the error of
-// the object. The places of each error begin with the schema of the missing member.
+// missingMembers returns one error for each of the given names of missing members. b is the error
+// of the object that lacks them. The places of each returned error begin with the schema of the
+// missing member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentPlaces[0].pointer + "/properties/" + escape(name))
@@ -144,7 +149,8 @@ func (s *document) missingMembers(names []string, b schemaError) (all []schemaEr
 	return all
 }
 
-// urlFragment returns the decoded fragment of a URL, or "" if the URL is invalid.
+// urlFragment returns the fragment of a URL, unescaped. It returns "" if the URL has no fragment or
+// is invalid.
 func urlFragment(schemaURL string) string {
 	u, err := url.Parse(schemaURL) // the validator returns it escaped
 	if err != nil {
@@ -153,7 +159,8 @@ func urlFragment(schemaURL string) string {
 	return u.Fragment
 }
 
-// jsonPointer returns the JSON pointer for a list of tokens (RFC 6901).
+// jsonPointer returns the JSON pointer (RFC 6901) that consists of the given tokens, which it
+// escapes.
 func jsonPointer(tokens []string) (p string) {
 	for _, t := range tokens {
 		p += "/" + escape(t)
@@ -161,9 +168,10 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with each pointer into the document that covers the error, innermost first,
-// until f returns true. The second argument of f is whether the pointer is for exactly the location
-// of the error, and not for a value around that location.
+// walkOutward calls f for each place in the document that applies to the error, and for each value
+// around that place, innermost first, until f returns true. pointer is the JSON pointer to that
+// place or value. here is whether the pointer is for exactly the location of the error, and not for
+// a value around that location.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentPlaces {
 		here := place.depth >= len(b.location)
@@ -176,8 +184,8 @@ func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	}
 }
 
-// requirementOf returns the id of the requirement that a frame or reply with the error b violates,
-// or "" if the document names none.
+// requirementOf returns the id of the requirement that a frame or reply with the error b violates.
+// It returns "" if the document names none.
 func (s *document) requirementOf(b schemaError) (id string) {
 	b.walkOutward(func(p string, here bool) bool {
 		switch requirement := s.requirements[p].(type) {
@@ -193,8 +201,8 @@ func (s *document) requirementOf(b schemaError) (id string) {
 	return id
 }
 
-// refusalsFor returns how a request with the error b must be refused. It returns nil if the
-// document does not specify that.
+// refusalsFor returns how a request with the error b must be refused, without the levels of the
+// requirements. It returns nil if the document does not specify a refusal.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	b.walkOutward(func(p string, here bool) bool {
 		v, ok := s.refusals[p]
@@ -215,15 +223,15 @@ func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	return all
 }
 
-// isPathItem reports whether a pointer is that of a path item. The x-error of a path item applies
-// only to undocumented methods.
+// isPathItem reports whether pointer is the JSON pointer to a path item. The x-error of a path item
+// applies only to undocumented methods.
 func isPathItem(pointer string) bool {
 	rest, ok := strings.CutPrefix(pointer, "/paths/")
 	return ok && !strings.Contains(rest, "/")
 }
 
-// refusalList returns the entries of an x-error or x-denied, which is a list of entries or a single
-// one.
+// refusalList returns the entries of n, which is an x-error or the value for one reason in an
+// x-denied. If n is not a list, n itself is the only entry.
 func refusalList(n node) []node {
 	if _, ok := n.value.([]any); ok {
 		return n.items()
@@ -231,9 +239,9 @@ func refusalList(n node) []node {
 	return []node{n}
 }
 
-// refusal returns n, which is one entry of an x-error, as a refusal requirement for a violated
-// keyword. The parameter here is whether the x-error is at exactly the location of the violation.
-// The second result is false if the entry does not apply to the keyword.
+// refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
+// keyword is the violated keyword, and here is whether the x-error is at exactly the location of
+// the violation. The second result is false if the entry does not apply to the keyword.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	d := spec.RefusalRequirement{
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
@@ -252,7 +260,8 @@ func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool)
 	return d, true
 }
 
-// schemaPath returns the pointer to the violated keyword in the document.
+// schemaPath returns the JSON pointer to the violated keyword in the document, or only the keyword
+// if b has no places in the document.
 func (b schemaError) schemaPath() string {
 	if len(b.documentPlaces) == 0 {
 		return b.keyword
@@ -260,9 +269,9 @@ func (b schemaError) schemaPath() string {
 	return b.documentPlaces[0].pointer + "/" + b.keyword
 }
 
-// violation returns b as a violation without refusals. part is the part of the request, such as
-// "body", or "" for responses. root is what the message calls the whole value, such as "the request
-// body".
+// violation returns b as a violation without a requirement and refusals. part is the part of the
+// request, such as "body", or "" for frames and replies. root is the name that the message uses for
+// the whole value, such as "the request body".
 func (b schemaError) violation(part, root string) spec.Violation {
 	return spec.Violation{
 		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),
@@ -270,8 +279,9 @@ func (b schemaError) violation(part, root string) spec.Violation {
 	}
 }
 
-// requirementIDs returns the ids in v, an x-requirement, which is one id or a map from keywords to
-// ids.
+// requirementIDs returns the ids in v, the value of an x-requirement: either one id, or a map from
+// keywords to ids. The ids of a map are in no particular order. requirementIDs returns nil if v is
+// neither.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

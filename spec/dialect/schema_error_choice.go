@@ -9,10 +9,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describeChoice completes b for a value that matches none of several alternative schemas and was
-// not clearly intended to match one of them. It describes the value by the member that tells the
-// schemas apart, or by the types, or by the errors of each schema that may have been intended.
-// branches holds the errors of each alternative.
+// describeChoice sets the fields of b that make up its text. b is the error of a value that matches
+// none of several alternative schemas and was not clearly intended to match one of them. The text
+// is about the member that tells the schemas apart, or else about the types, or else about the
+// errors of each schema that may have been intended. branches holds the errors of each alternative.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	schema := s.lookup(b.documentPlaces[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
@@ -29,8 +29,8 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	}
 }
 
-// unrecognizedFrame returns the error for a frame with the value v that matches none of the
-// variants in frames.
+// unrecognizedFrame returns the error for a frame whose value v matches none of the variants in
+// frames.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -43,9 +43,10 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember completes b and reports true if the value is an object in which one member is
-// missing or wrong for all of the choices, because it has none of the constants that they allow.
-// Otherwise it reports false and does not change b.
+// describeByMember describes the error by a member for which all choices allow only constants. If
+// the value is an object in which this member has none of these constants, or is missing although
+// all choices require it, describeByMember sets the fields of b that make up its text and returns
+// true. Otherwise it returns false and does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -71,8 +72,9 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType completes b and reports true if the type of the value is wrong for all of the
-// choices. Otherwise it reports false. branches holds the errors of each choice.
+// describeByType sets the expected text of b and returns true if the type of the value is wrong for
+// all of the choices. Otherwise, or if the choices do not name types, it returns false. branches
+// holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -88,8 +90,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// sharedConstants returns the sorted names of those members for which every one of the choices
-// allows only constants. There must be at least one choice.
+// sharedConstants returns the names of those members for which every choice allows only constants,
+// sorted. There must be at least one choice.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
 		more, _ := n.get("properties").members()
@@ -101,8 +103,8 @@ func sharedConstants(choices []node) (names []string) {
 	})
 }
 
-// memberConstants returns the constants that the schema n allows for a member. It returns nil if
-// the member may have any value.
+// memberConstants returns the constants that the schema n and the schemas of its allOf allow for
+// the member with the given name. It returns nil if they do not restrict the member to constants.
 func memberConstants(n node, name string) (all []any) {
 	for _, part := range withAllOf(n, 0) {
 		all = append(all, part.get("properties").get(name).constants()...)
@@ -110,7 +112,8 @@ func memberConstants(n node, name string) (all []any) {
 	return all
 }
 
-// constants returns the values of enum and const in the schema n itself.
+// constants returns the values of the keywords enum and const of the schema n. It does not follow
+// allOf.
 func (n node) constants() (all []any) {
 	for _, item := range n.get("enum").items() {
 		all = append(all, item.value)
@@ -121,14 +124,15 @@ func (n node) constants() (all []any) {
 	return all
 }
 
-// requiresMember reports whether the schema n, or one of its allOf, requires a member.
+// requiresMember reports whether the schema n, or a schema of its allOf, requires the member with
+// the given name.
 func requiresMember(n node, name string) bool {
 	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool {
 		return slices.Contains(part.get("required").strings(), name)
 	})
 }
 
-// distinct returns the values without duplicates, in the order of their first occurrence.
+// distinct returns the values without duplicate scalars, in the order of their first occurrence.
 func distinct(values []any) (all []any) {
 	for _, v := range values {
 		if !slices.ContainsFunc(all, func(one any) bool { return equalScalars(one, v) }) {
@@ -138,8 +142,9 @@ func distinct(values []any) (all []any) {
 	return all
 }
 
-// joinPath returns the path expression for a member of the object at path, such as
-// "messages[0].role".
+// joinPath returns the path expression for the member with the given name of the object at path.
+// For example, it returns "messages[0].role" for the path "messages[0]" and the name "role". The
+// path of the whole value is "".
 func joinPath(path, name string) string {
 	if !isBareWord(name) {
 		return path + "[" + displayValue(name) + "]"
@@ -147,8 +152,8 @@ func joinPath(path, name string) string {
 	return strings.TrimPrefix(path+"."+name, ".")
 }
 
-// expectedText returns "expected …" with the values allowed for a missing member, or "" if
-// they are not restricted to constants.
+// expectedText returns "expected …" with the values that are allowed for a missing member, or "" if
+// they are not restricted to constants. The argument member is the schema of the member.
 func expectedText(member node) string {
 	var values []any
 	for _, n := range withAllOf(member, 0) {
@@ -160,8 +165,8 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden completes b for a value that matches a schema which the document excludes with
-// the keyword not. The parameter not is that schema.
+// describeForbidden sets the problem and expected texts of b, the error of a value that matches a
+// schema which the document excludes with the keyword not. The argument not is that schema.
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -180,8 +185,9 @@ func (b *schemaError) describeForbidden(not node) {
 	}
 }
 
-// describeContains completes b for an array in which too few or too many items match sort, the
-// schema of the keyword contains. e is the error of the validator.
+// describeContains sets the keyword and the problem and expected texts of b, the error of an array
+// in which too few or too many items match a schema. The argument sort is that schema, the value of
+// the keyword contains. e is the validator's error.
 func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
 	items := "item"
 	if what := describeConditions(sort, "", 0); len(what) > 0 {
@@ -202,8 +208,8 @@ func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError)
 	}
 }
 
-// pluralItems returns items, a string that begins with "item", in the singular if n is 1 and in the
-// plural otherwise.
+// pluralItems returns items, a phrase that begins with "item", unchanged if n is 1. Otherwise it
+// returns the phrase with "items" in place of "item".
 func pluralItems(items string, n int) string {
 	if n == 1 {
 		return items
@@ -211,9 +217,10 @@ func pluralItems(items string, n int) string {
 	return "items" + strings.TrimPrefix(items, "item")
 }
 
-// describeConditions returns what the schema n requires of the members of an object, each as a
-// string such as "role user" or "data.output". path is the path of the object, and depth the depth
-// of the recursion, 0 at first.
+// describeConditions returns what the schema n requires of the members of an object. Each string is
+// a path with the values allowed there, such as "role user", or only the path of a required member,
+// such as "data.output". path is the path of the object, or "" for the whole value. depth is the
+// depth of the recursion, 0 at first.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

@@ -30,8 +30,8 @@ const (
 	maxListed = 20  // allowed values
 )
 
-// text returns what was found and what is expected, as one sentence for a message. root is what the
-// message calls the whole value, such as "the request body".
+// text returns a sentence for a message that says what was found and what is expected. root is the
+// name that the message uses for the whole value, such as "the request body".
 func (b schemaError) text(root string) string {
 	var seen string
 	switch {
@@ -56,9 +56,9 @@ func (b schemaError) text(root string) string {
 // short.
 const maxAlternatives = 3
 
-// alternativesText returns the text of an error with alternatives: the first error of each of them,
-// shortest first, joined by ", or ". At most maxAlternatives are listed. root is as in
-// [schemaError.text].
+// alternativesText returns the text of an error with alternatives. It consists of the text of the
+// first error of each alternative, without duplicates, the shortest first, joined by ", or ". At
+// most maxAlternatives are listed. root is as in [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -74,8 +74,9 @@ func (b schemaError) alternativesText(root string) string {
 	return strings.Join(texts, ", or ") + more
 }
 
-// locationName returns the name of a location for messages: root for the whole value, otherwise the
-// path, in quotes if it is a single member name.
+// locationName returns the name that messages use for the location with the given path expression.
+// This is root if the path is "", which means the whole value, and otherwise the path, in quotes if
+// it is a single member name.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -86,8 +87,8 @@ func locationName(root, path string) string {
 	return strconv.Quote(path)
 }
 
-// displayPath returns the path expression for a location within v, such as "messages[0].role",
-// truncated to maxPath characters.
+// displayPath returns the path expression for the location at within v, such as "messages[0].role",
+// truncated to maxPath characters. The location consists of member names and array indexes.
 func displayPath(v any, at []string) (path string) {
 	for _, token := range at {
 		if _, isList := v.([]any); isList {
@@ -102,7 +103,7 @@ func displayPath(v any, at []string) (path string) {
 	return truncate(path, maxPath)
 }
 
-// isBareWord reports whether s needs no quotes in a path or in a list of values.
+// isBareWord reports whether messages show s without quotes in a path or in a list of values.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)
@@ -116,9 +117,9 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes v to b as JSON with members ordered by name. It writes at most maxShown items or
-// members of each array or object, and nothing once b has more than 4*maxShown bytes, since
-// displayValue shows less.
+// writeValue writes v to b as JSON with the members of objects ordered by name. Because
+// displayValue shows at most maxShown characters, writeValue writes at most maxShown items or
+// members of each array or object, and nothing once b has more than 4*maxShown bytes.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
@@ -152,8 +153,8 @@ func writeValue(b *strings.Builder, v any) {
 	}
 }
 
-// truncate returns s unchanged if it has at most n characters, otherwise its first n characters and
-// an ellipsis.
+// truncate returns s unchanged if it has at most n characters. Otherwise it returns the first n
+// characters of s, followed by an ellipsis.
 func truncate(s string, n int) string {
 	i := 0
 	for at := range s {
@@ -165,7 +166,8 @@ func truncate(s string, n int) string {
 	return s
 }
 
-// listValues returns alternative values as one string, such as "user, assistant or tool".
+// listValues returns alternative values as one string, such as "user, assistant or tool". If there
+// are more than maxListed+1 values, it shows the first maxListed and the number of the others.
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
@@ -193,7 +195,7 @@ func joinOr(items []string) string {
 	}
 }
 
-// typeNames holds, by JSON Schema type, what messages call a value of the type.
+// typeNames maps each JSON Schema type to the phrase that messages use for a value of that type.
 var typeNames = map[string]string{
 	"string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
 	"array": "an array", "object": "an object", "null": "null",
@@ -214,7 +216,8 @@ func describeTypes(types []string) string {
 	return joinOr(words)
 }
 
-// formatNames holds, by JSON Schema format, what messages call a value of the format.
+// formatNames maps JSON Schema formats to the phrases that messages use for values of these
+// formats.
 var formatNames = map[string]string{
 	"uuid":      "a UUID",
 	"date":      "a date as in 2026-01-31",
@@ -224,7 +227,7 @@ var formatNames = map[string]string{
 	"email":     "a mail address",
 }
 
-// pluralize returns a count with its noun: "1 byte", "2 bytes".
+// pluralize returns n followed by the noun thing, with an s unless n is 1: "1 byte", "2 bytes".
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -232,7 +235,8 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// formatRat returns r, a number in a schema, in decimal notation.
+// formatRat returns r, a number in a schema, as text: an integer in full, any other number rounded
+// to the nearest float64.
 func formatRat(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -241,7 +245,8 @@ func formatRat(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// describe sets the problem and expected texts of b for the violated keyword, which e reports.
+// describe sets the problem and expected texts of b according to e, the validator's error for the
+// violated keyword.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
@@ -277,8 +282,9 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	}
 }
 
-// describeSize is the part of describe for keywords that limit lengths and numbers of items, and for
-// all keywords without a case of their own. It sets the fields problem and expected of b.
+// describeSize is the part of describe for keywords that limit lengths and numbers of items, and
+// for all keywords for which describe has no case. Like describe, it sets the problem and expected
+// texts of b.
 func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	unit := "character"
 	if _, file := b.got.(formFile); file {
@@ -308,8 +314,8 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
-// quoteNames returns names in quotes as one string, such as `"a" and "b"`. It leaves out names
-// beyond maxListed.
+// quoteNames returns the names in quotes, sorted, as one string such as `"a" and "b"`. It leaves
+// out all but the first maxListed names.
 func quoteNames(names []string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names[:min(len(names), maxListed)] {

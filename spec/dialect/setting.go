@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// settingDefaults returns the defaults of the settings that the document declares (x-settings).
+// settingDefaults returns the default values of the settings that the document declares
+// (x-settings), by name.
 func (s *document) settingDefaults() map[string]string {
 	defaults := map[string]string{}
 	names, values := s.lookup("/x-settings").members()
@@ -19,10 +20,10 @@ func (s *document) settingDefaults() map[string]string {
 	return defaults
 }
 
-// WithSettings returns a copy of d in which some of the settings that its document declares, such
-// as the name of a model, have other values. Settings occur in requests as {{set.NAME}}.
-// WithSettings returns an error if values contains a setting that the document does not declare. If
-// values is empty, it returns d itself.
+// WithSettings returns a copy of d with the given values, by name, for some of the settings that
+// its document declares, such as the name of a model. The other settings keep their values.
+// Templates refer to settings as {{set.NAME}}. WithSettings returns an error if values contains a
+// setting that the document does not declare. If values is empty, it returns d itself.
 func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	if len(values) == 0 {
 		return d, nil
@@ -43,7 +44,7 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 }
 
 // fillSettings returns text, a string of a template, with each {{set.NAME}} replaced with the value
-// of the setting.
+// of the setting NAME.
 func (d *Dialect) fillSettings(text string) string {
 	if !strings.Contains(text, "{{set.") {
 		return text

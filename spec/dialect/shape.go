@@ -7,22 +7,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Shape summarizes the schemas that apply to a JSON value at one place in a frame or in the body
+// A Shape summarizes all schemas that apply to a JSON value at one place in a frame or in the body
 // of a response. It contains everything that at least one of these schemas states.
 type Shape struct {
-	Members map[string]*Shape // of an object, by name
+	Members map[string]*Shape // of an object, by name; nil if no schema names any
 	Items   *Shape            // of an array; nil if no schema describes them
-	Closed  bool              // members that the schema does not name may be forbidden
+	Closed  bool              // members that no schema names may be forbidden
 	HasSlot bool              // a slot carries the value as a whole, so its members are unrestricted
-	Number  bool              // a number, in any form
+	Number  bool              // the value may be a number that is not restricted to an enumeration
 }
 
-// AllowsMembers reports whether a value of the shape may have members that no schema names, which
-// clients must ignore.
+// AllowsMembers reports whether the value is an object that may have additional members, which no
+// schema names and which clients must ignore.
 func (s *Shape) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
 
-// Shapes returns the shape of the frames of all streams of the dialect, and that of all other
-// bodies of responses.
+// Shapes returns two shapes: frames combines the schemas of the frames of all streams of the
+// dialect, and replies combines the schemas of all other response bodies. Neither is nil.
 func (d *Dialect) Shapes() (frames, replies *Shape) {
 	frames, replies = &Shape{}, &Shape{}
 	for _, o := range d.operations {
@@ -46,8 +46,8 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// add adds what the schema n states to the shape, and to the shapes of the members and items inside
-// it. depth is the number of schemas around n; beyond maxDepth, add only marks the shape as closed.
+// add adds what the schema n states to s and to the shapes of the members and items inside s. depth
+// is the number of schemas around n. If depth exceeds maxDepth, add only marks s as closed.
 func (s *Shape) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
@@ -85,14 +85,14 @@ func (s *Shape) add(n node, depth int) {
 	}
 }
 
-// An UnknownEventForm is the form in which a document allows events of types that it does not name.
+// An UnknownEventForm describes the events of unnamed types that a document allows in streams.
 type UnknownEventForm struct {
-	TypeMember    string   // the member that contains the type, which may be any string
-	SharedMembers []string // the other required members, sorted
+	TypeMember    string   // the name of the member that contains the type, which may be any string
+	SharedMembers []string // the names of the other required members, sorted
 }
 
-// UnknownEventForm returns the form of events of unknown types. The second result is false if the
-// document does not allow such events.
+// UnknownEventForm returns the form of events of types that the document does not name. The second
+// result is false if the document does not allow such events.
 func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 	for _, o := range d.operations {
 		for _, w := range o.frameVariants {
@@ -117,7 +117,7 @@ func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 	return UnknownEventForm{}, false
 }
 
-// isOpenText reports whether every string is a valid value of the member.
+// isOpenText reports whether every string, and nothing else, is a valid value of the member.
 func (m *objectField) isOpenText() bool {
 	for _, key := range []string{"enum", "const", "pattern", "format", "maxLength", "minLength", "not"} {
 		if m.firstKeyword(key).exists() {

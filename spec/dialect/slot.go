@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// slotFields maps each name that x-slot may have to a function that returns a pointer to the field
+// slotFields maps the name of each slot (x-slot) to a function that returns a pointer to the field
 // of an event that holds the slot.
 var slotFields = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
@@ -47,11 +47,12 @@ func checkSlot(name string) error {
 	return nil
 }
 
-// slotField returns a pointer to the field of e that holds the slot with the given name, which must
-// exist.
+// slotField returns a pointer to the field of e that holds the slot with the given name. It panics
+// if there is no such slot.
 func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }
 
-// jsonType returns the JSON Schema type of a decoded value.
+// jsonType returns the JSON Schema type of v, a value that was decoded with numbers as json.Number.
+// The type of a number without a fractional part is "integer".
 func jsonType(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -72,21 +73,22 @@ func jsonType(v any) string {
 	return "number"
 }
 
-// isInteger reports whether a number is an integer, in any notation, such as 1.0 or 1e3.
+// isInteger reports whether n is an integer in any notation, such as 1.0 or 1e3. It returns false
+// for a number with a fraction or an exponent that canonicalNumber does not expand.
 func isInteger(n json.Number) bool {
 	canonical := canonicalNumber(n)
 	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")
 }
 
-// fitsTypes reports whether a value is of one of the given JSON Schema types. Every value fits an
-// empty list.
+// fitsTypes reports whether v is of one of the given JSON Schema types. It returns true if types is
+// empty.
 func fitsTypes(types []string, v any) bool {
 	kind := jsonType(v)
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// slotText returns a decoded JSON value in the form in which a slot holds it: strings unchanged,
-// numbers in canonical form, objects and arrays as compact JSON, null as "".
+// slotText returns a decoded JSON value in the form in which a slot holds it: a string unchanged, a
+// number in canonical form, null as "", and any other value as compact JSON.
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -99,9 +101,9 @@ func slotText(v any) string {
 	return compactJSON(v)
 }
 
-// slotText returns v, a value at this location, in the form in which the slot holds it. If the slot
-// is text or state and the schema allows any type, the result is JSON even for a string: otherwise the
-// string "1" and the number 1 would look alike.
+// slotText returns v, the value at the location s, in the form in which the slot holds it. If the
+// slot is text or state and the schema allows any type, the result is JSON even for a string, since
+// otherwise the string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {
 	if (s.slot == "text" || s.slot == "state") && len(s.types) == 0 && v != nil {
 		return compactJSON(v)
@@ -109,8 +111,8 @@ func (s slotLocation) slotText(v any) string {
 	return slotText(v)
 }
 
-// canonicalNumber returns a number in canonical form: 1.0 and 1e0 become 1. Very long numbers and
-// those with large exponents are returned unchanged, as expanding them would take too much memory.
+// canonicalNumber returns n in canonical form: 1.0 and 1e0 become 1. It returns very long numbers
+// and those with large exponents unchanged, since expanding them could take too much memory.
 func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {
@@ -130,8 +132,8 @@ func canonicalNumber(n json.Number) string {
 	return fmt.Sprint(f)
 }
 
-// compactJSON returns v as JSON without spaces and with members ordered by name. It returns "" if v
-// cannot be encoded.
+// compactJSON returns v as JSON without white space between tokens and with the members of objects
+// ordered by name. It returns "" if v cannot be encoded.
 func compactJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

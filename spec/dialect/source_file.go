@@ -20,13 +20,14 @@ import (
 
 // A FileError is an error at one place in a document or catalogue.
 type FileError struct {
-	File    string
+	File    string // name or path of the file
 	Line    int    // from 1; 0 if the error concerns the file as a whole
 	Pointer string // JSON pointer to the invalid value; "" if the error concerns the file as a whole
 	Message string
 }
 
-// Error returns the message after the position: "FILE:LINE: POINTER: MESSAGE".
+// Error returns the message after the position, "FILE:LINE: POINTER: MESSAGE". It leaves out the
+// line if it is 0, and the pointer if it is "".
 func (e *FileError) Error() string {
 	text := e.File
 	if e.Line > 0 {
@@ -38,14 +39,14 @@ func (e *FileError) Error() string {
 	return text + ": " + e.Message
 }
 
-// A sourceFile is a document or catalogue as written.
+// A sourceFile is the file of a document or catalogue, before it is parsed.
 type sourceFile struct {
 	name string // for messages
 	data []byte
 }
 
-// documentFile returns the name of the file with the document of the given version: VERSION.yaml,
-// or version itself if that is already the name of a YAML file.
+// documentFile returns the name of the file with the document of the given version. This is
+// VERSION.yaml or, if version is already the name of a YAML file, version itself.
 func documentFile(version string) string {
 	if isYAMLFile(version) {
 		return version
@@ -53,8 +54,9 @@ func documentFile(version string) string {
 	return version + ".yaml"
 }
 
-// catalogueFile returns the name of the file with the catalogue of the given version:
-// VERSION.requirements.yaml, or that of the version's YAML file if version names one.
+// catalogueFile returns the name of the file with the catalogue of the given version,
+// VERSION.requirements.yaml. If version is the name of a YAML file, such as "own.yml", the result
+// has the same extension: "own.requirements.yml".
 func catalogueFile(version string) string {
 	file := documentFile(version)
 	extension := path.Ext(file)
@@ -69,8 +71,9 @@ func isYAMLFile(name string) bool {
 // MaxFileBytes is the maximum size, in bytes, of a document or catalogue that [OpenFile] reads.
 const MaxFileBytes = 4 << 20
 
-// A boundedDir is a directory whose method ReadFile reads regular files of at most [MaxFileBytes].
-// The names in errors begin with the name of the directory, as in the path that the user gave.
+// A boundedDir is a file system of the files in one directory. Its method ReadFile reads only
+// regular files of at most [MaxFileBytes]. File names in errors begin with the name of the
+// directory, as the user gave it.
 type boundedDir struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS].
@@ -78,8 +81,8 @@ func (b boundedDir) Open(name string) (fs.File, error) {
 	return os.DirFS(cmp.Or(b.dir, ".")).Open(name)
 }
 
-// ReadFile implements [fs.ReadFileFS]. It returns an error if the file is not regular, is too large
-// or cannot be read.
+// ReadFile implements [fs.ReadFileFS]. It returns a [*FileError] if the file is not directly in the
+// directory, is not a regular file, is too large, or cannot be read.
 func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	fail := func(message string) ([]byte, error) {
 		return nil, &FileError{File: b.path(name), Message: message}
@@ -109,7 +112,8 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// path returns the path of the file with the given name in the directory.
+// path returns the path of the file with the given name in the directory, for use with package os
+// and in messages.
 func (b boundedDir) path(name string) string {
 	if b.dir == "" {
 		return name
@@ -117,7 +121,7 @@ func (b boundedDir) path(name string) string {
 	return strings.TrimSuffix(b.dir, "/") + "/" + name
 }
 
-// causeOf returns the text of an error of package os without the operation and the path.
+// causeOf returns the text of err, an error of package os, without the operation and the path.
 func causeOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -125,9 +129,9 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// errorAt returns an error with the given message about the value at a JSON pointer. The position of
-// the error is in the first file that contains the value or, if no file does, in the file that
-// contains the longest prefix of the pointer.
+// errorAt returns an error with the given message about the value at a JSON pointer. Its position
+// is that of the value in the first file that contains the value. If no file contains it, the
+// position is in the file that contains the longest prefix of the pointer.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1
@@ -143,7 +147,7 @@ func errorAt(files []sourceFile, pointer, message string) *FileError {
 	return found
 }
 
-// tokensOf returns the unescaped tokens of a JSON pointer.
+// tokensOf returns the unescaped tokens of a JSON pointer. It returns nil for the pointer "".
 func tokensOf(pointer string) (tokens []string) {
 	if pointer == "" {
 		return nil
@@ -154,9 +158,9 @@ func tokensOf(pointer string) (tokens []string) {
 	return tokens
 }
 
-// pointerAt returns the pointer to the innermost member or item below n whose key or value begins
-// at the given line and column, both starting at 1. at is the pointer to n. The result is "" if
-// there is no such member or item.
+// pointerAt returns the JSON pointer to the innermost member or item inside n whose key or value
+// begins at the given line and column, which both count from 1. at is the pointer to n. The result
+// is "" if there is no such member or item.
 func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	here := func(n ast.Node) bool {
 		t := n.GetToken()
@@ -181,7 +185,7 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 }
 
 // parseYAML returns the content of f converted from YAML to JSON. If the content is not valid YAML,
-// the error has the position of the mistake.
+// it returns a [*FileError] with the position of the mistake.
 func parseYAML(f sourceFile) ([]byte, error) {
 	text, err := yaml.YAMLToJSON(f.data)
 	if err != nil {
@@ -190,7 +194,8 @@ func parseYAML(f sourceFile) ([]byte, error) {
 	return text, nil
 }
 
-// yamlError converts err, an error of the YAML reader, to an error with the position in f.
+// yamlError converts err, an error of the YAML package about f, to a FileError. The error has a
+// line only if err states one.
 func (f sourceFile) yamlError(err error) *FileError {
 	e := &FileError{File: f.name, Message: strings.ReplaceAll(err.Error(), "\n", " ")}
 	if at, ok := errors.AsType[yaml.Error](err); ok {

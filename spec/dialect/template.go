@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// TemplateOperation returns the operation that the given template, such as "prompt" or "cancel",
-// requests. The second result is false if the dialect does not have the template.
+// TemplateOperation returns the operation to which requests of the given template, such as "prompt"
+// or "cancel", are sent. The second result is false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
 		_, ok := o.templates[template]
@@ -25,7 +25,8 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 }
 
 // InfoTemplates returns the templates of the operations that return information about the server
-// itself: their requests have neither a body nor parameters, and their responses are not streams.
+// itself, in the order of the operations. These are the operations whose requests have neither a
+// body nor parameters, and whose responses are not streams.
 func (d *Dialect) InfoTemplates() (all []string) {
 	for _, o := range d.operations {
 		if o.bodylessTemplate != "" && len(o.bodies) == 0 && len(o.parameters) == 0 && !o.IsStream {
@@ -38,7 +39,7 @@ func (d *Dialect) InfoTemplates() (all []string) {
 // Templates returns the names of the operation's templates, sorted.
 func (o *Operation) Templates() []string { return slices.Sorted(maps.Keys(o.templates)) }
 
-// Templates returns the names of all templates of the dialect, sorted.
+// Templates returns the names of all templates of the dialect, each once, sorted.
 func (d *Dialect) Templates() (all []string) {
 	for _, o := range d.operations {
 		all = append(all, o.Templates()...)
@@ -47,15 +48,15 @@ func (d *Dialect) Templates() (all []string) {
 	return slices.Compact(all)
 }
 
-// BuildRequest returns the request that a template describes, with the slots of e filled in. The
-// request is the first of its thread. BuildRequest returns an error if the dialect does not have
-// the template.
+// BuildRequest returns the request that a template describes, filled in with the slots of e. The
+// request repeats no earlier messages of its thread. BuildRequest returns an error if the dialect
+// does not have the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
 	return d.BuildRequestAfter(nil, template, e)
 }
 
-// BuildRequestAfter is like [Dialect.BuildRequest] for a request after the messages of h, which it
-// repeats if the template has the placeholder {{history}}.
+// BuildRequestAfter is like [Dialect.BuildRequest], for a request that follows the messages of h in
+// its thread. If the template has the placeholder {{history}}, the messages of h replace it.
 func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
@@ -87,8 +88,9 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 	return r, nil
 }
 
-// fillTemplate returns a value of a template with the settings and the slots of e filled in. ok is
-// false if the value is to be left out of the object or array that contains it.
+// fillTemplate returns a copy of template, which is a template or a value inside one, with the
+// settings and the slots of e filled in. ok is false if the value must be left out of the object or
+// array that contains it.
 func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -113,11 +115,11 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
-// fillString returns one string of a template with the slots of e filled in for {{slot}}. A string
-// that consists only of {{slot?}} is left out if the slot is empty. One that consists only of
-// {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}} becomes an integer. The second
-// result is false if the string is to be left out, as it is if the slot's text is not JSON or not
-// an integer.
+// fillString returns t, a string of a template, with the slots of e filled in for each {{slot}}. A
+// string that consists only of a placeholder may have a modifier: {{slot?}} is left out if the slot
+// is empty, {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}} becomes an integer.
+// The second result is false if the string must be left out. This is also the case if the slot's
+// text is not JSON, or not an integer, as the modifier requires.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
@@ -146,9 +148,10 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests completes, in place, those requests of the recording t of which only the body is
-// known. Each becomes a request of the template prompt with that body, and with a placeholder for
-// credentials if the document requires any. Without that template, the requests stay unchanged.
+// CompleteRequests completes, in place, those requests of t of which only the body was recorded.
+// Each of them becomes a request of the template prompt with that body. If the document requires
+// credentials, the request also gets a placeholder for them. If the dialect does not have the
+// template, the requests remain unchanged.
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

@@ -10,9 +10,9 @@ import (
 )
 
 // Validate returns an error if the document or the catalogue is invalid, if the document names a
-// requirement that the catalogue lacks, or if the catalogue names a check that is not one of the
-// given checks or cannot judge the dialect. An error that concerns one place in a file is a
-// [*FileError]. Documents that were embedded when the program was built need no validation.
+// requirement that the catalogue lacks, or if the catalogue names a check that is not in checks or
+// that cannot judge the dialect. An error about one place in a file is a [*FileError]. Dialects
+// that [Open] returns need no validation.
 func (d *Dialect) Validate(checks []*spec.Check) error {
 	if err := d.checkDocument(); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 	return d.checkContents(checks)
 }
 
-// checkDocument does the part of [Dialect.Validate] that does not need the operations of the
+// checkDocument does the part of [Dialect.Validate] that does not use the operations of the
 // document, and returns the first error.
 func (d *Dialect) checkDocument() error {
 	if err := d.checkOpenAPI(); err != nil {
@@ -29,7 +29,7 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents does the part of [Dialect.Validate] that needs the operations of the document, and
+// checkContents does the part of [Dialect.Validate] that uses the operations of the document, and
 // returns the first error.
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
@@ -72,8 +72,9 @@ func (d *Dialect) checkSchemas() (err error) {
 	return nil
 }
 
-// checkStreams returns an error if no operation starts a run, or if a frame can violate the
-// document without violating a requirement.
+// checkStreams returns an error if no operation starts a run, if x-stream and the responses of an
+// operation do not agree on whether it streams, or if a frame can violate the document without
+// violating a requirement.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
 		return d.errorAt("/paths", "no operation starts a run: one must have a JSON body with an example named prompt")
@@ -94,14 +95,16 @@ func (d *Dialect) checkStreams() error {
 	return nil
 }
 
+// The values that a catalogue may have for the level of a requirement, and for the kind of its
+// exclusion.
 var (
 	levels         = []spec.Level{spec.Must, spec.Should, spec.May}
 	exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 )
 
-// checkCatalogue returns an error about the first invalid requirement of the catalogue. A
-// requirement is invalid if it lacks a member, if it names a check that does not exist or cannot
-// judge the dialect, or if it has neither a check nor a reason for having none.
+// checkCatalogue returns an error about the first invalid requirement of the catalogue. For
+// example, a requirement is invalid if it lacks a member, if it names a check that is not in checks
+// or cannot judge the dialect, or if it has neither a check nor a reason for having none.
 func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	kinds := d.Kinds()
 	seen := map[string]bool{}
@@ -157,16 +160,18 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	return nil
 }
 
-// isTransportKind reports whether events of kind k do not depend on the document.
+// isTransportKind reports whether events of kind k can occur regardless of what the document
+// describes.
 func isTransportKind(k spec.Kind) bool {
 	return slices.Contains([]spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,
 	}, k)
 }
 
-// requirementError returns an error about a member of the requirement with index i, from 0, of the
-// catalogue. If member is "", the error is about the requirement as a whole. The requirements of an
-// extended catalogue are in another order than in its files, so the requirement is found by its id.
+// requirementError returns an error about a member of the requirement d.requirements[i], or about
+// the requirement as a whole if member is "". The argument member is a JSON pointer without the
+// leading slash, such as "checks/0". The position of the requirement is looked up by its id,
+// because the order of an extended catalogue differs from that of its files.
 func (d *Dialect) requirementError(i int, member, message string) error {
 	r := d.requirements[i]
 	for _, f := range d.catalogue {
@@ -184,8 +189,8 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 	return errorAt(d.catalogue[:1], "", message)
 }
 
-// requirementPointer returns the JSON pointer to the last requirement with the given id in f, the file
-// of a catalogue, or "" if there is none.
+// requirementPointer returns the JSON pointer to the requirement with the given id in f, the file
+// of a catalogue. It returns the last one if there are several, and "" if there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
 	text, err := parseYAML(f)
 	if err != nil {
@@ -208,9 +213,9 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 	return pointer
 }
 
-// checkCitations returns an error about the first place in the document that names a requirement
-// that is not in the catalogue, or a requirement that is judged by no check that reads the
-// document.
+// checkCitations returns an error about the first place in the document that names an unsuitable
+// requirement: one that is not in the catalogue, or one that is not judged by any of the given
+// checks that read the document.
 func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	var readers []string
 	for _, c := range checks {
@@ -235,8 +240,8 @@ func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	return err
 }
 
-// citations calls visit for each place of the document that names a requirement, until visit
-// returns false.
+// citations calls visit for each place in the document that names a requirement, with the JSON
+// pointer to that place and the id of the requirement, until visit returns false.
 func (s *document) citations(visit func(pointer, id string) bool) {
 	all := func(at string, v any) bool { // one id, or a map to ids
 		switch v := v.(type) {
@@ -270,9 +275,9 @@ func (s *document) citations(visit func(pointer, id string) bool) {
 	})
 }
 
-// allRefusals calls visit for the requirement of each entry of n, which is an x-error or one reason
-// of an x-denied. When visit returns false, allRefusals stops and returns false. Otherwise it
-// returns true.
+// allRefusals calls visit for the value of the member requirement of each entry of n, which is an
+// x-error or the value for one reason in an x-denied. When visit returns false, allRefusals stops
+// and returns false. Otherwise it returns true.
 func allRefusals(n node, visit func(pointer string, requirement any) bool) bool {
 	return !slices.ContainsFunc(refusalList(n), func(entry node) bool {
 		requirement := entry.get("requirement")

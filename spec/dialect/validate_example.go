@@ -6,14 +6,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// sampleSlots is an event with the slots that templates need to become valid requests.
+// sampleSlots is an event with a value for each slot that a template may need to become a valid
+// request.
 var sampleSlots = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
 	Text: "hello", Description: "hello before", Cursor: "1-0", PollLimit: "3",
 }
 
-// checkTemplates returns an error about the first template whose request, built with sampleSlots, is
-// not valid or matches another operation than the one that has the template.
+// checkTemplates returns an error about the first template whose request, filled in with
+// sampleSlots, is not valid or is a request for another operation than the one that has the
+// template. It also returns an error if the prompt of the template prompt is not the text of
+// sampleSlots.
 func (d *Dialect) checkTemplates() error {
 	for _, name := range d.Templates() {
 		o, _ := d.TemplateOperation(name)
@@ -39,8 +42,8 @@ func (d *Dialect) checkTemplates() error {
 	return nil
 }
 
-// checkExamples returns an error if an example in the document is not valid. It checks the examples
-// of the schemas among the components, of replies and of streams.
+// checkExamples returns an error about the first invalid example in the document. It checks the
+// examples of the component schemas, of replies and of streams.
 func (d *Dialect) checkExamples() error {
 	_, schemas := d.document.lookup("/components/schemas").members()
 	for _, s := range schemas {
@@ -71,8 +74,8 @@ func (d *Dialect) checkExamples() error {
 	return nil
 }
 
-// checkValues returns an error if an example does not conform to the schema. It skips examples that
-// do not exist.
+// checkValues returns an error about the first of the examples that violates the schema, or about
+// the schema if it cannot be compiled. It skips examples that do not exist.
 func (d *Dialect) checkValues(schema node, examples ...node) error {
 	for _, e := range examples {
 		if !e.exists() || !schema.exists() {
@@ -89,8 +92,9 @@ func (d *Dialect) checkValues(schema node, examples ...node) error {
 	return nil
 }
 
-// checkStreamExamples returns an error if an example is not a stream of o, because it has a frame
-// that cannot be decoded or violates a MUST. It skips examples that do not exist.
+// checkStreamExamples returns an error about the first of the examples that is not a stream of o.
+// Such an example has a frame that cannot be decoded, that violates a requirement of level MUST, or
+// that is not followed by a blank line. Examples that do not exist are skipped.
 func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	for _, e := range examples {
 		x := spec.Exchange{Response: spec.Response{
@@ -117,8 +121,8 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	return nil
 }
 
-// level returns the level of the requirement with the given id, or MUST if there is no such
-// requirement.
+// level returns the level of the requirement on servers with the given id, or MUST if there is no
+// such requirement.
 func (d *Dialect) level(id string) spec.Level {
 	for _, r := range d.Requirements {
 		if r.ID == id {

@@ -11,16 +11,16 @@ import (
 
 // A validationCache remembers which values of a variant are valid, so that a stream of a million
 // deltas is not validated a million times. Values that differ only in insignificant members share
-// an entry. A member is insignificant if the schema restricts it only by type and bounds and
-// nothing else in the variant depends on it. The cache is safe for concurrent use.
+// an entry. A member is insignificant if the schema restricts only its type and bounds, and if
+// nothing else in the variant depends on it. A validationCache is safe for concurrent use.
 type validationCache struct {
-	boundedMembers map[string]valueBounds // members whose value matters only by its bounds
+	boundedMembers map[string]valueBounds // the insignificant members, by name
 	mu             sync.RWMutex
-	entries        map[string][]string // key → the requirements that such values exercise
+	entries        map[string][]string // key → ids of the requirements that such values exercise
 }
 
-// A valueBounds holds the bounds that a schema sets for the value of a member. A field that is nil
-// means that there is no such bound.
+// A valueBounds holds the bounds, inclusive, that a schema sets for the value of a member. A nil
+// field means that there is no such bound.
 type valueBounds struct {
 	minimum, maximum     *int
 	minLength, maxLength *int // lengths of strings, in characters
@@ -33,14 +33,14 @@ const (
 	maxKeyBytes = 1 << 10
 )
 
-// simpleKeywords lists the keywords of a schema that restrict the type of a value or nothing at
+// simpleKeywords lists the schema keywords that restrict only the type of a value, or nothing at
 // all. They do not make a member significant for a validationCache.
 var simpleKeywords = []string{
 	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
 }
 
-// newValidationCache returns an empty cache for values of a variant with the given layout and
-// schemas.
+// newValidationCache returns an empty cache for the values of a variant, given the layout of the
+// variant and all schemas that apply to its values as a whole.
 func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	m := &validationCache{boundedMembers: map[string]valueBounds{}, entries: map[string][]string{}}
 	dependent := map[string]bool{}
@@ -59,8 +59,8 @@ func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	return m
 }
 
-// collectNames adds to names every string and key in v, a part of a schema. Any of them may be the
-// name of a member on which other members depend.
+// collectNames adds every string and every object key in v, a part of a schema, to names. Each of
+// them may be the name of a member on which other members depend.
 func collectNames(v any, names map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,8 +77,8 @@ func collectNames(v any, names map[string]bool) {
 	}
 }
 
-// valueBoundsOf returns the bounds of a member's value. ok is false if the schemas of the member
-// restrict the value by anything other than its type and bounds.
+// valueBoundsOf returns the bounds for the value of the member f. ok is false if the schemas of the
+// member restrict the value by anything other than its type and bounds.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return b, false
@@ -105,8 +105,9 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	return b, true
 }
 
-// contains reports whether v, a decoded JSON value, is a scalar within the bounds. It returns false
-// for a number that cannot be compared with a bound, and for objects and arrays.
+// contains reports whether v, a decoded JSON value, is a scalar within the bounds. A number that is
+// not in plain integer notation is within the bounds only if there is neither a minimum nor a
+// maximum.
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -127,8 +128,8 @@ func (b valueBounds) contains(v any) bool {
 	return false
 }
 
-// keyOf returns the cache key of a value. ok is false if the value is not to be cached, because it
-// is not an object, is too large, or has an object or array as a significant member.
+// keyOf returns the cache key of the value v. ok is false if v must not be cached because it is not
+// an object, is too large, or has an object or array as a significant member.
 func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) > maxKeyBytes/2 { // a member takes at least two bytes
@@ -167,8 +168,9 @@ func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	return string(b), true
 }
 
-// lookup returns the ids of the requirements that values with this key exercise. The second result
-// is false if the cache does not know that such values are valid.
+// lookup returns the ids of the requirements that values with the given key exercise. The caller
+// must not modify the slice. The second result is false if the cache does not know whether such
+// values are valid.
 func (m *validationCache) lookup(key string) ([]string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -176,8 +178,8 @@ func (m *validationCache) lookup(key string) ([]string, bool) {
 	return exercised, ok
 }
 
-// store records that values with this key are valid, and the ids of the requirements that they
-// exercise. It does nothing if the cache is full.
+// store records that values with the given key are valid and exercise the requirements with the ids
+// in exercised. It retains exercised. It does nothing if the cache is full.
 func (m *validationCache) store(key string, exercised []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

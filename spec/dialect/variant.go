@@ -18,14 +18,14 @@ type variant struct {
 	name               string
 	node               node
 	discriminators     []discriminator // a value of the variant has all of them
-	presencePaths      [][]string      // if there are any, one of them must be present
+	presencePaths      [][]string      // if there are any, a value of the variant has one of these members
 	constants          []constantSlot  // slots that the discriminators fix
 	slots              []slotLocation
 	parts              []partLocation
 	requirements       []requirementLocation
 	chunk              *chunkKinds // nil unless values of the variant are chunks
 	encloses           string      // the subject that a step encloses (x-encloses); "" if it is any
-	defaultRequirement string      // where no x-requirement inside applies
+	defaultRequirement string      // id of the requirement where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
@@ -38,24 +38,26 @@ type discriminator struct {
 	value any
 }
 
-// A slotLocation is a location in the values of a variant. A slot of the event carries the value at
-// that location.
+// A slotLocation is a location in the values of a variant, together with the slot of the event that
+// carries the value at that location.
 type slotLocation struct {
 	path  []string // member names; "*" stands for every item of an array
-	slot  string
+	slot  string   // the name of the slot, as in x-slot
 	types []string // types that the schema allows; empty means any
 }
 
-// A partLocation is a location in the values of a variant. The items at that location are values of
-// other variants, and are decoded as parts of the event.
+// A partLocation is a location in the values of a variant at which there is a value of one of
+// several other variants, or an array of such values. These values are decoded as parts of the
+// event.
 type partLocation struct {
 	path         []string
 	variants     []*variant
-	onlyWithKind bool // only items of a kind are parts
+	onlyWithKind bool // items whose variant has no kind are not parts
 	separate     bool // the items are events of their own
 }
 
-// rank returns 1 for parts that answer interrupts, and 0 for others.
+// rank returns 1 if the parts at this location answer interrupts, and 0 otherwise. Parts of rank 1
+// follow the others.
 func (p partLocation) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
@@ -63,27 +65,27 @@ func (p partLocation) rank() int {
 	return 0
 }
 
-// A requirementLocation is a location in the frames, requests or replies of a variant, with the
-// requirement that applies there. The requirement is exercised if there is a value at the location.
-// If the requirement is that a member be present, it is exercised if the object that must have the
-// member is present.
+// A requirementLocation is a location in the values of a variant, together with the requirement
+// that applies there. A value of the variant exercises the requirement if it has a value, other
+// than null, at the location. If required is true, it is enough that the object around the location
+// is present.
 type requirementLocation struct {
 	path        []string
 	id          string
 	required    bool
-	matchesForm func(any) error // if not nil, validates the alternative that the value must match
+	matchesForm func(any) error // if not nil, only values for which it returns nil exercise the requirement
 }
 
-// isEnvelope reports whether frames of the variant stand for no event of their own, only for the
-// events that they carry.
+// isEnvelope reports whether frames of the variant do not stand for an event of their own, but only
+// for the events that they carry.
 func (w *variant) isEnvelope() bool {
 	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partLocation) bool { return p.separate })
 }
 
-// parseVariants returns the variants of the schema at a node: the alternatives of its oneOf or
-// anyOf, or, if it has none or has an x-kind, the schema itself. requirement is the default
-// requirement of variants that have none of their own. parseVariants returns an error if a schema
-// names an unknown slot.
+// parseVariants returns the variants of the schema at a node. These are the alternatives of its
+// oneOf or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only
+// variant. requirement is the id of the default requirement of variants that have none of their
+// own. parseVariants returns an error if a schema names an unknown slot or has an invalid x-chunk.
 func (s *document) parseVariants(at node, requirement string) ([]*variant, error) {
 	if own, ok := s.requirementAt(at); ok {
 		requirement = own
@@ -108,9 +110,9 @@ func (s *document) parseVariants(at node, requirement string) ([]*variant, error
 	return all, nil
 }
 
-// requirementAt returns the id of the x-requirement on the whole schema n. If n is a reference, an
-// x-requirement beside the reference takes precedence over that of the target. The second result is
-// false if there is neither.
+// requirementAt returns the id of the requirement on the whole schema n, that is an x-requirement
+// that is not a map. If n is a reference, an x-requirement beside the reference takes precedence
+// over that of the target. The second result is false if there is neither.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
@@ -120,17 +122,18 @@ func (s *document) requirementAt(n node) (string, bool) {
 	return "", false
 }
 
-// extension returns the x- member of a schema that has the given name. If n is a reference, a
-// member beside the reference takes precedence over that of the target. The second result is false
-// if there is neither.
+// extension returns the member of the schema n with the given name, such as "x-kind". If n is a
+// reference, a member beside the reference takes precedence over that of the target. The second
+// result is false if there is neither.
 func (n node) extension(name string) (node, bool) {
 	v := n.get(name)
 	return v, v.exists()
 }
 
-// parseVariant returns the schema n as a single variant. requirement is the default requirement of
-// the variant, unless n has its own. Each variant is parsed only once. parseVariant returns an
-// error if a schema names an unknown slot.
+// parseVariant returns the schema n as a single variant. requirement is the id of the default
+// requirement of the variant, unless n has its own. Calls with the same arguments return the same
+// variant. parseVariant returns an error if a schema names an unknown slot or has an invalid
+// x-chunk.
 func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
@@ -170,14 +173,15 @@ func lastToken(pointer string) string {
 	return unescape(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
 
-// maxDepth is the maximum depth to which nested schemas are followed. A limit is necessary because
+// maxDepth is the maximum depth to which nested schemas are followed. There is a limit because
 // schemas may be recursive.
 const maxDepth = 12
 
-// scanSchema adds the discriminators, slots, parts and requirements of the schema n, and of the
-// schemas inside it, to the variant. path is the location to which n applies, and depth the depth
-// of the recursion. always is whether n applies to every value of the variant, and not only to
-// those of one alternative. scanSchema returns an error if a schema names an unknown slot.
+// scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
+// schemas inside n. path is the location to which n applies, in which "*" stands for every item of
+// an array. always is whether n applies to every value of the variant, and not only to those of one
+// alternative. depth is the depth of the recursion, 0 at first. scanSchema returns an error if a
+// schema names an unknown slot or has an invalid x-chunk.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
 	if depth > maxDepth {
 		return nil
@@ -223,9 +227,9 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	return nil
 }
 
-// scanProperty is like scanSchema, for the schema p of a property. It also evaluates what applies
-// only to properties, such as x-mark and x-parts. required is whether every value of the variant
-// must have the property.
+// scanProperty is like scanSchema, for the schema p of a property. It also evaluates the extensions
+// that only properties may have, such as x-mark and x-parts. required is whether every value of the
+// variant must have the property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
 	w.addRequirements(s, p, path, required)
 	extension, marked := p.extension("x-mark")
@@ -259,7 +263,8 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 }
 
 // addRequirements adds the requirements on the property p to the variant. If p is a reference,
-// these are the requirements beside the reference and those at its target.
+// these are the requirements beside the reference and those at its target. path is the location of
+// the property, and required is whether every value of the variant must have the property.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
@@ -276,7 +281,8 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	}
 }
 
-// matchVariant returns the first of the variants that the value v matches, or nil if there is none.
+// matchVariant returns the first of the variants whose discriminators the value v has, or nil if
+// there is none.
 func matchVariant(variants []*variant, v any) *variant {
 	for _, w := range variants {
 		if w.matches(v) {
@@ -298,8 +304,8 @@ func (w *variant) matches(v any) bool {
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
 }
 
-// equalScalars reports whether two scalars are equal as JSON values: 1 equals 1.0. Objects and
-// arrays are never equal.
+// equalScalars reports whether a and b are scalars that are equal as JSON values, such as 1 and
+// 1.0. Objects and arrays are never equal.
 func equalScalars(a, b any) bool {
 	switch x := a.(type) {
 	case string, bool, nil:
@@ -311,8 +317,8 @@ func equalScalars(a, b any) bool {
 	return false
 }
 
-// childAt returns the member of v that has the given name if v is an object, or the item with that
-// index if v is an array. It returns nil if there is none.
+// childAt returns one value directly inside v: the member with the name token if v is an object, or
+// the item with the index token if v is an array. It returns nil if there is no such value.
 func childAt(v any, token string) any {
 	switch in := v.(type) {
 	case map[string]any:
@@ -325,8 +331,8 @@ func childAt(v any, token string) any {
 	return nil
 }
 
-// valueAt returns the value at a location within v; the location consists of names of members and
-// indexes of items. It returns nil if there is none.
+// valueAt returns the value at a location within v, which consists of member names and array
+// indexes. It returns nil if there is no such value.
 func valueAt(v any, location []string) any {
 	for _, token := range location {
 		v = childAt(v, token)
@@ -334,8 +340,8 @@ func valueAt(v any, location []string) any {
 	return v
 }
 
-// firstAt returns the first value within v, other than null, at the given path. In the path, "*"
-// stands for every item of an array. firstAt returns nil if there is no such value.
+// firstAt returns the first value at the given path within v that is not null, or nil if there is
+// none. In the path, "*" stands for every item of an array.
 func firstAt(v any, path []string) any {
 	if !slices.Contains(path, "*") {
 		return valueAt(v, path)
@@ -348,8 +354,8 @@ func firstAt(v any, path []string) any {
 	return nil
 }
 
-// valuesAt returns all values within v at the given path. In the path, "*" stands for every item of
-// an array. valuesAt returns nil if there are no such values.
+// valuesAt returns all values at the given path within v, including nulls, or nil if there are
+// none. In the path, "*" stands for every item of an array.
 func valuesAt(v any, path []string) []any {
 	for i, key := range path {
 		if key == "*" {

@@ -8,8 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// initWireNames sets o.nameMembers to the members that name the frames of o, the most frequent
-// first, and o.wireNames to the name of the frames of each kind.
+// initWireNames sets o.nameMembers to the names of the top-level members by which the document
+// tells frames apart, the most frequent first. It sets o.wireNames to the name of the frames of
+// each kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -36,16 +37,17 @@ func (o *Operation) initWireNames() {
 	}
 }
 
-// hasFrame reports whether the document describes frames with the given name on the wire.
+// hasFrame reports whether the document describes frames with the given name on the wire. It
+// returns false if name is "".
 func (d *Dialect) hasFrame(name string) bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
 		return slices.ContainsFunc(o.frameVariants, func(w *variant) bool { return name != "" && o.wireName(w, nil) == name })
 	})
 }
 
-// TypeMembers returns the members of the data of events by which the document tells types apart, the
-// most frequent first. It returns nil if the dialect has no event stream. The caller must not modify
-// the slice.
+// TypeMembers returns the names of the members of frames by which the document tells frames apart,
+// the most frequent first. They are those of the first operation that streams. TypeMembers returns
+// nil if the dialect has no event stream. The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {
 	for _, o := range d.operations {
 		if o.IsStream {
@@ -55,10 +57,10 @@ func (d *Dialect) TypeMembers() []string {
 	return nil
 }
 
-// wireName returns the name of a frame on the wire, such as RUN_FINISHED or "response (status
-// completed)": the values of the discriminators of its variant w, and its status. The values after
-// the first are in parentheses, each with the name of its member. v is the decoded frame. If v is
-// nil, the name consists only of what the variant fixes.
+// wireName returns the name on the wire of a frame v of the variant w, such as RUN_FINISHED or
+// "response (status completed)". The name consists of the values of the frame's discriminators and
+// of its status. All values but the first are in parentheses, each after the name of its member. If
+// v is nil, the name consists only of what w fixes.
 func (o *Operation) wireName(w *variant, v any) string {
 	first := ""
 	var others []string
@@ -81,8 +83,9 @@ func (o *Operation) wireName(w *variant, v any) string {
 	return first
 }
 
-// discriminatorText returns the constant of the top-level member with the given name. ok is false
-// if that member is not a discriminator of the variant, or if its constant is not a string.
+// discriminatorText returns the value that the variant fixes for the top-level member with the
+// given name. ok is false if that member is not a discriminator of the variant, or if the value is
+// not a string.
 func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	for _, m := range w.discriminators {
 		if len(m.path) == 1 && m.path[0] == name {
@@ -93,14 +96,15 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	return "", false
 }
 
-// carriesSlot reports whether the top-level member with the given name carries the given slot.
+// carriesSlot reports whether the top-level member with the given name carries the given slot in
+// values of the variant.
 func (w *variant) carriesSlot(name, slot string) bool {
 	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
 		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
 	})
 }
 
-// displayName returns s, put in quotes and truncated unless it is a bare word.
+// displayName returns s as it is if it is a bare word, and otherwise in quotes and truncated.
 func displayName(s string) string {
 	if isBareWord(s) {
 		return s
