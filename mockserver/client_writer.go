@@ -19,10 +19,10 @@ var errEnded = errors.New("stream ended by the mock")
 // writeTimeout is the maximum time that a client may take to accept one piece of a response.
 const writeTimeout = 30 * time.Second
 
-// A clientWriter is the last writer of the pipeline that a response passes. It writes to the
-// connection, records in the journal what was sent, and ends the response in the way that a fault
-// or a request to the control port requires. It implements fault.StreamWriter. Its methods other
-// than After and end may be called concurrently.
+// A clientWriter is the last writer of the pipeline through which a response passes. It writes to
+// the connection, records in the journal what was sent, and ends the response in the way that a
+// fault or a request to the control port requires. It implements fault.StreamWriter. All its
+// methods except After and end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *exchange
@@ -38,7 +38,8 @@ type clientWriter struct {
 	timers        []*time.Timer
 }
 
-// WriteHeader sends the head of the response, unless Finish was called before.
+// WriteHeader sends the head of the response with the given status. It sends nothing if Finish was
+// called before.
 func (c *clientWriter) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +66,8 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteFrame writes a frame in the same way as Write. It ignores the number of the frame.
+// WriteFrame writes frame in the same way as Write. It ignores its first parameter, the number of
+// the frame.
 func (c *clientWriter) WriteFrame(_ int, frame []byte) error {
 	_, err := c.Write(frame)
 	return err
@@ -136,9 +138,9 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 	return c.ending
 }
 
-// Finish ends the stream, sends what was written so far and always returns errEnded. When the
-// handler returns, the connection is closed in the way given by how. Only the first call has an
-// effect.
+// Finish sends what was written so far and ends the stream: later writes fail with errEnded. After
+// the handler has returned, the response is ended in the way given by how. Finish always returns
+// errEnded. Only the first call has an effect.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,15 +155,16 @@ func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	return errEnded
 }
 
-// After calls f in a goroutine of its own when the duration d has elapsed, unless the response ends
-// before that.
+// After calls f in its own goroutine after the duration d, unless the response has ended by then.
+// It must not be called concurrently.
 func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }
 
-// end completes the response after the handler has returned. It records in the journal how the
-// response ended and, if Finish was called, closes the connection in the way that was passed to
-// Finish. It panics with http.ErrAbortHandler if net/http must close the connection.
+// end completes the response. It must be called after the handler has returned. It records in the
+// journal how the response ended. If Finish was called, end closes the connection in the way that
+// was passed to Finish; for fault.Stall, it first waits until the client leaves or the mock shuts
+// down. It panics with http.ErrAbortHandler if net/http must close the connection.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true
@@ -186,8 +189,9 @@ func (c *clientWriter) end() {
 }
 
 // recordEnd records in the journal how the response ended. The parameter how is the way in which a
-// fault or a request to the control port ended it, or "" if neither did. For "", recordEnd finds
-// out whether the client left, the mock was shut down or the response is complete.
+// fault or a request to the control port ended the response, or "" if neither did. In the latter
+// case, recordEnd determines whether the client left, the mock was shut down or the response is
+// complete.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // An exchange holds what is known about one request to the mock: its settings, and what intercept
-// decided about it. The writers that the response passes are part of a responseWriter instead.
+// decided about it. The writers through which the response passes are in a responseWriter instead.
 type exchange struct {
 	server    *Server
 	request   *http.Request // as received
@@ -32,7 +32,8 @@ type exchange struct {
 }
 
 // seedHeader is the header in which a request sets the seed of its random choices. Each response
-// reports the seed in the same header.
+// reports the seed in the same header, except the refusal of a request with an invalid X-Mock
+// header.
 const seedHeader = "X-Mock-Seed"
 
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the
@@ -105,8 +106,8 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps for later requests. They are
-// kept because creating one is expensive.
+// maxVariations is the maximum number of variations that a mock keeps for later requests, because
+// creating a variation is expensive.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has
@@ -123,7 +124,7 @@ func (x *exchange) recordHead(status int, header http.Header) {
 	x.entry.HeadSent(status, header)
 }
 
-// fields returns the fields of the header h, one for each value. The order of fields with different
+// fields converts h to a header with one field for each value. The order of fields with different
 // names is random.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {

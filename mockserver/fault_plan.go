@@ -22,8 +22,8 @@ type faultPlan struct {
 	applied []string // texts of the faults that changed events of the run, and so all of its streams
 }
 
-// addApplied records that a fault has changed events of the run. The parameter fault is the text of
-// its Spec.
+// addApplied records that a fault has changed events of the run. The argument fault is the text
+// that fault.Spec.String returned.
 func (p *faultPlan) addApplied(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,9 +42,9 @@ func (p *faultPlan) appliedFaults() []string {
 // that no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// streamEffects returns the effects of those faults of the plan p that affect the nth stream of the
-// run, counted from 1. An effect records its fault in the journal the first time that it changes
-// something.
+// streamEffects returns the effects of those faults of the plan p that affect stream number n of
+// the run, counted from 1. An effect records its fault in the journal the first time that it
+// changes something.
 func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {
@@ -55,7 +55,7 @@ func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	return all
 }
 
-// newEffect returns an effect of the fault that use specifies. The effect calls applied with the
+// newEffect returns the effect of the fault that use specifies. The effect calls applied with the
 // text of use the first time that it changes something. Random choices are drawn from r.
 func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
 	var once sync.Once

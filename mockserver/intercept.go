@@ -12,9 +12,11 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept decides how a request is served. The reference server calls it after decoding the
-// request. intercept opens the journal entry of the request and returns what scripts, recordings,
-// faults and X-Mock headers change in the response of the reference server.
+// intercept decides how the request r is served. The reference server calls it after decoding the
+// request into h; w must be a *responseWriter. If the request starts a run without naming a thread,
+// intercept sets a new thread id in h. It opens the journal entry of the request. The result states
+// what scripts, recordings, faults and X-Mock headers change in the response of the reference
+// server.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
@@ -65,9 +67,9 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan of the request. For its faults see requestFaults. The number of
-// the first frame to hold is that in the request's headers or, if they contain none, that in the
-// settings.
+// newPlan returns the fault plan of the request. The parameter found is the decision of the
+// scripts. The faults of the plan are those that requestFaults returns. The first frame to hold is
+// the one in the request's headers or, if they contain none, the one in the settings.
 func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
@@ -79,9 +81,9 @@ func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	return p
 }
 
-// decide returns the decision of the first script that has a rule for the request; the Rule of the
-// result is nil if no rule matches. The script of the request's test is tried before the one that
-// all tests share. If there are scripts, decide also writes the decision to the journal.
+// decide returns the decision of the first script that has a rule for the request h. If no rule
+// matches, the Rule of the result is nil. The script of the request's test is tried before the one
+// that all tests share. If there are scripts, decide also writes the decision to the journal.
 func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -105,7 +107,7 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	return found
 }
 
-// journalMisses returns the mismatches of a script in the form in which the journal records them.
+// journalMisses converts the mismatches of a script to the form in which the journal records them.
 func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	for _, m := range all {
 		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
@@ -113,10 +115,10 @@ func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	return out
 }
 
-// requestFaults returns the faults for a request in this order: those in its headers, those of the
-// matching rule (ruleFaults) and those of the settings. If the request listens to a run that
-// another request started, the faults of the settings are left out, because the plan of the run
-// contains them.
+// requestFaults returns the faults for a request in this order: those in its headers, those in
+// ruleFaults, which come from the matching rule, and those of the settings. If the request listens
+// to a run that another request started, the faults of the settings are left out, because the plan
+// of that run contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.overrides.Faults != nil {
 		all = append(all, *x.overrides.Faults...)
@@ -131,10 +133,10 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// configureRun prepares the run that the request starts. It sets in override the agent that sends
-// the reply of the script at the configured pace, and the sink that applies those faults that
-// change the events, the frames or the end of the run. If other requests stream the run, it stores
-// the fault plan for them.
+// configureRun prepares the run that the request h starts. Where necessary, it sets two fields of
+// override: the agent, which sends the reply that decision contains at the configured pace, and the
+// constructor of sinks, which apply those faults that change the events, the frames or the end of
+// the run. If other requests stream the run, configureRun stores the fault plan for them.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if !h.Operation.IsStream {
 		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run
@@ -179,8 +181,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 	}
 }
 
-// configureResume sets in override a function that changes the position from which the stream is
-// resumed. It does nothing if no fault of the run changes that position.
+// configureResume sets override.ResumeFrom to a function that changes the position from which the
+// stream is resumed. It does nothing if no fault of the run changes that position.
 func (x *exchange) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -203,7 +205,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 }
 
 // refuseByFault makes the reference server refuse the request if one of the faults of the run is a
-// refusal. If several faults are refusals, it uses the first one.
+// refusal. It does so by changing override and the header of w; see refuse. If several faults are
+// refusals, it uses the first one.
 func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {

@@ -31,14 +31,14 @@ import (
 // A Config configures a [Server]. Only Dialects is required. Programs outside of this module cannot
 // import the packages that some fields need; they set those fields by means of an [Option].
 type Config struct {
-	Dialects []*dialect.Dialect // a single one is served at its own base path, several below /NAME@VERSION
+	Dialects []*dialect.Dialect // one is served at its base path; several are served below /NAME@VERSION
 	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
 	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
 	Scripts  *script.RuleSet    // reply rules; nil: the reference's scripted agent answers every request
 	Replay   *replay.Library    // recorded responses, for requests that no rule matches
 	Journal  *journal.Journal   // nil: a new journal with default limits
-	Server   reference.Config   // limits, users, log …; Store, NewID, Now, Inline and Intercept are overwritten
+	Server   reference.Config   // limits, users, log and so on; New overwrites Store, NewID, Now, Inline and Intercept
 }
 
 // Defaults describes how the mock behaves where neither a script nor a request header specifies it.
@@ -46,7 +46,7 @@ type Defaults struct {
 	Pace      pace.Pace
 	Faults    []fault.Spec
 	Vary      *uint64 // seed of the legal variations of the encoding; nil: the reference's encoding
-	Strict    bool    // refuse a run that no rule or recording matches with 501, instead of using the default agent
+	Strict    bool    // refuse a run that no rule or recording matches, with status 501
 	FlushEach bool    // flush after every event; otherwise events that are due together are sent together
 }
 
@@ -80,9 +80,9 @@ type backendServer interface {
 	Shutdown(context.Context) error
 }
 
-// New returns a mock server with the configuration cfg, after the options have changed it. It
-// returns an error if cfg contains no dialect or an option is invalid. The caller must call
-// Shutdown to stop the server.
+// New returns a mock server with the configuration cfg, after applying the options to it. It
+// returns an error if cfg contains no dialect, or if an option, a script or a recording is invalid.
+// The caller must call Shutdown to stop the server.
 func New(cfg Config, options ...Option) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
 		return nil, fmt.Errorf("no dialect configured; known dialects are %v", dialect.Names())
@@ -130,8 +130,8 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// BasePath returns the path of the base URL of the named dialect, or "" if the server does not
-// serve that dialect.
+// BasePath returns the path of the base URL of the dialect with the given name, such as
+// "runs@2026-04". It returns "" if the server does not serve that dialect.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
 // Journal returns the record of the requests that the server received and the responses that it
@@ -150,8 +150,8 @@ func (s *Server) Dialects() []*dialect.Dialect { return s.cfg.Dialects }
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does and waits
-// until all requests are served. It returns an error if ctx is done before that.
+// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does, and waits
+// until all requests have been served. It returns an error if ctx is done before that.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	for _, t := range s.streams.all() {
@@ -160,8 +160,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.backend.Shutdown(ctx)
 }
 
-// Epoch is the time at which the clock of a mock with a seed is frozen. Responses contain
-// timestamps, so they are reproducible only if the time is fixed too.
+// Epoch is the time at which the clock of a mock with a configured seed is frozen. Responses
+// contain timestamps, so they are reproducible only if the time is fixed too.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A Clock is a source of the current time that can be frozen. The zero value returns the

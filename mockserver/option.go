@@ -11,8 +11,8 @@ import (
 )
 
 // An Option changes the configuration of a server that [New] or [NewTest] creates. If an argument
-// of an option is invalid, or a file that it names cannot be read, New returns an error and NewTest
-// fails the test.
+// of an option is invalid, or a file that an argument names cannot be read, New returns an error
+// and NewTest fails the test.
 type Option func(*optionState) error
 
 // An optionState holds the configuration to which options are applied, and the scripts and
@@ -23,8 +23,8 @@ type optionState struct {
 	recordings []string
 }
 
-// Script adds the rules of a script. The text of the script is YAML; docs/mock.md in the repository
-// describes its format.
+// Script returns an Option that adds the rules of a script. The argument text is the script in
+// YAML; docs/mock.md in the repository describes the format.
 func Script(text string) Option {
 	return func(o *optionState) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})
@@ -32,7 +32,8 @@ func Script(text string) Option {
 	}
 }
 
-// ScriptFiles adds the rules of the scripts with the given file names.
+// ScriptFiles returns an Option that adds the rules of the scripts in the files with the given
+// names.
 func ScriptFiles(names ...string) Option {
 	return func(o *optionState) error {
 		for _, name := range names {
@@ -46,8 +47,9 @@ func ScriptFiles(names ...string) Option {
 	}
 }
 
-// Recordings adds recorded responses, which answer requests that no rule matches. The paths name
-// recordings (.txtar, .http, .sse, .har) or directories that contain recordings.
+// Recordings returns an Option that adds recorded responses. They answer the requests that no rule
+// matches. Each path names a recording (.txtar, .http, .sse or .har) or a directory that contains
+// recordings.
 func Recordings(paths ...string) Option {
 	return func(o *optionState) error {
 		o.recordings = append(o.recordings, paths...)
@@ -55,9 +57,9 @@ func Recordings(paths ...string) Option {
 	}
 }
 
-// Fault injects faults into every request to which they apply. The list separates faults by commas
-// and their parameters by semicolons, such as "abort; event=3, slow-head; for=2s". The command
-// "streamassay list faults" prints all faults.
+// Fault returns an Option that injects faults into every request to which they apply. In the
+// argument list, commas separate faults, and semicolons separate the parameters of a fault, as in
+// "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints all faults.
 func Fault(list string) Option {
 	return func(o *optionState) error {
 		faults, err := fault.Parse(list)
@@ -66,7 +68,8 @@ func Fault(list string) Option {
 	}
 }
 
-// Pace sets the timing of replies, in the YAML form that [ParsePace] accepts.
+// Pace returns an Option that sets the timing of replies. The argument text is a pace in the YAML
+// form that [ParsePace] accepts.
 func Pace(text string) Option {
 	return func(o *optionState) (err error) {
 		o.Defaults.Pace, err = ParsePace(text)
@@ -74,7 +77,8 @@ func Pace(text string) Option {
 	}
 }
 
-// Seed sets [Config.Seed], so that equal requests get equal responses in every run of the program.
+// Seed returns an Option that sets [Config.Seed], so that equal requests get equal responses in
+// every run of the program.
 func Seed(seed uint64) Option {
 	return func(o *optionState) error {
 		o.Config.Seed = &seed
@@ -82,8 +86,8 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Vary makes the server encode its responses in an unusual form that the protocol allows. The seed
-// selects the form.
+// Vary returns an Option that makes the server encode its responses in an unusual form that the
+// protocol allows. The seed selects the form.
 func Vary(seed uint64) Option {
 	return func(o *optionState) error {
 		o.Defaults.Vary = &seed
@@ -91,8 +95,9 @@ func Vary(seed uint64) Option {
 	}
 }
 
-// Strict makes the server refuse, with status 501, each run that neither a rule nor a recording
-// matches. Without this option the scripted agent of package reference answers such a run.
+// Strict returns an Option that makes the server refuse, with status 501, each run that neither a
+// rule nor a recording matches. Without this option, the scripted agent of package reference
+// answers such a run.
 func Strict() Option {
 	return func(o *optionState) error {
 		o.Defaults.Strict = true
@@ -100,9 +105,10 @@ func Strict() Option {
 	}
 }
 
-// apply applies the options to c. Scripts and recordings of options replace those of c. It returns
-// an error if an option has an invalid argument, or if a script or recording has errors; the error
-// then lists all problems, each with its file and line.
+// apply applies the options to c. Scripts that the options add replace those of c, and recordings
+// that the options add replace those of c. If an option fails, apply returns its error. If scripts
+// or recordings have errors, apply returns an error that lists all problems, each with its file and
+// line.
 func (c *Config) apply(options []Option) error {
 	o := &optionState{Config: c}
 	for _, option := range options {

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/pace"
 )
 
-// overrides holds the settings that apply to a single request, from its X-Mock headers:
+// overrides holds the settings of a single request, which its X-Mock headers specify:
 //
 //	X-Mock-Seed: 7                          seed of the random choices
 //	X-Mock-Fault: abort; event=3, drip      faults, by the names of `streamassay list faults`
@@ -53,8 +53,8 @@ func parseInto[T any](to **T, text string, parse func(text string) (T, error)) e
 	return err
 }
 
-// parseOverrides returns the settings in the X-Mock headers of h, the header of a request. It
-// returns an error if an X-Mock header is unknown, repeated or invalid.
+// parseOverrides returns the settings in the X-Mock headers of h, which is the header of a request.
+// It returns an error if an X-Mock header is unknown, repeated or invalid.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent returns an agent that emits the events of another agent at the pace p. It calls begin
-// for each run to get that agent, which may call pause to delay its next event. Random variations
-// of the pace are drawn from r.
+// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run it
+// calls begin, which returns that other agent. The other agent may call pause to delay its next
+// event. Random variations of the pace are drawn from r.
 func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -37,8 +37,8 @@ func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pa
 	}
 }
 
-// flushEach returns an agent that emits the events of inner and makes the server flush after each
-// of them.
+// flushEach returns an agent that emits the events of the agent inner and, after each of them,
+// makes the server flush the response.
 func flushEach(inner reference.Agent) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -51,9 +51,10 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// faultySink returns a constructor of sinks that apply effects to the events and frames of a run,
-// in the order of effects. A sink encodes the resulting events with encode and passes the resulting
-// frames to send.
+// faultySink returns a function that creates the sink for the events of a run. The sink applies the
+// effects, in the given order, to the events and frames of the run. It encodes the resulting events
+// with encode, which returns no bytes for an event that the dialect does not have, and passes the
+// resulting frames to send.
 func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 		frame := send

@@ -29,7 +29,8 @@ const (
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
 // requestSeed counts a request and returns the seed for it. The seed depends on the base seed, on
-// the given parts of the request and on how many equal requests were counted before.
+// the other arguments, which describe the request, and on how many requests with the same arguments
+// were counted before.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	var number [8]byte
@@ -53,8 +54,8 @@ type keyCounter struct {
 	current, previous map[uint64]uint64
 }
 
-// maxCounted is the minimum number of keys that a keyCounter remembers: those that occurred most
-// recently.
+// maxCounted is the minimum number of keys that a keyCounter remembers. These are the keys that
+// occurred most recently.
 const maxCounted = 1 << 16
 
 // next counts one more occurrence of key and returns the number of earlier occurrences.

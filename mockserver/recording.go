@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response to the request h. It returns nil if found contains a
-// rule that matches the request, or if no recording contains the request. If it searches the
-// recordings, it writes the result of the search to the journal.
+// findRecording returns the recorded response to the request h. It returns nil if there is none, or
+// if found, the decision of the scripts, has a rule that matches the request. If findRecording
+// searches the recordings, it writes the result of the search to the journal.
 func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
 	if x.settings.Replay == nil || found.Rule != nil {
 		return nil
@@ -38,8 +38,8 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
-// replay returns a handler that sends the recorded response a with its recorded timing, scaled by
-// the speed of the configured pace.
+// replay returns a handler that sends the recorded response a with its recorded timing and ending.
+// The timing is scaled by the speed of the configured pace.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

@@ -13,12 +13,12 @@ import (
 type Request struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
-	Body           []byte // its first 64 KiB, unless Config.Journal has another limit
-	Operation      string // kind of the operation, such as "run"; "" if the dialect has no such operation
-	Thread, Run    string // ids in the request, each "" if the request has none
-	Rule           string // name of the script's rule that matched the request; "" if no rule matched
-	Status         int    // status of the response; 0 if it was not sent yet
-	Faults         []string
+	Body           []byte   // its first 64 KiB, unless Config.Journal has another limit
+	Operation      string   // kind of the operation, such as "run"; "" if the dialect has no such operation
+	Thread, Run    string   // ids in the request, each "" if the request has none
+	Rule           string   // name of the script's rule that matched the request; "" if no rule matched
+	Status         int      // status of the response; 0 if it was not sent yet
+	Faults         []string // the faults that changed the response, each as [Fault] accepts it
 	Findings       []Finding
 }
 
@@ -29,9 +29,9 @@ type Finding struct {
 	Message     string
 }
 
-// Requests returns the requests of the test with the id test, or of all tests if test is "", oldest
-// first. A request belongs to the test that its header X-Test-Id names. Values of headers that
-// usually carry credentials are redacted.
+// Requests returns the requests of the test with the id test, or of all tests if test is "", the
+// oldest first. A request belongs to the test that its header X-Test-Id names. The values of
+// headers that usually carry credentials are redacted.
 func (s *Server) Requests(test string) (all []Request) {
 	var filter journal.Filter
 	if test != "" {
@@ -59,7 +59,7 @@ func (s *Server) Requests(test string) (all []Request) {
 
 // Verify judges the requests that the server received, as "streamassay mock --expect" does. It
 // returns an error that lists what is wrong if a client violated a MUST of the protocol, if an
-// expected call is missing or surplus, or if no request was received. The parameter expectations is
+// expected call is missing or surplus, or if no request was received. The argument expectations is
 // YAML such as "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
 // Verify also returns an error if expectations is invalid.
 func (s *Server) Verify(expectations string) error {

@@ -36,12 +36,12 @@ type responseWriter struct {
 	varyJSON     *vary.Variation     // of a JSON body; nil: its encoding is not varied
 
 	prepared bool                // whether the fields below are final, and the gate linked to its next stage
-	faults   []fault.FrameWriter // of the faults, that next to the client first
-	faulty   frameWriter         // the last of faults, or the client if there are none
+	faults   []fault.FrameWriter // writers of the faults; the one next to the client is first
+	faulty   frameWriter         // last element of faults, or the client if faults is empty
 }
 
-// newResponseWriter returns a writer for the response of x. What is written passes through the
-// stages of the writer, the last of which is client.
+// newResponseWriter returns a writer for the response to the request of x. What is written to it
+// passes through its stages, the last of which is client.
 func newResponseWriter(x *exchange, client *clientWriter) *responseWriter {
 	w := &responseWriter{exchange: x, client: client}
 	w.gate.client, w.gate.firstHeld = client, noFrame
@@ -115,7 +115,7 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 
 // startEffects returns the effects of the faults on this stream. The first call that returns true
 // for ok creates the effects, and later calls return the same ones. The result ok is false as long
-// as the run of the stream is not known; see currentPlan.
+// as the run of the stream is not known, because its faults are not known then; see currentPlan.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -179,8 +179,8 @@ func (w *responseWriter) passesThrough() bool {
 }
 
 // prepare links the stages of the pipeline. If the run of the stream has not been started yet, its
-// faults are not known: prepare then links only the other stages, leaves w.prepared false, and must
-// be called again.
+// faults are not known. In this case, prepare links only the other stages and leaves w.prepared
+// false, and the caller must call it again for the next write.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok

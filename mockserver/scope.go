@@ -35,15 +35,15 @@ type Settings struct {
 // A testScope holds the settings and the state of one test. The shared scope, which has no parent,
 // holds those that all tests share.
 type testScope struct {
-	id       string
+	id       string     // of the test; "" for the shared scope
 	parent   *testScope // nil: this is the shared scope
 	state    *script.State
 	sessions *replay.PlaybackState
 	settings atomic.Pointer[Settings] // never nil
 }
 
-// newScope returns a scope with empty settings for the test with the given id. Its settings inherit
-// from those of parent, which is nil for the shared scope.
+// newScope returns a scope with empty settings for the test with the given id. Settings that the
+// scope does not have are inherited from parent, which is nil for the shared scope.
 func newScope(id string, parent *testScope) *testScope {
 	s := &testScope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
 	s.settings.Store(&Settings{})
@@ -60,8 +60,9 @@ func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// effectiveSettings returns the settings of the scope s. If a field other than Scripts is nil
-// there, the result has the value that all tests share. For Scripts see scriptSets.
+// effectiveSettings returns the settings of the scope. Each field that is nil in the scope itself
+// has the value that all tests share. Scripts is an exception, because the shared scripts are tried
+// in addition to those of the test; see scriptSets.
 func (s *testScope) effectiveSettings() Settings {
 	own := *s.settings.Load()
 	if s.parent != nil {
@@ -90,15 +91,16 @@ func (s *Server) scope(test string) *testScope {
 // is "". A test that the server does not know yet is added, with empty settings.
 func (s *Server) Settings(test string) Settings { return *s.scope(test).settings.Load() }
 
-// SetSettings replaces the settings of the test with the id test, or those that all tests share if
-// test is "". Responses that have already begun are not affected.
+// SetSettings replaces all settings of the test with the id test, or those that all tests share if
+// test is "". The argument to holds the new settings. Responses that have already begun are not
+// affected.
 func (s *Server) SetSettings(test string, to Settings) {
 	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
 
 // UpdateSettings calls change with a copy of the settings of the test with the id test, or of those
-// that all tests share if test is "", and stores the changed copy. Concurrent updates are
-// serialized; change must not call methods of s.
+// that all tests share if test is "". It then stores the changed copy. Concurrent updates are
+// serialized, and change must not call methods of s.
 func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope := s.scope(test)
 	s.settingsMu.Lock()
@@ -112,8 +114,9 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 // all tests share if test is "".
 func (s *Server) ScriptState(test string) *script.State { return s.scope(test).state }
 
-// Tests returns the sorted ids of the tests that the server knows: those that have settings or sent
-// a request, but at most [maxTests].
+// Tests returns the ids of the tests that the server knows, sorted: those that have settings or
+// sent a request. The server knows at most 1000 tests; beyond that, it forgets those that were
+// added first.
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of the test with the id

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/internal/vary"
 )
 
-// A frameWriter is a stage of the pipeline that a response passes. WriteFrame passes on a frame or
-// a comment. For a frame, n is its index in the stream, starting at 0; for a comment, n is -1.
+// A frameWriter is a stage of the pipeline through which a response passes. WriteFrame passes on a
+// frame or a comment and returns any error from sending it. For a frame, n is its index in the
+// stream, starting at 0; for a comment, n is -1.
 type frameWriter interface {
 	WriteFrame(n int, frame []byte) error
 }
@@ -23,9 +24,9 @@ type varyStage struct {
 	next   frameWriter
 }
 
-// WriteFrame passes a frame on in another encoding. It sends the segments of the encoding one by
-// one if the next stage is the client, and otherwise joins them, because a fault receives whole
-// frames.
+// WriteFrame varies the encoding of frame and passes the result on. If the next stage is the
+// client, it sends the segments of the new encoding one by one. Otherwise it joins them, because a
+// fault receives whole frames. It returns the first error from the next stage.
 func (s varyStage) WriteFrame(n int, frame []byte) error {
 	segments := s.stream.EncodeFrame(nil, frame)
 	if s.next != s.client {
@@ -53,6 +54,8 @@ type stageWriter struct {
 	frameCount *atomic.Int64
 }
 
+// Write passes p to the next stage as one frame, with the number of the latest frame of the stream.
+// It always returns len(p), and any error from the next stage.
 func (s stageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
@@ -77,7 +80,7 @@ func (g *holdStage) holdFrom(from int) {
 	g.set(from)
 }
 
-// allow lets n more frames pass. It returns an error if the stage does not hold the stream.
+// allow lets n more frames pass. It returns an error if the stage holds back no frames.
 func (g *holdStage) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,8 +91,8 @@ func (g *holdStage) allow(n int) error {
 	return nil
 }
 
-// set changes the number of the first frame that is held back and wakes the frame that waits. The
-// caller must hold g.mu.
+// set makes from the number of the first frame that is held back and wakes WriteFrame if it is
+// waiting. The caller must hold g.mu.
 func (g *holdStage) set(from int) {
 	if g.firstHeld = from; g.changed != nil {
 		close(g.changed)
@@ -97,17 +100,18 @@ func (g *holdStage) set(from int) {
 	}
 }
 
-// held returns the number of the first frame that the stage holds back, or noFrame if it holds back
-// no frames.
+// held returns the number of the first frame that the stage holds back, or noFrame if all frames
+// pass.
 func (g *holdStage) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.firstHeld
 }
 
-// WriteFrame passes the frame with number n on as soon as the stage does not hold it back. If it
-// must wait, it first flushes the preceding frames. It returns an error if the stream ends or the
-// client leaves while it waits. Comments, for which n is -1, pass at once.
+// WriteFrame passes frame on to the next stage as soon as the stage does not hold back frame number
+// n. If it must wait, it first flushes the preceding frames. It returns an error if the stream ends
+// or the client leaves while it waits, and otherwise any error from the next stage. A comment, for
+// which n is -1, is never held back.
 func (g *holdStage) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {
 		g.mu.Lock()

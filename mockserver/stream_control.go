@@ -10,11 +10,11 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// A Stream is an event stream that the server is sending. Its methods hold it, release single
-// events, inject frames and end it. They may be called concurrently.
+// A Stream is an event stream that the server is sending. Its methods hold back events, release
+// them one by one, inject frames and end the stream. They may be called concurrently.
 type Stream struct {
-	ID   string
-	Test string
+	ID   string // unique among the streams of the server
+	Test string // id of the test, or "" if the request named none
 
 	response *responseWriter
 }
@@ -28,7 +28,7 @@ type StreamStatus struct {
 	Thread  string `json:"thread"`
 	Run     string `json:"run"`
 	Rule    string `json:"rule,omitempty"`
-	Events  int    `json:"events"`         // events that were sent or are waiting to be released
+	Events  int    `json:"events"`         // number of events that were sent or wait to be released
 	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held, from 0; nil: no event
 }
 
@@ -52,7 +52,7 @@ func (s *liveStreams) open(w *responseWriter) *Stream {
 	return one
 }
 
-// close removes the stream one from the open streams.
+// close removes a stream, which open returned, from the open streams.
 func (s *liveStreams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +106,8 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold holds the stream before the event with the number event, counted from 0. Events before it
-// pass, even if they were held.
+// Hold holds back the event with the given number, counted from 0, and all later events. Events
+// before it pass, even if they were held. A negative number means 0.
 func (s *Stream) Hold(event int) { s.response.gate.holdFrom(max(0, event)) }
 
 // Next releases the next n events of a held stream. It returns an error if n is less than 1 or the
@@ -122,8 +122,8 @@ func (s *Stream) Next(n int) error {
 // Release lets all events of the stream pass, both those that are held and those that follow.
 func (s *Stream) Release() { s.response.gate.holdFrom(noFrame) }
 
-// Inject sends frame to the client unchanged, before the events that are held. It returns an error
-// if the stream has ended or the client left.
+// Inject sends frame to the client unchanged and at once, even if events of the stream are held. It
+// returns an error if the stream has ended or the client left.
 func (s *Stream) Inject(frame []byte) error {
 	if _, err := s.response.client.Write(frame); err != nil {
 		return err

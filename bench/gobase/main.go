@@ -25,11 +25,14 @@ import (
 	"time"
 )
 
+// A Message is a message in a [RunAgentInput].
 type Message struct {
 	ID      string `json:"id"`
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
+
+// A RunAgentInput is the body of a request, as AG-UI defines it.
 type RunAgentInput struct {
 	ThreadID string          `json:"threadId"`
 	RunID    string          `json:"runId"`
@@ -37,6 +40,8 @@ type RunAgentInput struct {
 	Tools    json.RawMessage `json:"tools"`
 	State    json.RawMessage `json:"state"`
 }
+
+// An Event is an AG-UI event.
 type Event struct {
 	Type      string `json:"type"`
 	ThreadID  string `json:"threadId,omitempty"`
@@ -47,6 +52,7 @@ type Event struct {
 	Timestamp int64  `json:"timestamp,omitempty"`
 }
 
+// script returns the 12 events of the run that in starts.
 func script(in *RunAgentInput) []Event {
 	ev := make([]Event, 0, 12)
 	ev = append(ev, Event{Type: "RUN_STARTED", ThreadID: in.ThreadID, RunID: in.RunID},
@@ -58,9 +64,13 @@ func script(in *RunAgentInput) []Event {
 		Event{Type: "RUN_FINISHED", ThreadID: in.ThreadID, RunID: in.RunID})
 }
 
+// pre holds the encoded frames of the events of a run. It is set before the server starts.
 var pre [][]byte
+
+// preAll holds the frames of pre, joined.
 var preAll []byte
 
+// head sends the head of an event stream to w and returns the controller of w.
 func head(w http.ResponseWriter) *http.ResponseController {
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
@@ -69,8 +79,12 @@ func head(w http.ResponseWriter) *http.ResponseController {
 	return http.NewResponseController(w)
 }
 
+// bufPool holds buffers for encoding frames, as values of type *[]byte.
 var bufPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
+// sse writes a frame to w, with v as JSON in its data, and flushes it with rc. The frame has the
+// given id, or no id if id is negative. sse returns the first error from encoding, writing or
+// flushing.
 func sse(w http.ResponseWriter, rc *http.ResponseController, id int, v any) error {
 	j, err := json.Marshal(v)
 	if err != nil {
@@ -95,6 +109,8 @@ func sse(w http.ResponseWriter, rc *http.ResponseController, id int, v any) erro
 	return rc.Flush()
 }
 
+// read decodes the body of r. If the body is malformed, or its last message does not contain
+// "hello", read responds with an error and returns nil and false.
 func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var in RunAgentInput
@@ -112,6 +128,8 @@ func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	return &in, true
 }
 
+// The journal and the metrics of POST /agui-id: jrn is a ring of the latest requests, jn is the number
+// of requests added to it, and jmu protects both.
 var (
 	jmu  sync.Mutex
 	jrn  [1000]any

@@ -12,13 +12,16 @@ import (
 	"time"
 )
 
+// A conn is a keep-alive connection to the server. It is not safe for concurrent use.
 type conn struct {
 	addr string
-	c    net.Conn
+	c    net.Conn // nil: not connected
 	r    *bufio.Reader
-	body []byte
+	body []byte // body of the latest response, reused by the next one
 }
 
+// dial opens the connection. It returns an error if the server does not accept it within five
+// seconds.
 func (k *conn) dial() error {
 	c, err := net.DialTimeout("tcp", k.addr, 5*time.Second)
 	if err != nil {
@@ -32,6 +35,8 @@ func (k *conn) dial() error {
 	}
 	return nil
 }
+
+// close closes the connection, if it is open. The next call of do opens it again.
 func (k *conn) close() {
 	if k.c != nil {
 		k.c.Close()
@@ -39,15 +44,18 @@ func (k *conn) close() {
 	}
 }
 
+// A result is what do returns about a response.
 type result struct {
 	status int
-	ttfb   time.Duration // first body byte
-	total  time.Duration
-	body   []byte
+	ttfb   time.Duration // from the request to the first byte of the body
+	total  time.Duration // from the request to the end of the body
+	body   []byte        // valid until the next call of do; empty if onPiece was set
 }
 
-// do sends req and reads the response to its end. onPiece, when set, gets every de-chunked
-// piece as it arrives (paced mode) and the body is not accumulated.
+// do sends req, an encoded request, and reads the response to its end. It opens the connection if
+// necessary. If onPiece is not nil, do calls it with each piece of the decoded body as it arrives,
+// and does not collect the body. The piece is valid only during the call. If an error occurs, do
+// closes the connection and returns the error.
 func (k *conn) do(req []byte, onPiece func([]byte)) (res result, err error) {
 	if k.c == nil {
 		if err = k.dial(); err != nil {
@@ -178,8 +186,10 @@ func (k *conn) do(req []byte, onPiece func([]byte)) (res result, err error) {
 	return res, err
 }
 
+// dataNL is the beginning of a data line, preceded by the end of the previous line.
 var dataNL = []byte("\ndata:")
 
+// countEvents returns the number of data lines in b, the body of an event stream.
 func countEvents(b []byte) int {
 	n := bytes.Count(b, dataNL)
 	if bytes.HasPrefix(b, dataNL[1:]) {
@@ -188,6 +198,8 @@ func countEvents(b []byte) int {
 	return n
 }
 
+// buildReq returns an encoded HTTP/1.1 request for u with the given method, body and header lines.
+// The header lines have the form "Name: value". A body that is not "" is sent as JSON.
 func buildReq(u *url.URL, method, body string, hdrs []string) []byte {
 	var b bytes.Buffer
 	p := u.RequestURI()
@@ -202,5 +214,3 @@ func buildReq(u *url.URL, method, body string, hdrs []string) []byte {
 	b.WriteString(body)
 	return b.Bytes()
 }
-
-// ---- /proc helpers ----

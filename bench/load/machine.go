@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-func tree(pid int) []int { // pid and its descendants
+// tree returns pid and the ids of all descendants of the process pid.
+func tree(pid int) []int {
 	out := []int{pid}
 	ents, _ := os.ReadDir("/proc")
 	kids := map[int][]int{}
@@ -34,6 +35,8 @@ func tree(pid int) []int { // pid and its descendants
 	}
 	return out
 }
+
+// rssKB returns the resident memory, in KiB, of the process pid and its descendants.
 func rssKB(pid int) (rss int64) {
 	for _, p := range tree(pid) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
@@ -49,6 +52,8 @@ func rssKB(pid int) (rss int64) {
 	}
 	return
 }
+
+// cpuSec returns the CPU time, in seconds, that the process pid and its descendants have used.
 func cpuSec(pid int) (s float64) {
 	for _, p := range tree(pid) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
@@ -73,6 +78,10 @@ func machine() (v [8]float64) {
 	}
 	return
 }
+
+// machineDelta adds to o how busy the machine was since machine returned a: the percentages of
+// idle, softirq and stolen time, and the number of cores that were busy with anything but
+// interrupts.
 func machineDelta(o map[string]any, a [8]float64) {
 	b := machine()
 	var t float64
@@ -85,8 +94,8 @@ func machineDelta(o map[string]any, a [8]float64) {
 	o["busy_cores_ex_softirq"] = r3((b[0] + b[1] + b[2] - a[0] - a[1] - a[2]) / t * float64(runtime.NumCPU()))
 }
 
-// gate waits until the machine, which other work may share, has been at least 94% idle for one second,
-// or until max has passed. It returns the time that it waited, in seconds.
+// gate waits until the machine, which other programs may share, has been at least 94% idle for one
+// second, or until max has passed. It returns the time that it waited, in seconds.
 func gate(max time.Duration) (waited float64) {
 	t0 := time.Now()
 	for time.Since(t0) < max {
@@ -101,9 +110,10 @@ func gate(max time.Duration) (waited float64) {
 	return time.Since(t0).Seconds()
 }
 
-// other puts the cores used by neither server nor client (other work, and time the
-// hypervisor stole) into o. Process times include their softirq share, so it is about 0 when
-// nothing else runs.
+// other adds to o the number of cores that were busy with neither the server nor the client, but
+// with other programs or with time that the hypervisor stole. It computes the number from values
+// that o already contains, and adds nothing if the idle time is not among them. Process times
+// include their share of softirq time, so the number is about 0 when nothing else runs.
 func other(o map[string]any) {
 	idle, ok := o["idle_pct"].(float64)
 	if !ok {
@@ -118,12 +128,16 @@ func other(o map[string]any) {
 	}
 	o["other_cores"] = r3(v)
 }
+
+// selfCPU returns the CPU time, in seconds, that this process has used.
 func selfCPU() float64 {
 	var r syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)/1e6
 }
 
+// q returns the quantile p, from 0 to 1, of the values v, which must be sorted. It returns NaN if v
+// is empty.
 func q(v []float64, p float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
@@ -134,10 +148,14 @@ func q(v []float64, p float64) float64 {
 	}
 	return v[i]
 }
+
+// r3 returns f rounded to three decimals, or -1 if f is NaN, which JSON cannot represent.
 func r3(f float64) float64 {
 	if math.IsNaN(f) {
 		return -1
 	}
 	return math.Round(f*1000) / 1000
 }
+
+// ms returns d in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

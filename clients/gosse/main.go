@@ -17,24 +17,27 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
+// A job is one event stream to read, as decoded from a line of standard input.
 type job struct {
 	Job      int               `json:"job"`
-	Kind     string            `json:"kind"` // "again": as it is by default; "once": as its README has it for answers of models
+	Kind     string            `json:"kind"` // "again": default configuration; "once": no reconnection, as in the package's README for model output
 	URL      string            `json:"url"`
-	First    map[string]string `json:"first"` // headers of the first request
-	Every    map[string]string `json:"every"`
-	Patience int               `json:"patience"` // milliseconds
+	First    map[string]string `json:"first"`    // header of the first request
+	Every    map[string]string `json:"every"`    // header of every request
+	Patience int               `json:"patience"` // maximum time without an event, in milliseconds; then the client is stopped
 }
 
+// An event is an event that the client received.
 type event struct {
 	ID   string `json:"id"`
 	Data string `json:"data"`
 }
 
+// A result is what the client received for a job.
 type result struct {
 	Job    int     `json:"job"`
 	Events []event `json:"events"`
-	End    string  `json:"end"`
+	End    string  `json:"end"` // "ends", "waits", "endless" or "error"; see ending
 	Error  string  `json:"error,omitempty"`
 }
 
@@ -58,16 +61,20 @@ func main() {
 	wg.Wait()
 }
 
-// mostAsks is how often a client that comes back may ask, here.
+// mostAsks is the maximum number of requests of one job. A client that wants to send another
+// request is stopped.
 const mostAsks = 4
 
-// headed is a transport that sets headers, and counts.
+// A headed is an http.RoundTripper that sets the header of each request of a job and limits the
+// number of requests.
 type headed struct {
 	job  job
-	end  func()
-	asks int
+	end  func() // stops the client
+	asks int    // number of requests sent
 }
 
+// RoundTrip sends r with the header of the job. If mostAsks requests were sent already, it stops
+// the client and returns errEndless.
 func (s *headed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.asks == mostAsks {
 		s.end()
@@ -82,14 +89,17 @@ func (s *headed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// errEndless is the error for a request that exceeds mostAsks.
 var errEndless = errors.New("it does not stop coming back")
 
+// set sets each of the fields in h.
 func set(h http.Header, fields map[string]string) {
 	for name, value := range fields {
 		h.Set(name, value)
 	}
 }
 
+// read runs the job j and returns what the client received.
 func read(j job) result {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -120,8 +130,11 @@ func read(j job) result {
 	return r
 }
 
-// ending returns how a connection ended, and the text of the error. The package's README treats
-// io.EOF as the regular end of a stream of model output.
+// ending returns how a connection ended, and the text of the error or "". The parameter err is the
+// error from the connection, kind is the kind of the job, and asks is the number of requests that
+// were sent. The result end is "ends" for a regular end, "waits" if the client was stopped because
+// nothing arrived, "endless" if it exceeded mostAsks, and otherwise "error". If kind is "once",
+// io.EOF is a regular end, because the package's README treats it so for streams of model output.
 func ending(err error, kind string, asks int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {

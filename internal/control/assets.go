@@ -6,11 +6,13 @@ import (
 	"net/url"
 )
 
+// assets holds the templates, the script and the style sheet of the HTML pages.
+//
 //go:embed page.js page.css page.html exchange.html parts.html
 var assets embed.FS
 
-// serveAsset returns a handler that responds with the embedded file with the given name, in the
-// given media type.
+// serveAsset returns a handler that responds with the embedded file with the given name. The
+// argument media is the media type of the response.
 func serveAsset(name, media string) apiHandler {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		data, err := assets.ReadFile(name)

@@ -18,8 +18,8 @@ import (
 // interface.
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
-	Done         <-chan struct{}       // closed on shutdown to end long requests; may be nil
-	Judge        script.ReplyCheckFunc // checks the replies of loaded scripts; nil: not checked
+	Done         <-chan struct{}       // closed on shutdown, to end requests that wait or listen; may be nil
+	Judge        script.ReplyCheckFunc // checks the replies of scripts that requests contain; nil: they are not checked
 }
 
 // A server holds the state of the control port.
@@ -29,10 +29,10 @@ type server struct {
 	longRequests semaphore // limits requests that wait or listen
 
 	mu            sync.Mutex              // serializes changes of scripts, settings and state
-	scriptSources map[string]scriptSource // by test: scripts that were set by the API
+	scriptSources map[string]scriptSource // scripts that requests have set, by the id of the test
 }
 
-// A scriptSource is the text of a script that was set by the API, with the rules that were parsed
+// A scriptSource is the text of a script that a request has set, with the rules that were parsed
 // from it.
 type scriptSource struct {
 	set  *script.RuleSet
@@ -51,7 +51,7 @@ const (
 	writeTimeout    = 30 * time.Second // for one write of a response
 )
 
-// New returns the handler of the control port of m, with the configuration cfg.
+// New returns the handler of the control port of the mock m. The configuration of the port is cfg.
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,

@@ -21,10 +21,11 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that refuses requests for other hosts, and changes that pages of other
-// origins request, and passes all other requests to inner. A page of another site can make its own
-// host name resolve to this address (DNS rebinding), which the Host header reveals, and submit
-// forms, which the Origin and Sec-Fetch-Site headers reveal.
+// guard returns a handler that protects inner from pages of other sites. The handler refuses
+// requests for other hosts, because such a page can make its own host name resolve to this address
+// (DNS rebinding). It also refuses changes that pages of other origins request, because such pages
+// can submit forms; the Origin and Sec-Fetch-Site headers reveal the origin. It passes all other
+// requests to inner.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +46,8 @@ func (s *server) guard(inner http.Handler) http.Handler {
 	})
 }
 
-// isAllowedHost reports whether the value of a Host header, with or without a port, names a
-// loopback address, localhost or a host that is configured as allowed.
+// isAllowedHost reports whether hostport, the value of a Host header with or without a port, names
+// a loopback address, localhost or a host that the configuration allows.
 func (s *server) isAllowedHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -60,8 +61,8 @@ func (s *server) isAllowedHost(hostport string) bool {
 	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin reports whether the request has no Origin header, or exactly one, which names the
-// origin of this port.
+// isSameOrigin reports whether the request has no Origin header, or has a single one that names the
+// origin of the control port.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -77,7 +78,7 @@ func isSameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
-// isUnsafeMethod reports whether a request with this method may change something.
+// isUnsafeMethod reports whether a request with the given method may change something.
 func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

@@ -17,9 +17,9 @@ import (
 const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal: it responds with the exchanges that match the query. If
-// the client accepts NDJSON, the response has that format and contains all of them, unless the
-// query sets a limit. Otherwise it is a JSON object with at most 100 exchanges, or as many as the
-// query allows.
+// the client accepts NDJSON, the response has that format and contains all of these exchanges,
+// unless the query sets a limit. Otherwise the response is a JSON object with at most 100
+// exchanges, or with as many as the query allows.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -107,9 +107,10 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 }
 
 // acquireLong admits a request that waits for exchanges or listens to the journal. It returns a
-// context that is done when the client leaves or the port shuts down, and a function that the
-// caller must call after serving the request. It returns an error with status 503 if
-// maxLongRequests such requests are already being served.
+// context that is done when the client leaves or the control port shuts down, and a function that
+// the caller must call after serving the request. If maxLongRequests such requests are already
+// being served, acquireLong sets Retry-After in the header of w and returns an error with status
+// 503.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
@@ -127,8 +128,8 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 
-// keepAliveInterval is the time between two comments in the event stream of the journal, which
-// keep the connection alive.
+// keepAliveInterval is the time between two comments in the event stream of the journal. The
+// comments keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal, or only those of

@@ -26,8 +26,8 @@ const (
 	maxShownBytes  = 16 << 10 // bytes of a frame or body
 )
 
-// templates returns the templates of the HTML pages. They are parsed when they are first used, so
-// that the mock starts fast.
+// templates returns the templates of the HTML pages. They are parsed by the first call, so that the
+// mock starts fast.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"raw":   displayText,
@@ -36,8 +36,8 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(assets, "*.html"))
 })
 
-// displayText returns at most the first maxShownBytes of raw for display: as text or, if they are
-// not valid UTF-8, in base64. If bytes were left out, a note with their number follows.
+// displayText returns at most the first maxShownBytes bytes of raw for display: as text or, if they
+// are not valid UTF-8, in base64. If it leaves out bytes, a note with their number follows.
 func displayText(raw journal.BodyBytes) string {
 	rest := ""
 	if len(raw) > maxShownBytes {
@@ -57,12 +57,12 @@ func displayText(raw journal.BodyBytes) string {
 type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
-	From    int                 // number of the first of them, counted from 1
-	Endings []string            // the ways to end the stream
+	From    int                 // number of the first event in Sent, counted from 1
+	Endings []string            // the ways in which a request can end the stream
 }
 
-// newStreamView returns what a page shows of the stream with the given status. It includes the
-// latest events of the stream if the journal contains them.
+// newStreamView returns what a page shows of the stream with the given status. The result includes
+// the latest events of the stream if the journal contains them.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -109,7 +109,7 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns the latest exchanges that match f, at most maxRows, the newest first. The
+// newestExchanges returns the newest exchanges that match f, at most maxRows, in reverse order. The
 // second result is the number of all matching exchanges.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
@@ -139,8 +139,8 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request, query
 	return renderPage(w, "exchange.html", view)
 }
 
-// renderPage responds with the HTML page that the named template produces from view. If the
-// template fails, renderPage writes nothing and returns the error.
+// renderPage responds with the HTML page that the template with the given name produces from view.
+// If the template fails, renderPage writes nothing and returns the error.
 func renderPage(w http.ResponseWriter, name string, view any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {

@@ -68,7 +68,8 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 	return f, checkFilter(f)
 }
 
-// checkFilter returns an error with status 400 if a field of the filter has an invalid value.
+// checkFilter returns an error with status 400 if a field of f has an invalid value, and otherwise
+// nil.
 func checkFilter(f journal.Filter) error {
 	if err := f.Check(); err != nil {
 		return badRequest("%v", err)
@@ -76,9 +77,9 @@ func checkFilter(f journal.Filter) error {
 	return nil
 }
 
-// intParam returns the value of the query parameter with the given name, or fallback if it is
-// absent or empty. It returns an error with status 400 unless the value is an integer from 0 to
-// limit.
+// intParam returns the value of the parameter with the given name in the query q, or fallback if
+// the parameter is absent or empty. It returns an error with status 400 unless the value is an
+// integer from 0 to limit.
 func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

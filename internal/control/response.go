@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// An apiError is an error that is sent, with its status code, as an RFC 9457 problem: a JSON object
-// that describes the error.
+// An apiError is an error that is sent to the client, with its status code, as an RFC 9457 problem,
+// which is a JSON object that describes the error.
 type apiError struct {
 	status  int
 	text    string
@@ -24,22 +24,26 @@ type apiError struct {
 // Error returns the text of the error.
 func (w *apiError) Error() string { return w.text }
 
-// problemf returns an error with the formatted text, which is sent with the given HTTP status.
+// problemf returns an error that is sent with the given HTTP status. Its text is formatted from
+// format and args as by [fmt.Sprintf].
 func problemf(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// badRequest returns an error with the formatted text, which is sent with status 400.
+// badRequest returns an error that is sent with status 400. Its text is formatted from format and
+// args as by [fmt.Sprintf].
 func badRequest(format string, args ...any) error {
 	return problemf(http.StatusBadRequest, format, args...)
 }
 
-// notFound returns an error with the formatted text, which is sent with status 404.
+// notFound returns an error that is sent with status 404. Its text is formatted from format and
+// args as by [fmt.Sprintf].
 func notFound(format string, args ...any) error {
 	return problemf(http.StatusNotFound, format, args...)
 }
 
-// conflict returns an error with the formatted text, which is sent with status 409.
+// conflict returns an error that is sent with status 409. Its text is formatted from format and
+// args as by [fmt.Sprintf].
 func conflict(format string, args ...any) error {
 	return problemf(http.StatusConflict, format, args...)
 }
@@ -63,20 +67,21 @@ func writeError(w http.ResponseWriter, err error) {
 	writeProblem(w, apiErr)
 }
 
-// writeJSON writes v as JSON with status 200.
+// writeJSON writes a response with status 200 and the JSON encoding of v as its body.
 func writeJSON(w http.ResponseWriter, v any) {
 	writeBody(w, http.StatusOK, "application/json", encodeJSON(v))
 }
 
-// writeBody writes a response with the given status, media type and body.
+// writeBody writes a response with the given status, media type and body. It ignores errors from
+// writing, because the client has left then.
 func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// encodeJSON returns v as JSON with a newline at the end, in which <, > and & are not escaped. The
-// value must be one that JSON can represent.
+// encodeJSON returns the JSON encoding of v with a newline at the end, in which <, > and & are not
+// escaped. JSON must be able to represent v.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -117,9 +122,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 }
 
 // readJSON decodes the JSON body of a request and stores the result in into, which must be a
-// pointer. It returns an error with status 400 if the body is missing, is not valid JSON or has
-// unknown members; the error quotes example as a valid body. Other errors are those of
-// requestMediaType and readBody.
+// pointer. If the body is missing, is not valid JSON or has unknown members, it returns an error
+// with status 400 that quotes example, a valid body. Other errors are those of requestMediaType and
+// readBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if _, err := requestMediaType(r, "application/json"); err != nil {
 		return err
@@ -137,9 +142,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 	return nil
 }
 
-// decodeStrict decodes data, which must be a single JSON value, and stores the result in into,
-// which must be a pointer. It returns an error if the JSON is invalid, a member is unknown or has
-// the wrong type, or anything follows the value.
+// decodeStrict decodes data as a single JSON value and stores the result in into, which must be a
+// pointer. It returns an error if the JSON is invalid, a member is unknown or has the wrong type,
+// or anything follows the value.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

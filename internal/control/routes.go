@@ -10,23 +10,27 @@ import (
 	"time"
 )
 
+// openAPI is the OpenAPI description of the control API, in YAML.
+//
 //go:embed openapi.yaml
 var openAPI []byte
 
-// An apiHandler handles the request r, whose query parameters are query. If it returns an error, it
+// An apiHandler handles the request r and responds by means of w. The argument query holds the
+// query parameters of r, or is nil if the route ignores them. If an apiHandler returns an error, it
 // has not responded, and its caller sends the error as the response.
 type apiHandler func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
-// A route is a method and a path pattern with their handler. A request with a query parameter that
-// is not in query is refused; if query is nil, the query is ignored.
+// A route is a method and a path pattern, with the handler for them. The field query lists the
+// query parameters that a request may have; a request with any other parameter is refused. If query
+// is nil, parameters are ignored.
 type route struct {
 	method, path string
 	query        []string
 	handler      apiHandler
 }
 
-// The query parameters of routes that have no parameters (noQuery) and of routes that apply to one
-// test (perTest).
+// Values of the field query of a route: noQuery for routes without query parameters, and perTest for
+// routes that apply to one test.
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}
@@ -79,8 +83,8 @@ func (s *server) pageRoutes() []route {
 	}
 }
 
-// newMux returns a handler that passes each request to the route for its path and method. It
-// responds with status 404 if no route has the path.
+// newMux returns a handler that passes each request to the route for its path and method. If no
+// route has the path, the handler responds with status 404.
 func (s *server) newMux() http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string]methodRoutes{}
@@ -97,7 +101,7 @@ func (s *server) newMux() http.Handler {
 	return mux
 }
 
-// A methodRoutes holds the routes of one path by their methods.
+// A methodRoutes maps methods to the routes of one path.
 type methodRoutes map[string]route
 
 // ServeHTTP calls the handler for the method of the request and, if the handler returns an error,

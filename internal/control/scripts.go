@@ -13,21 +13,22 @@ import (
 
 // A scriptProblem is an error or a warning about a script, with its position in the script.
 type scriptProblem struct {
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
+	Line   int    `json:"line"`   // from 1
+	Column int    `json:"column"` // from 1
 	Level  string `json:"level"`
 	Text   string `json:"text"`
 }
 
-// maxProblems is the maximum number of problems of a script that one response lists.
+// maxProblems is the maximum number of problems of a script in one response.
 const maxProblems = 100
 
 // scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
 // loadScripts parses the script in the body of a request. It returns the text and the rules of the
-// script, and at most maxProblems errors and warnings about it. If the script has errors, set is
-// nil and err is nil. The result err is set only if the request itself is invalid.
+// script. The result found holds at most maxProblems errors and warnings about the script. If the
+// script has errors, set is nil and err is nil. If the request itself is invalid, err is an error
+// with a status.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -82,7 +83,7 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return nil
 }
 
-// dropForgottenTests removes the script texts of tests whose settings the mock has dropped. The
+// dropForgottenTests removes the script sources of tests that the mock does not know any more. The
 // caller must hold s.mu.
 func (s *server) dropForgottenTests() {
 	known := append(s.mock.Tests(), "")
@@ -98,13 +99,13 @@ type ruleInfo struct {
 	Violates bool   `json:"violates"`
 }
 
-// yamlMediaType is the media type of scripts in responses.
+// yamlMediaType is the media type of a script in a response.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts. It responds with the rules, as JSON, of the test that the query
-// parameter test names or, without it, with those that all tests share. If the client accepts YAML, it
-// responds instead with the text of the script that putScripts set for that test, or with status 404
-// if putScripts set none.
+// getScripts handles GET /v1/scripts: it responds with the rules, as JSON, of the test in the query
+// or, without a test, with those that all tests share. If the client accepts YAML, it responds
+// instead with the text of the script that putScripts has set, or with status 404 if putScripts has
+// set none.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -131,8 +132,8 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return nil
 }
 
-// ruleInfos returns descriptions of the rules in set, in the order in which they are tried. The
-// result is never nil. The parameter set may be nil.
+// ruleInfos returns descriptions of the rules in set, in the order in which the rules are tried.
+// The result is never nil. The argument set may be nil.
 func ruleInfos(set *script.RuleSet) []ruleInfo {
 	all := []ruleInfo{}
 	for _, r := range set.Rules() {

@@ -40,16 +40,16 @@ func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or,
-// without a test, those that all tests share. It sets those that the body contains and removes
-// those that are null there, as in a JSON merge patch (RFC 7396).
+// without a test, those that all tests share. As in a JSON merge patch (RFC 7396), it sets the
+// settings that the body contains and removes those that are null in the body.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-// changeSettings sets those settings of the test with the id test, or of all tests if test is "",
-// that the body of the request contains. All other settings become those that the function base
-// returns for the current settings. If the body or one of its settings is invalid, changeSettings
-// changes nothing and returns an error.
+// changeSettings changes the settings of the test with the id test, or those that all tests share
+// if test is "". The new settings are those that base returns for the current ones, changed by the
+// settings in the body of the request. changeSettings responds with the new settings. If the body
+// or a setting in it is invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.Settings) mockserver.Settings,
 ) error {
@@ -101,9 +101,9 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query ur
 	return nil
 }
 
-// settingReaders maps the name of each setting to a function that parses its JSON value and stores
-// it in a Settings. The value null removes the setting. The function returns an error if the value
-// is invalid.
+// settingReaders maps the name of each setting to a function that parses text, the JSON value of
+// the setting, and stores the result in to. If text is null, the function removes the setting. It
+// returns an error if the value is invalid.
 var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
 	"seed":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
 	"vary":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
@@ -128,8 +128,8 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 // integer from 0 to 2^53-1.
 func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
 
-// parseHold parses text, a JSON number, as the number of an event. It returns an error unless the
-// number is an integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the number of the first event to hold. It returns an
+// error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -147,7 +147,7 @@ func parsePace(text []byte) (pace.Pace, error) {
 	return pace.Parse(v)
 }
 
-// maxFaults is the maximum number of faults in a list of faults that a request sets.
+// maxFaults is the maximum number of faults that a request can set.
 const maxFaults = 32
 
 // parseFaults parses text, a list of faults in JSON: a string in the syntax of [fault.Parse], or a
@@ -177,8 +177,9 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	return specs, nil
 }
 
-// parseFault parses one item of a list of faults: a string or an object. A string can list several
-// faults. parseFault returns an error if the item is invalid.
+// parseFault parses item, one element of a JSON list of faults. A string may list several faults in
+// the syntax of [fault.Parse]; an object has one fault and its parameters. parseFault returns an
+// error if item has another form or a fault is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -202,13 +203,13 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A scriptState is the JSON form of the state of scripts: the current step of each scenario, by the
-// name of the scenario.
+// A scriptState is the JSON form of the state of scripts. Steps maps the name of each scenario to
+// its current step.
 type scriptState struct {
 	Steps map[string]string `json:"steps"`
 }
 
-// Limits of the state of scripts that a request may set.
+// Limits on the state of scripts that a request may set.
 const (
 	maxSteps      = 1000 // scenarios
 	maxNameLength = 200  // bytes of the name of a scenario or step

@@ -14,13 +14,13 @@ type mockStatus struct {
 	Seed     uint64          `json:"seed"`
 	Clock    time.Time       `json:"clock"`
 	Dialects []servedDialect `json:"dialects"`
-	Tests    []string        `json:"tests"`
+	Tests    []string        `json:"tests"`   // ids of the tests that the mock knows, sorted
 	Streams  int             `json:"streams"` // number of open streams
 	Journal  journalSize     `json:"journal"`
 }
 
-// A servedDialect names a dialect that the mock serves, with the path of its base URL on the port
-// of the mock.
+// A servedDialect is a dialect that the mock serves. Name is its name, such as "runs@2026-04", and
+// Base is the path of its base URL on the port of the mock.
 type servedDialect struct {
 	Name string `json:"name"`
 	Base string `json:"base"`
@@ -56,9 +56,9 @@ func (s *server) getStatus(w http.ResponseWriter, r *http.Request, query url.Val
 
 // A clockChange is the body of a request that sets the clock. Exactly one field must be set.
 type clockChange struct {
-	Time    *time.Time `json:"time"`
-	Run     bool       `json:"run"`
-	Advance *string    `json:"advance"`
+	Time    *time.Time `json:"time"`    // stop the clock at this time
+	Run     bool       `json:"run"`     // let the clock run
+	Advance *string    `json:"advance"` // stop the clock at its current time plus this duration, such as "5m"
 }
 
 // getClock handles GET /v1/clock: it responds with the time of the mock's clock.
@@ -94,8 +94,8 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Valu
 	return nil
 }
 
-// resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges of
-// the test in the query or, without a test, resets the mock as a whole (see
+// resetMock handles POST /v1/reset. If the query names a test, resetMock discards the settings, the
+// script state and the exchanges of that test. Otherwise it resets the mock as a whole (see
 // [mockserver.Server.Reset]).
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")

@@ -50,8 +50,8 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // onStream returns a handler that calls change with the stream whose id is in the path of the
-// request. The handler responds with the state of the stream after the change, or returns the error
-// from change.
+// request. If change returns an error, the handler returns that error. Otherwise it responds with
+// the state of the stream after the change.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
 ) apiHandler {
@@ -72,8 +72,8 @@ func (s *server) onStream(
 // of the stream.
 func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
 
-// readOptionalJSON is like readJSON, but leaves into unchanged and returns nil if the request has
-// no body.
+// readOptionalJSON is like readJSON, except that it returns nil and leaves into unchanged if the
+// request has no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -90,8 +90,8 @@ func checkEvent(event int) error {
 	return nil
 }
 
-// holdStream handles POST /v1/streams/{id}/hold: it holds a stream before the event that the body
-// names. If the body names no event, a stream that is held already stays held before the same
+// holdStream handles POST /v1/streams/{id}/hold: it holds the stream before the event that the body
+// names. If the body names no event, a stream that is already held stays held before the same
 // event, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
@@ -110,8 +110,8 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 }
 
 // stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
-// body is {"events": N}, or empty for one event. It returns an error, which has a status, if the
-// body is invalid or the stream is not held.
+// body is {"events": N}, or empty for one event. It returns an error with status 409 if the stream
+// is not held. If the body is invalid, it returns an error with status 400 or that of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -129,14 +129,14 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release: it lets all events of a stream pass.
+// releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
 	return nil
 }
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
-// a stream, unchanged and between frames of the run.
+// the stream, unchanged and between two frames of the run.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
@@ -150,7 +150,7 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 
 // readFrame returns the frame in the body of a request. The body is the frame itself or, with the
 // media type application/json, an object {"frame": TEXT} or {"event": DATA}. For any other body,
-// readFrame returns an error with status 400 or that of requestMediaType or readBody.
+// readFrame returns an error with status 400, or an error of requestMediaType or readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	mediaType, err := requestMediaType(r,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
@@ -188,8 +188,8 @@ var endReasons = []string{
 	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
 }
 
-// endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body names, at
-// once or before the event that the body names.
+// endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body specifies.
+// It does so at once or, if the body names an event, before that event.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -231,9 +231,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the event with the number event is the next to be sent, and then ends the
-// stream one in the way given by how. The caller must have held the stream before that event. If
-// the stream ends earlier or the port shuts down, endAt returns without doing anything.
+// endAt waits until the event with the given number is the next to be sent, and then ends the
+// stream in the way given by how. The caller must have held the stream before that event. If the
+// stream ends earlier or the control port shuts down, endAt returns without doing anything.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -250,8 +250,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends the stream one in the way given by how. For fault.Torn it first sends the beginning
-// of a line, so that the stream ends in the middle of a line.
+// endNow ends the stream in the way given by how. For fault.Torn it first sends the beginning of a
+// line, so that the stream ends in the middle of that line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

@@ -11,8 +11,8 @@ import (
 )
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
-// expected calls in the body, and responds with the calls that the mock did not receive as
-// expected.
+// expected calls in the body. It responds with the calls that were received too rarely, too often
+// or in the wrong order.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -41,9 +41,8 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	return nil
 }
 
-// waitForExchanges handles POST /v1/wait: it responds when the number of exchanges that match the
-// filter in the body has reached n, a number in the body, or when the timeout in the body has
-// passed.
+// waitForExchanges handles POST /v1/wait. The body contains a filter, a number n and a timeout. The
+// response is sent when n exchanges match the filter, or when the timeout has passed.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

@@ -12,7 +12,7 @@ var All = slices.Concat(
 	inCategory(CategoryWire, wireFaults),
 )
 
-// inCategory sets the category of each fault to c and returns the faults.
+// inCategory sets the category of each of the faults to c, and returns faults.
 func inCategory(c Category, faults []*Fault) []*Fault {
 	for _, f := range faults {
 		f.Category = c

@@ -8,9 +8,9 @@ import (
 )
 
 // An eventEditor changes the events of one run. It keeps the sequence numbers of the run
-// consecutive while it drops and inserts events; otherwise the checks of sequence numbers would
-// detect every fault that does so, whatever its own defect is. For each change it calls
-// Args.Applied.
+// consecutive while it drops and inserts events, because otherwise the checks of sequence numbers
+// would detect every fault that does so, in addition to the checks that are meant to detect the
+// fault. It calls Args.Applied for each change.
 type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
@@ -52,7 +52,8 @@ func (r *eventEditor) pass(e *spec.Event) {
 	r.emit(&moved)
 }
 
-// replace emits e, a changed copy of an event, in place of that event.
+// replace emits e, a changed copy of an event, in place of that event, with its sequence number
+// adjusted as by pass.
 func (r *eventEditor) replace(e *spec.Event) {
 	r.Applied()
 	r.pass(e)

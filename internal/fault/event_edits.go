@@ -9,9 +9,9 @@ import (
 // The faults that no function of event_editor.go describes: arguments of editEvents and their
 // helpers.
 
-// startLate returns an edit for editEvents. The edit sends the first event of the run's content,
-// such as the start of a message, before the events that start the run. It does not change a run
-// without content.
+// startLate returns an edit that emits events with r; see editEvents. The edit sends the first
+// event of the run's content, such as the start of a message, before the events that start the run.
+// It does not change a run without content.
 func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -45,8 +45,9 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editEvents. After the last event of the stream, the edit repeats
-// the last delta or, if the run has no delta, the last event before the terminal event.
+// repeatAtEnd returns an edit that emits events with r; see editEvents. After the last event of the
+// stream, the edit repeats the last delta or, if the run has no delta, the last event before the
+// terminal event.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -71,8 +72,9 @@ func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully. The
-// edit sends an error event before the end event, or an end event after the error event.
+// failAndEnd returns an edit that emits events with r; see editEvents. The edit makes a run both
+// fail and end successfully: it sends an error event before the end event, or an end event after
+// the error event.
 func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -136,8 +138,9 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage returns an edit for editEvents. After the end of the first message that ends at or
-// after the trigger, the edit sends the start and the end of another message with the same id.
+// repeatMessage returns an edit that emits events with r; see editEvents. After the end of the
+// first message that ends at or after the trigger, the edit sends the start and the end of that
+// message again, so that it looks like another message with the same id.
 func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -156,9 +159,9 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments returns an edit for editEvents. The edit appends a brace to the arguments of the
-// first tool call that ends at or after the trigger, and to those of all tool calls that are parts
-// of events, so that these arguments are not valid JSON.
+// breakArguments returns an edit that emits events with r; see editEvents. The edit appends a brace
+// to the arguments of the first tool call that ends at or after the trigger, and to those of all
+// tool calls that are parts of events, so that these arguments are not valid JSON.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	return func(e *spec.Event) {
@@ -178,8 +181,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editEvents that omits all results of the tools that the server
-// runs.
+// dropResults returns an edit that emits events with r; see editEvents. The edit omits all results
+// of tools that the server runs.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
@@ -196,8 +199,8 @@ func dropResults(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// renameResults returns an edit for editEvents that changes the call id of all tool results to one
-// that no tool call has.
+// renameResults returns an edit that emits events with r; see editEvents. The edit changes the call
+// id of all tool results to an id that no tool call has.
 func renameResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
@@ -226,8 +229,9 @@ func shiftNumbers(delta int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit for editEvents. The first event at or after the trigger for which
-// r.isTarget returns true is sent twice, both times with the same sequence number.
+// sendTwice returns an edit that emits events with r; see editEvents. The edit sends one event
+// twice, both times with the same sequence number: the first event at or after the trigger for
+// which r.isTarget returns true.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -238,9 +242,9 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editEvents. The edit omits the first event at or after the trigger for
-// which r.isTarget returns true. The other events keep their sequence numbers, so that there is a
-// gap.
+// lose returns an edit that emits events with r; see editEvents. The edit omits the first event at
+// or after the trigger for which r.isTarget returns true. The other events keep their sequence
+// numbers, so that there is a gap.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {

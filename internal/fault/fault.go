@@ -15,7 +15,7 @@ import (
 // A Category is the part of a response that a fault affects.
 type Category string
 
-// Values of Category: the part of a response that a fault affects.
+// The parts of a response that a fault can affect.
 const (
 	CategoryResponse Category = "reply"    // the status and header, or the whole response
 	CategoryProtocol Category = "protocol" // the events of a run, in all of its streams
@@ -31,13 +31,13 @@ type Fault struct {
 	RequiredKinds []spec.Kind // event kinds and slots that a dialect must have for the fault to apply
 
 	// Checks lists the ids of the checks that detect the fault. In each dialect that has any of
-	// these checks, at least one of them fails. The list is empty for faults that violate no
-	// requirement and only test clients.
+	// these checks, at least one of them fails if the fault changes a response. The list is empty
+	// for faults that violate no requirement and only test clients.
 	Checks []string
 
 	Params    []Param             // parameters other than triggers and those that all faults have
 	Triggers  []string            // supported triggers of "event", "byte" and "time"; empty: none
-	NewEffect func(a Args) Effect // returns the effect on one response
+	NewEffect func(a Args) Effect // returns the effect of the fault on one response
 }
 
 // A Param is a parameter of a fault.
@@ -129,8 +129,8 @@ type StreamWriter interface {
 	Flush() error
 	// Sleep waits for d. It returns an error if the client leaves or the stream ends.
 	Sleep(d time.Duration) error
-	// Finish flushes what was written and ends the stream in the given way. It returns
-	// the error that the caller must return.
+	// Finish flushes what was written and ends the stream in the given way. It always
+	// returns an error, which the caller must return.
 	Finish(e StreamEnd) error
 	// After calls f after d, unless the stream has ended. f may only call Finish, which
 	// then ends the stream even while nothing is being written.

@@ -83,7 +83,8 @@ func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {
 // members holds the members of a JSON object by name, with their values still encoded.
 type members = map[string]json.RawMessage
 
-// decodeMembers returns the members of a JSON object, or nil if data is not a JSON object.
+// decodeMembers returns the members of data, a JSON object. It returns nil if data is anything
+// else.
 func decodeMembers(data []byte) (m members) {
 	if json.Unmarshal(data, &m) != nil {
 		return nil
@@ -91,8 +92,8 @@ func decodeMembers(data []byte) (m members) {
 	return m
 }
 
-// encodeMembers returns the JSON object with the given members, sorted by name, so that the result
-// is reproducible.
+// encodeMembers returns the JSON object with the members m, sorted by name, so that the result is
+// reproducible.
 func encodeMembers(m members) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -121,9 +122,9 @@ func editMember(choose func(m members, types []string) string, change func(m mem
 	})
 }
 
-// chooseID returns the first name in m, in alphabetical order, that ends in "id". If no name does,
-// it returns the first of all names, or "" if m is empty. It ignores the names in types, so
-// that the event keeps its type.
+// chooseID returns the first name in m, in alphabetical order, that ends in "id" or "ID". If no
+// name does, it returns the first of all names, or "" if m is empty. It ignores the names in types,
+// so that the event keeps its type.
 func chooseID(m members, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -148,15 +149,16 @@ func chooseType(m members, types []string) string {
 	return ""
 }
 
-// setMember returns a function for the parameter change of editMember: one that sets the member to
-// the given JSON value.
+// setMember returns a function for the parameter change of editMember. The function sets the member
+// with the given name to value, which is JSON text.
 func setMember(value string) func(m members, name string) {
 	return func(m members, name string) { m[name] = json.RawMessage(value) }
 }
 
-// insertEvent is a value for [Fault.NewEffect]. The effect inserts an event with the data of the
-// parameter "data" at the trigger or, if no trigger is set, before the second event. If the
-// parameter is not set, the type of the event is "x-unknown".
+// insertEvent is a value for [Fault.NewEffect]. The effect inserts an event at the trigger or, if
+// no trigger is set, before the second event. The data of the event is the fault's parameter
+// "data". If that parameter is not set, the data is a JSON object that contains only the type
+// "x-unknown".
 func insertEvent(a Args) Effect {
 	data := []byte(a.Strings["data"])
 	if len(data) == 0 {

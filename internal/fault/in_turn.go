@@ -39,7 +39,8 @@ var inTurnFaults = []*Fault{
 		NewEffect: endLinesWithCRLF},
 }
 
-// endLinesWithCRLF is a value for [Fault.NewEffect]. The effect changes the line ends of one frame.
+// endLinesWithCRLF is a value for [Fault.NewEffect]. The effect ends each line of one frame with
+// CRLF: the frame of the event at the trigger or, if no trigger is set, the first frame.
 func endLinesWithCRLF(a Args) Effect {
 	n := -1
 	return Effect{OnFrame: func(frame []byte, emit func([]byte)) {
@@ -51,8 +52,9 @@ func endLinesWithCRLF(a Args) Effect {
 	}}
 }
 
-// followedBySteps returns a value for [Fault.NewEffect]. After the start of the run, the effect
-// sends events of the given kinds about one step.
+// followedBySteps returns a value for [Fault.NewEffect]. After the event that starts the run, the
+// effect sends an event of each of the given kinds, in order. All of these events name the same
+// step.
 func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		return func(e *spec.Event) {
@@ -67,9 +69,10 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	})
 }
 
-// sendChunks returns an edit for editEvents. It sends the deltas of messages, of reasoning and of
-// tool calls as chunks. Calls may overlap, which chunks cannot, so the chunks of a call are held back
-// until its end. Messages and calls without deltas are not changed.
+// sendChunks returns an edit that emits events with r; see editEvents. The edit sends the deltas of
+// messages, of reasoning and of tool calls as chunks, and leaves out the events that start and end
+// them. Tool calls may overlap, which chunks cannot express, so the edit holds back the chunks of a
+// call until the call ends. It does not change messages and calls without deltas.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {
@@ -87,17 +90,18 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkSender sends events as sendChunks describes. The keys of its maps are made of the ids of
-// messages and calls.
+// A chunkSender sends the events of a run as sendChunks describes. Each message or tool call has a
+// key, made of the subject of its events and its id.
 type chunkSender struct {
 	*eventEditor
-	started map[string]*spec.Event // the starts of those that have no delta yet
-	chunked map[string]bool        // those that have deltas
-	calls   map[string][]spec.Event
+	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
+	chunked map[string]bool         // keys of the messages and calls that have deltas
+	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta sends or holds back the delta chunk as a chunk. The first one gets the role and the name
-// of the start, later ones have no id.
+// sendDelta sends a delta of the message or tool call with the given key as a chunk or, if it is a
+// delta of a tool call, stores it for sendEnd. The first chunk gets the role and the name from the
+// start event, and later chunks get no id.
 func (c *chunkSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
@@ -113,7 +117,9 @@ func (c *chunkSender) sendDelta(key string, chunk spec.Event) {
 	c.replace(&chunk)
 }
 
-// sendEnd sends what was held back, or e and the start of a message or call that had no delta.
+// sendEnd ends the message or tool call with the given key. It sends the stored chunks of a call.
+// If there were no deltas, it sends the start event, which was held back, followed by e, the end
+// event. Otherwise it does not send e.
 func (c *chunkSender) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
 		c.replace(&c.calls[key][i])
@@ -130,8 +136,9 @@ func (c *chunkSender) sendEnd(key string, e *spec.Event) {
 	c.pass(e)
 }
 
-// editChunks returns a value for [Fault.NewEffect]. The effect sends the messages of a run as chunks
-// that change has edited; first tells whether the chunk is the first of its message.
+// editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
+// chunks, and leaves out the events that start and end messages. It calls change to edit each chunk
+// before sending it. The argument first reports whether the chunk is the first of its message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

@@ -11,14 +11,15 @@ import (
 // maxSpecs is the maximum number of faults in a list that [Parse] accepts.
 const maxSpecs = 32
 
-// Parse parses the fault list of a header or command line. Faults are separated by commas;
-// each is a name followed by settings, which are preceded by semicolons. A value that
-// contains a comma, semicolon, quote, or leading or trailing space must be double-quoted:
+// Parse parses header, a list of faults from a header or command line. Faults are separated by
+// commas. Each fault is a name followed by settings, each preceded by a semicolon. A value that
+// contains a comma, a semicolon or a quote, or begins or ends with a space, must be in double
+// quotes:
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
 //
-// For an empty list it returns nil. It returns an error if the syntax is invalid, a fault or
-// parameter is unknown, a value is invalid or there are more than 32 faults.
+// Parse returns nil for an empty list. It returns an error if the syntax is invalid, a fault or
+// parameter is unknown, a value is invalid, or there are more than 32 faults.
 func Parse(header string) (specs []Spec, err error) {
 	rest := strings.TrimSpace(header)
 	for rest != "" {

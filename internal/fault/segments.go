@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// drip returns a writer for the body of a stream; see wrapBody. The writer sends what follows the
-// trigger to w in segments of the size given by the fault's parameter "bytes", with a pause before
-// each. When the number of bytes sent in this way reaches the fault's parameter "for", unless that
-// is 0, the writer sends the rest without pauses.
+// drip returns a writer for the body of a stream; see wrapBody. From the trigger on, the writer
+// sends the stream to w in segments of the size given by the fault's parameter "bytes", with a
+// pause before each segment. The fault's parameter "for" limits the number of bytes that are sent
+// in this way; the rest is sent without pauses. If "for" is 0, there is no limit.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -71,8 +71,9 @@ func splitFrames(a Args, w StreamWriter) FrameWriter {
 // maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault split.
 const maxOffsets = 256
 
-// parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an error if
-// an offset is 0 or not an integer, or if there are more than maxOffsets.
+// parseOffsets parses text, a list of byte offsets separated by spaces or commas. It returns an
+// error if an offset is 0 or not an integer, or if there are more than maxOffsets. An empty list is
+// valid.
 func parseOffsets(text string) (all []int, err error) {
 	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		n, err := strconv.Atoi(field)
@@ -84,10 +85,10 @@ func parseOffsets(text string) (all []int, err error) {
 	return all, nil
 }
 
-// segmentEnds returns the offsets at which the segments of a frame end, in ascending order; the
-// last one is length, the size of the frame in bytes. The frame is cut at the given offsets:
-// negative ones count from its end, and those outside of the frame are ignored. If there are no
-// offsets, the frame is cut every size bytes instead.
+// segmentEnds returns the offsets at which the segments of a frame end, in ascending order. The
+// last of them is length, the size of the frame in bytes. The frame is cut at the given offsets.
+// Negative offsets count from the end of the frame, and offsets outside of the frame are ignored.
+// If there are no offsets, the frame is cut every size bytes instead.
 func segmentEnds(length int, offsets []int, size int) (ends []int) {
 	for _, n := range offsets {
 		if n < 0 {
@@ -106,11 +107,12 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 	return append(slices.Compact(ends), length)
 }
 
-// maxBatchSize is the number of bytes of frames that batchFrames may hold back. If it holds more,
-// it sends them although the batch is incomplete, so that the memory that a stream uses is bounded.
+// maxBatchSize is the maximum number of bytes that batchFrames holds back. If the frames exceed
+// this size, they are sent although the batch is incomplete, so that the memory that a stream uses
+// is bounded.
 const maxBatchSize = 16 << 20
 
-// batchFrames returns a writer that sends frames in batches. Before the trigger, frames pass
+// batchFrames returns a writer that sends frames to w in batches. Before the trigger, frames pass
 // unchanged. From the trigger on, frames are held back. They are sent in one segment when their
 // number reaches batch, their size exceeds maxBatchSize bytes, or the stream ends.
 func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
@@ -137,8 +139,8 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 	}}
 }
 
-// dropLastBlankLine returns a writer for the body of a stream; see wrapBody. The writer leaves out
-// the line end that completes the last event, so that clients ignore that event.
+// dropLastBlankLine returns a writer that writes the frames of a stream to w; see wrapBody. The
+// writer leaves out the line end that completes the last event, so that clients ignore that event.
 func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	var held []byte // the last line end of the preceding frame
 	return frameFuncs{frame: func(n int, frame []byte) error {

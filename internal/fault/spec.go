@@ -54,7 +54,7 @@ var commonParams = []Param{
 	{Name: "streams", Doc: "number of streams of a run that are affected, counted from the first; 0: all. The default is 1 for faults of the category wire and 0 for others", Type: "int", Min: "0", Max: "1000000"},
 }
 
-// triggerParams holds the parameter that sets each kind of trigger, by the name of the trigger.
+// triggerParams maps the name of each kind of trigger to the parameter that sets the trigger.
 var triggerParams = map[string]Param{
 	"event": {Name: "event", Doc: "before the event with this number, from 0", Type: "int", Min: "0", Max: "1000000"},
 	"byte":  {Name: "byte", Doc: "after this number of bytes of the body", Type: "int", Min: "0", Max: "1000000000"},
@@ -153,9 +153,9 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// unknownKeyHint returns the text to append to the error message for the unknown parameter key: the
-// statement that the fault has no trigger if key is a kind of trigger, and otherwise a suggestion
-// of known parameters.
+// unknownKeyHint returns the text to append to the error message for the unknown parameter key. If
+// key is a kind of trigger and the fault supports no trigger, the text says so. Otherwise it
+// suggests known parameters.
 func (f *Fault) unknownKeyHint(key string) string {
 	var names []string
 	for _, p := range f.AllParams() {

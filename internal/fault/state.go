@@ -6,7 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// stateFaults lists the faults that concern states, and snapshots of the messages.
+// stateFaults lists the faults that affect the state shared by agent and client, and the snapshots
+// of messages.
 var stateFaults = []*Fault{
 	{Name: "delta-malformed", Doc: "a delta of the state, after the start of the run, is an object and not a JSON Patch",
 		RequiredKinds: []spec.Kind{spec.RunStart, spec.StateDelta}, Checks: []string{"wire.matches-schema"},
@@ -18,8 +19,9 @@ var stateFaults = []*Fault{
 		NewEffect: editEvents(followBySnapshot)},
 }
 
-// followBySnapshot is an edit for editEvents. It inserts a snapshot with the first half of the text
-// after the end of each message.
+// followBySnapshot returns an edit that emits events with r; see editEvents. After the end of each
+// message, the edit inserts a snapshot of the messages that contains only the first half of the
+// text of that message.
 func followBySnapshot(r *eventEditor) func(*spec.Event) {
 	texts := map[string]*strings.Builder{}
 	return func(e *spec.Event) {

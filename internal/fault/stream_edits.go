@@ -23,7 +23,7 @@ type frameFuncs struct {
 	close func() error // may be nil
 }
 
-// WriteFrame calls b.frame and returns its error.
+// WriteFrame calls b.frame with its arguments and returns the error.
 func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
 
 // Close calls b.close and returns its error. If b.close is nil, it returns nil.
@@ -42,8 +42,8 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 	}
 }
 
-// editStream returns a value for [Fault.NewEffect]. For each stream, begin(a) returns a function
-// that is called with each frame and, with n = -1, each comment. The result of that function is
+// editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin, which
+// returns an edit. The edit is called with each frame and, with n = -1, each comment. Its result is
 // sent in place of the frame or comment. If the result is empty, nothing is sent.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {

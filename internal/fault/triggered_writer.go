@@ -24,9 +24,10 @@ type triggeredWriter struct {
 	inject func(c *triggeredWriter, rest []byte) error
 }
 
-// newTriggeredWriter returns a triggeredWriter that writes to w. The fault occurs at a.Trigger. If
-// that is not set, the fault occurs before the second, third or fourth frame, chosen at random. The
-// caller must set isDue when the time of a time trigger has passed.
+// newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, at the
+// position of the fault; see the field inject. That position is a.Trigger or, if no trigger is set,
+// before the second, third or fourth frame, chosen at random. For a time trigger, the caller must
+// set isDue when that time has passed.
 func newTriggeredWriter(
 	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {
@@ -57,7 +58,8 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
-// fire calls inject with rest, the unwritten part of the current frame, and returns its error.
+// fire marks the fault as injected, calls inject with rest, the unwritten part of the current
+// frame, and returns the error from inject.
 func (c *triggeredWriter) fire(rest []byte) error {
 	c.done = true
 	c.args.Applied()
@@ -85,9 +87,9 @@ func (c *triggeredWriter) Close() error {
 	return c.fire(nil)
 }
 
-// injectAt returns an effect that calls inject once, at the trigger. The function inject must write
-// rest, the part of the current frame that has not been written. At the end of the stream, rest is
-// nil.
+// injectAt returns an effect that calls inject once, at the trigger a.Trigger. The function inject
+// must write rest, the part of the current frame that has not been written. At the end of the
+// stream, rest is nil.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)

@@ -12,9 +12,9 @@ import (
 // An ExchangeStart describes the beginning of an exchange. The journal keeps a reference to the
 // body of the request, so the caller must not modify the body afterwards.
 type ExchangeStart struct {
-	Dialect string
-	Op      string // kind of the operation, such as "run" or "listen"; "": no operation matches the request
-	Test    string // id of the test, or ""
+	Dialect string // name, such as "runs@2026-04"; "": the request belongs to no dialect
+	Op      string // kind of the operation, such as "run" or "listen"; "": the request matches no operation
+	Test    string // id of the test; "": the request names no test
 	Request spec.Request
 	At      time.Time // time by the mock's clock; zero: now
 	Seed    uint64    // base seed of the random choices
@@ -46,9 +46,9 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An Entry records the progress of one exchange in the journal that returned it. After Close, or
-// once the exchange was dropped from the journal, its methods have no effect. It is safe for
-// concurrent use.
+// An Entry records the progress of one exchange in the journal that returned it. Its methods have
+// no effect after Close, or once the exchange has been dropped from the journal. They may be called
+// concurrently.
 type Entry struct {
 	journal  *Journal
 	exchange *recordedExchange
@@ -69,9 +69,9 @@ func (e *Entry) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update passes the exchange to change while holding its lock, and publishes the event that change
-// returns, unless the event has no kind. It does nothing if the exchange has ended or was dropped
-// from the journal.
+// update calls change with the exchange while holding its lock, and publishes the event that change
+// returns, unless the event has no kind. It sets the ID and Test of that event. It does nothing if
+// the exchange has ended or was dropped from the journal.
 func (e *Entry) update(change func(s *recordedExchange) Event) {
 	s := e.lock()
 	if s == nil {
@@ -86,8 +86,8 @@ func (e *Entry) update(change func(s *recordedExchange) Event) {
 	e.journal.waiters.wake()
 }
 
-// SetTest sets the id of the test to which the exchange belongs, for exchanges whose test became
-// known only after they were opened.
+// SetTest sets the id of the test to which the exchange belongs. It is for exchanges whose test
+// becomes known only after Open.
 func (e *Entry) SetTest(test string) {
 	e.update(func(s *recordedExchange) Event {
 		s.test = test
@@ -144,8 +144,8 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that the fault with the given name changed the response, at the position
-// after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
+// FaultApplied records that the fault with the given name changed the response. The position of the
+// change is after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
 func (e *Entry) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) Event {
 		name = s.redact(name)
@@ -159,8 +159,8 @@ func (e *Entry) FaultApplied(name string) {
 	})
 }
 
-// Close records that the exchange has ended, with the reason for its end. The reason InProgress is
-// recorded as Complete.
+// Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
+// Complete.
 func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {

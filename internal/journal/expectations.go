@@ -14,14 +14,15 @@ import (
 // Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
 // zero value expects no particular calls, only that no MUST of the protocol is violated.
 type Expectations struct {
-	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
-	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
+	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests that match no operation or no rule are not findings
+	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails too, not only a violated MUST
 	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must occur in the listed order
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation describes exchanges and the number of them that is expected: at least one if no
-// count is set. If Ended is "whole" and Status is empty, only responses with a status of 2XX count.
+// An Expectation describes exchanges by a filter, and states how many of them are expected: at
+// least one if no count is set. If Ended is "whole" and Status is empty, only responses with a
+// status of 2XX count.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
@@ -33,9 +34,10 @@ type Expectation struct {
 // maxExpectationBytes is the maximum size of an expectation file in bytes.
 const maxExpectationBytes = 1 << 20
 
-// LoadExpectations reads expectations in YAML or JSON, of at most 1 MiB, from r. Unknown fields and
-// invalid values are errors. An error begins with name and the line, such as "expect.yaml:3: ", or
-// with name alone if the line is unknown.
+// LoadExpectations reads expectations in YAML or JSON from r. It returns an error if the text is
+// larger than 1 MiB or is malformed, or if a field is unknown or has an invalid value. The error
+// begins with name and the line, such as "expect.yaml:3: ", or with name alone if the line is
+// unknown.
 func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
@@ -60,7 +62,7 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 }
 
 // yamlErrorText returns the message of e without its position. If e reports an unknown field, the
-// names of the known fields follow.
+// names of the known fields are appended.
 func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
@@ -101,7 +103,8 @@ func (x Expectation) check() error {
 	return x.Filter.Check()
 }
 
-// filter returns the filter that selects the exchanges to which the expectation applies.
+// filter returns the filter that selects the exchanges to which the expectation applies. The filter
+// selects only successful responses if the comment of Expectation requires this.
 func (x Expectation) filter() Filter {
 	x.onlySuccess = EndReason(x.Ended) == Complete && x.Status == ""
 	return x.Filter
@@ -137,8 +140,8 @@ func (x Expectation) countText() string {
 	return fmt.Sprintf("%d to %d", minimum, maximum)
 }
 
-// String returns the name and the filter values of the expectation, or "any request" if it has
-// neither.
+// String returns the name and the filter values of the expectation as text, or "any request" if it
+// has neither.
 func (x Expectation) String() string {
 	var parts []string
 	for _, p := range [][2]string{

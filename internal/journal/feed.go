@@ -10,11 +10,11 @@ import (
 // An Event reports one change of the journal. The fields that are set depend on its kind.
 type Event struct {
 	Kind    EventKind `json:"note"`
-	ID      uint64    `json:"id,omitempty"` // id of the exchange
+	ID      uint64    `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
 	Test    string    `json:"test"`
 	Dialect string    `json:"dialect,omitempty"` // opened
 	Op      string    `json:"op,omitempty"`      // opened
-	Text    string    `json:"text,omitempty"`    // opened: method and target; fault: its name; closed: the EndReason
+	Text    string    `json:"text,omitempty"`    // opened: method and target; fault: name of the fault; closed: the EndReason
 	Status  int       `json:"status,omitempty"`  // head, closed
 	N       int       `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
 	AtMS    float64   `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
@@ -76,7 +76,7 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
 	return l.events
 }
 
-// publish delivers the event n to all subscribers. It does not wait for slow ones.
+// publish delivers the event n to all subscribers. It does not wait for subscribers that are slow.
 func (j *Journal) publish(n Event) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return
@@ -88,7 +88,8 @@ func (j *Journal) publish(n Event) {
 	}
 }
 
-// deliver queues the event n, or counts it as lost if the queue is full.
+// deliver queues the event n for the subscriber, or counts it as lost if the queue is full. Before
+// the first event after a loss, it queues an event of the kind EventDropped.
 func (l *subscriber) deliver(n Event) {
 	if l.lostEvents > 0 {
 		select {
@@ -106,8 +107,8 @@ func (l *subscriber) deliver(n Event) {
 	}
 }
 
-// waiters holds one channel for each goroutine that waits for changes of exchanges. Sent bytes do
-// not count as changes.
+// waiters holds one channel for each goroutine that waits for changes of exchanges. The sending of
+// bytes of a body does not count as a change.
 type waiters struct {
 	count    atomic.Int32
 	mu       sync.Mutex
@@ -125,7 +126,7 @@ func (w *waiters) add() chan struct{} {
 	return changed
 }
 
-// remove unregisters a channel that add returned. No more values are sent to it.
+// remove unregisters changed, a channel that add returned. No more values are sent to it.
 func (w *waiters) remove(changed chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

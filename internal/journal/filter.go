@@ -22,7 +22,7 @@ type Filter struct {
 	Method   string        `json:"method" yaml:"method"`
 	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern with * and ?
 	Status   StatusPattern `json:"status" yaml:"status"`
-	Test     *string       `json:"test" yaml:"-"`
+	Test     *string       `json:"test" yaml:"-"` // id of the test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`
 	Run      string        `json:"run" yaml:"run"`
 	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule; "-": no rule matched
@@ -34,7 +34,7 @@ type Filter struct {
 	Offset   int           `json:"-" yaml:"-"`
 	Limit    int           `json:"-" yaml:"-"` // 0: no limit
 
-	onlySuccess bool // status 2xx
+	onlySuccess bool // select only responses with a status of 2XX
 }
 
 // A StatusPattern is a status code such as "404", or a class of status codes such as "4XX". In JSON
@@ -51,7 +51,7 @@ func (s *StatusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Check returns an error if a field of f has an invalid value.
+// Check returns an error if a field of f has an invalid value, such as a status of "abc".
 func (f Filter) Check() error {
 	switch {
 	case f.Status != "" && !isValidStatus(f.Status):
@@ -69,7 +69,7 @@ func (f Filter) Check() error {
 	return nil
 }
 
-// operationKinds lists the valid kinds of operations in Filter.Op. They are those of
+// operationKinds lists the valid values of Filter.Op. They are the same as those of
 // reference.OperationKinds.
 var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
@@ -156,9 +156,9 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns the exchanges that match f, oldest first. The result page contains only those that
-// f.Offset and f.Limit select, and total is the number of all matching exchanges. The page is never
-// nil.
+// List returns exchanges that match f, the oldest first. The result page contains only those that
+// f.Offset and f.Limit select, and is never nil. The result total is the number of all matching
+// exchanges.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	page = []Record{}
@@ -170,7 +170,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of all, the matching exchanges, that Offset and Limit select.
+// page returns the part of all that f.Offset and f.Limit select. The argument all holds the
+// exchanges that match f.
 func (f Filter) page(all []entryRef) []entryRef {
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {
@@ -179,8 +180,8 @@ func (f Filter) page(all []entryRef) []entryRef {
 	return all
 }
 
-// record returns a snapshot of the exchange r with its findings. The result ok is false if r was
-// dropped from the journal.
+// record returns a snapshot of the exchange to which r refers, with its findings. The result ok is
+// false if the exchange was dropped from the journal.
 func (j *Journal) record(r entryRef) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false

@@ -16,22 +16,23 @@ import (
 // A Finding is a mistake that a client made in one request.
 type Finding struct {
 	Kind        string     `json:"kind"`        // id of the check that found it
-	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": the request belongs to no dialect
+	Requirement string     `json:"requirement"` // id in the catalogue of the dialect; "": the request belongs to no dialect
 	Level       spec.Level `json:"level"`
-	Where       string     `json:"where"`
+	Where       string     `json:"where"` // location of the mistake in the request
 	Message     string     `json:"message"`
 }
 
 // An evaluation holds the results of the checks of clients for one exchange.
 type evaluation struct {
 	id                     uint64
-	dialect, test, request string // the request is "POST /runs"
+	dialect, test, request string // request is the method and the target, such as "POST /runs"
 	findings               []Finding
-	judged                 map[string]int // number of judgements, by check
+	judged                 map[string]int // number of judgements by the id of the check
 }
 
-// clientPlan returns the plan, that is the checks and requirements, for judging the clients of the
-// named dialect. For requests that belong to no dialect, name is "".
+// clientPlan returns the plan for judging the clients of the dialect with the given name: the
+// checks, with the requirements that they judge. For requests that belong to no dialect, name is
+// "".
 func (j *Journal) clientPlan(name string) spec.Plan {
 	if plan, ok := j.plans.Load(name); ok {
 		return plan.(spec.Plan)
@@ -47,8 +48,10 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 	return plan
 }
 
-// evaluate judges the exchange r. It stores the evaluation of an exchange that has ended, because
-// the exchanges before r may be dropped before the next call. The result is empty if r was dropped.
+// evaluate judges the exchange to which r refers. If the exchange has ended, evaluate stores the
+// result and returns the stored result in later calls, because earlier exchanges, on which the
+// result depends, may be dropped in the meantime. The result is empty if the exchange itself was
+// dropped.
 func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	if !r.lock() {
 		return v
@@ -73,8 +76,8 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 	return v
 }
 
-// judge applies the checks of plan to events and adds the results to v. The last of the events are
-// those of the exchange that v is about.
+// judge applies the checks of plan to events and adds the results to v. The last events are those
+// of the exchange that v is about; those of earlier exchanges precede them.
 func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
@@ -97,7 +100,7 @@ func (s *recordedExchange) newEvaluation() evaluation {
 }
 
 // events returns what was recorded of the exchange as two events: the request, and the response
-// without its body. Unless refers is true, the request lacks everything that refers to earlier
+// without its body. If refers is false, the request lacks everything that refers to earlier
 // responses, such as the cursor. The caller must hold the lock of s.
 func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
@@ -137,9 +140,10 @@ func nearestMiss(misses []Mismatch) string {
 	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
 }
 
-// sentBefore returns an event for the body of each response of the given dialect that was recorded
-// before the exchange with the given id, followed by an event for each cursor in these bodies. A
-// body that was not kept completely, or that has a content coding, is marked as exceeding a limit.
+// sentBefore returns events about the responses of the given dialect that were recorded before the
+// exchange with the given id. First comes an event for the body of each response, then an event for
+// each cursor in these bodies. The event of a body that was not kept completely, or that has a
+// content coding, has the error spec.ErrLimitExceeded.
 func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	for _, r := range j.entryRefs() {
 		if r.id >= id {
@@ -165,8 +169,8 @@ func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	return all
 }
 
-// cursors returns an iterator over the ids of the events in body, which is the body of a response,
-// in the form in which clients send them back (see Config.Cursor).
+// cursors returns an iterator over the ids of the events in body, the body of a response. Each id
+// is in the form in which clients send it back (see Config.Cursor).
 func (j *Journal) cursors(body []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -203,8 +207,9 @@ func (j *Journal) keepFindings(s *recordedExchange) {
 	}
 }
 
-// evaluations returns the stored evaluations of dropped exchanges, in which judged is nil, and the
-// evaluations of the exchanges in the journal.
+// evaluations returns the evaluations of all exchanges. The result dropped holds the stored
+// evaluations of exchanges that were dropped, whose field judged is nil. The result kept holds
+// those of the exchanges in the journal.
 func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	j.mu.Lock()
 	dropped = slices.Clone(j.dropped)
@@ -215,8 +220,7 @@ func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	return dropped, kept
 }
 
-// is reports whether name is the kind of the finding, the id of the requirement that it violates,
-// or "any".
+// is reports whether name is the kind of the finding, the id of the violated requirement, or "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

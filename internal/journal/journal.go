@@ -39,9 +39,9 @@ func DefaultConfig() Config { return Config{Entries: 1000, Bytes: 64 << 20, Body
 type Journal struct {
 	cfg       Config
 	secrets   secretNames
-	heldBytes atomic.Int64  // memory of all exchanges
-	forgotten atomic.Uint64 // exchanges that were dropped because of a limit
-	plans     sync.Map      // by dialect: [spec.Plan] for judging clients
+	heldBytes atomic.Int64  // memory of all exchanges in bytes
+	forgotten atomic.Uint64 // number of exchanges that were dropped because of a limit
+	plans     sync.Map      // name of a dialect → [spec.Plan] for judging its clients
 	feed      feed
 	waiters   waiters
 
@@ -52,7 +52,8 @@ type Journal struct {
 	freeExchanges []*recordedExchange // unused ones, for reuse
 }
 
-// New returns an empty journal with the configuration cfg.
+// New returns an empty journal with the configuration cfg. It replaces each limit that is 0 or
+// negative by its default.
 func New(cfg Config) *Journal {
 	d := DefaultConfig()
 	cfg.Entries = cmp.Or(max(cfg.Entries, 0), d.Entries)
@@ -71,7 +72,8 @@ func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 // Bytes returns the approximate memory in bytes that the exchanges use.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
-// Reset removes the exchanges of the test with the id test, including those in progress.
+// Reset removes the exchanges of the test with the id test, including those in progress. If test is
+// "", it removes those that belong to no test.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
 	j.publish(Event{Kind: EventReset, Test: test})
@@ -83,8 +85,8 @@ func (j *Journal) Clear() {
 	j.publish(Event{Kind: EventReset})
 }
 
-// dropTests removes the exchanges and the stored findings of those tests for whose ids match
-// returns true.
+// dropTests removes the exchanges and the stored findings of each test for whose id match returns
+// true.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -111,8 +113,8 @@ func (j *Journal) recycle(s *recordedExchange) {
 	}
 }
 
-// Limits of the unused exchanges that are kept: their number, and the bytes of memory that each
-// slice of one may keep.
+// Limits on the unused exchanges that are kept for reuse: their number, and the size in bytes of
+// each slice that such an exchange may keep.
 const (
 	maxFreeExchanges = 64
 	maxIdleBytes     = 8 << 10

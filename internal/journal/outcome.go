@@ -23,8 +23,8 @@ type Outcome struct {
 	Failures  []Failure `json:"failures"`
 }
 
-// Conclude judges the exchanges in j. The outcome contains the findings about them, a check for
-// each expected call, the verdict and the exit code.
+// Conclude judges the exchanges in j. The outcome contains the findings about these exchanges, a
+// check for each expected call, the verdict and the exit code.
 func (x Expectations) Conclude(j *Journal) Outcome {
 	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
@@ -61,9 +61,9 @@ func (x Expectations) Conclude(j *Journal) Outcome {
 	return out
 }
 
-// clientReport returns the report on the requests of the dialect with the given name. The parameter
-// plan is the plan for judging the clients of the dialect, and evaluations are those of its
-// requests.
+// clientReport returns the report on the requests of the dialect with the given name. The argument
+// plan is the plan for judging the clients of that dialect, and evaluations holds the evaluations
+// of the dialect's requests.
 func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
@@ -85,9 +85,9 @@ func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports
 	return d
 }
 
-// addFinding adds the finding f of the evaluation v to c, which is the result of the check of the
-// obligation o. If c has no finding about the violated requirement yet, addFinding appends the
-// result of that requirement to violated. It returns the possibly extended slice.
+// addFinding adds the finding f of the evaluation v to c, the result of the check of the obligation
+// o. If c has no finding about the violated requirement yet, addFinding also appends the result for
+// that requirement to violated. It returns the possibly extended slice violated.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
 ) []reports.RequirementResult {
@@ -108,14 +108,14 @@ func addFinding(
 	return append(violated, result)
 }
 
-// newCheck returns the result, without findings, of a check that nothing exercised. The check has
-// the given id, title and level.
+// newCheck returns the result of a check with the given id, title and level that nothing has
+// exercised. The result has no findings.
 func newCheck(id, title string, level spec.Level) reports.Check {
 	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
 }
 
-// callChecks returns one check result for each expected call. The verdict is failed if failures
-// contains an entry for the call, and passed otherwise.
+// callChecks returns one check result for each expected call. The verdict of a result is failed if
+// failures contains a failure of the call, and passed otherwise.
 func (x Expectations) callChecks(failures []Failure) (all []reports.Check) {
 	for i, call := range x.Calls {
 		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)

@@ -18,13 +18,13 @@ type Record struct {
 	Test      string          `json:"test"`
 	Seed      uint64          `json:"seed"`
 	Dialect   string          `json:"dialect"`
-	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": no operation
-	Operation string          `json:"operation"` // name in the document, such as "POST /runs"
+	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": the request matches no operation
+	Operation string          `json:"operation"` // name of the operation in the document, such as "POST /runs"
 	Time      time.Time       `json:"time"`      // start by the mock's clock
 	Request   RecordedRequest `json:"request"`
 	Thread    string          `json:"thread,omitempty"`
 	Run       string          `json:"run,omitempty"`
-	Cursor    string          `json:"cursor,omitempty"` // cursor from which the stream was to be resumed
+	Cursor    string          `json:"cursor,omitempty"` // cursor from which the client wanted to resume the stream
 	Rule      string          `json:"rule"`             // name of the rule that matched; "": none
 	Misses    []Mismatch      `json:"misses"`           // why other rules did not match; at most 64
 	Missed    int             `json:"missed"`           // number of rules that did not match
@@ -55,8 +55,9 @@ type HeaderField struct {
 	Value string `json:"value"`
 }
 
-// A SentPiece is a frame or comment of a stream, or the part of one that was sent by one write. If
-// the body is not an event stream, a SentPiece is one write.
+// A SentPiece is a frame or comment of an event stream, or the part of a frame or comment that was
+// sent by one write. If the body is not an event stream, a SentPiece is one write, and N is the
+// number of that write.
 type SentPiece struct {
 	N     int       `json:"n"`     // number of the frame, from 0; -1: a comment
 	AtMS  float64   `json:"at_ms"` // time since the head was sent
@@ -67,8 +68,8 @@ type SentPiece struct {
 // An AppliedFault is a fault that changed the response, with the position of the change.
 type AppliedFault struct {
 	Name string  `json:"name"`
-	N    int     `json:"n"`     // number of frames begun before
-	Byte int64   `json:"byte"`  // number of bytes of the body sent before
+	N    int     `json:"n"`     // number of frames that began before the change
+	Byte int64   `json:"byte"`  // number of bytes of the body that were sent before the change
 	AtMS float64 `json:"at_ms"` // time since the head was sent
 }
 
@@ -83,7 +84,7 @@ type EndRecord struct {
 // {"base64": …}; nil is encoded as null.
 type BodyBytes []byte
 
-// MarshalJSON implements json.Marshaler. It returns the form that the comment of BodyBytes
+// MarshalJSON implements json.Marshaler. It returns r in the form that the comment of BodyBytes
 // describes.
 func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	switch {
@@ -144,7 +145,7 @@ func (s *recordedExchange) toRecord() Record {
 
 // splitEvents sets r.Events to the frames of the response body or, if the body is not an event
 // stream, to its writes. The element begun[i] is the number of frames or writes that began before
-// write i; the last element of begun is their total number.
+// write i. The last element of begun is the total number of frames or writes.
 func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
@@ -186,8 +187,8 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 }
 
 // newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the time at,
-// counted from the head of the response. The parameter raw is the part of these bytes that was
-// kept. If raw is empty, the field Raw is nil.
+// counted from the head of the response. The argument raw holds those of the bytes that were kept.
+// If raw is empty, the field Raw of the result is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {
@@ -196,11 +197,13 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameRange is a frame or comment of a stream: the number of the frame, or -1 for a comment, and
-// the number of its bytes that splitEvents has not yet assigned to a write.
+// A frameRange describes a frame or comment of an event stream. Its number is the number of the
+// frame, or -1 for a comment. Its size is the number of bytes that splitEvents has not yet assigned
+// to a write.
 type frameRange struct{ number, size int }
 
-// splitFrames returns the frames and comments of a stream; the last one may be incomplete.
+// splitFrames returns the frames and comments in body, the body of an event stream. The last one
+// may be incomplete.
 func splitFrames(body []byte) (all []frameRange) {
 	last := -1
 	add := func(frame []byte) {
@@ -221,7 +224,7 @@ func splitFrames(body []byte) (all []frameRange) {
 	return all
 }
 
-// toFields returns the fields of h as HeaderFields, the type that records use.
+// toFields converts h to HeaderFields, the type that records use.
 func toFields(h spec.Header) []HeaderField {
 	all := make([]HeaderField, len(h))
 	for i, f := range h {

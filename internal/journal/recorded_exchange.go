@@ -18,12 +18,12 @@ const (
 	maxMisses     = 64
 	maxFaults     = 64
 	maxViolations = spec.MaxFindings
-	maxCalls      = 64   // tool results and resumed interrupts
-	maxText       = 1024 // bytes of a message or reason
+	maxCalls      = 64   // references to tool calls and interrupts
+	maxText       = 1024 // bytes of the text of a violation or mismatch
 )
 
 // A recordedExchange holds the data of one exchange. After the exchange is dropped, its memory is
-// reused for another exchange, which has another id.
+// reused for another exchange with another id.
 type recordedExchange struct {
 	mu sync.Mutex
 	exchangeData
@@ -50,7 +50,7 @@ type exchangeData struct {
 	thread, run string
 	cursor      string
 	violations  []spec.Violation
-	references  []reference // to what the server sent in earlier responses
+	references  []reference // references to what the server sent in earlier responses
 
 	matched   bool
 	rule      string
@@ -73,8 +73,8 @@ type exchangeData struct {
 	otherBytes int64       // memory of everything but sentBytes, pieces and header
 }
 
-// A reference identifies a part of a request that answers a tool call or an interrupt: the kind is
-// spec.InputToolResult or spec.InputResume, and the id is that of the call or interrupt.
+// A reference identifies the tool call or the interrupt that a part of a request answers. Its kind
+// is spec.InputToolResult or spec.InputResume, and its id is the id of the call or interrupt.
 type reference struct {
 	kind spec.Kind
 	id   string
@@ -130,8 +130,9 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	return e
 }
 
-// begin stores the request that starts the exchange, with secrets redacted and at most maxBody
-// bytes of the body. The parameter names determines which headers and query parameters are secret.
+// begin stores the data of o, which describes the beginning of the exchange. It redacts secrets and
+// keeps at most maxBody bytes of the body of the request. The argument names determines which
+// headers and query parameters are secret.
 func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
@@ -152,8 +153,9 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
 }
 
-// reset clears the data, so that s can hold another exchange. It keeps some slices, so that their
-// memory can be reused, but not those for the response that have grown to more than maxIdleBytes.
+// reset clears the data, so that s can hold another exchange. It keeps the slices for the response
+// and for the secrets, so that their memory can be reused, except those for the response that have
+// grown to more than maxIdleBytes.
 func (s *recordedExchange) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -170,8 +172,8 @@ func (s *recordedExchange) reset() {
 	s.exchangeData = exchangeData{sentBytes: buf, pieces: pieces, header: head, secrets: secrets}
 }
 
-// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, without
-// the data to which they point.
+// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, not
+// including the data to which they point.
 const exchangeOverhead = 768
 
 // memorySize returns the approximate memory of the exchange in bytes.
@@ -179,7 +181,7 @@ func (s *recordedExchange) memorySize() int64 {
 	return exchangeOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
-// headerSize returns the approximate memory of a header in bytes.
+// headerSize returns the approximate memory of h in bytes.
 func headerSize(h spec.Header) (n int64) {
 	for _, f := range h {
 		n += int64(32 + len(f.Name) + len(f.Value))
@@ -187,8 +189,9 @@ func headerSize(h spec.Header) (n int64) {
 	return n
 }
 
-// setParsed copies what the journal needs of event, the decoded request of the operation op. It
-// does not retain event, which may hold much more memory. A nil event is ignored.
+// setParsed records op, the name of the operation, and copies what the journal needs of event, the
+// decoded request. It does not retain event, which may hold much more memory. If event is nil,
+// setParsed records only op.
 func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
@@ -215,8 +218,8 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records the name of the rule that matched, or "" if no rule matched, and the reasons why
-// other rules did not match. It keeps at most maxMisses reasons.
+// setMatch records the name of the rule that matched, or "" if no rule matched, and misses, the
+// reasons why other rules did not match. It keeps at most maxMisses reasons.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
@@ -249,8 +252,9 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 	}
 }
 
-// addPiece records a write of data, a part of the response body, at the given time since the head
-// was sent. The exchange keeps at most maxBody bytes of the body in total.
+// addPiece records that data, a part of the response body, was sent in one write. The argument at
+// is the time since the head was sent. The exchange keeps at most maxBody bytes of the body in
+// total.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {
@@ -263,7 +267,8 @@ func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) 
 	}
 }
 
-// close records why and when the exchange ended, and redacts the response body.
+// close records that the exchange ended at the time now, with the reason, and redacts the response
+// body.
 func (s *recordedExchange) close(reason EndReason, now time.Time) {
 	s.endReason, s.endedAfter = reason, s.elapsed(now)
 	s.redactor.Mask(s.sentBytes) // only now, because a secret may be spread over several writes

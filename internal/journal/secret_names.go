@@ -23,8 +23,9 @@ type secretNames struct {
 // full, it is emptied.
 const maxRedactors = 64
 
-// appendSecrets appends to dst the secret values in the header and the query of a request that are
-// long enough to be redacted wherever they occur, and returns the extended slice.
+// appendSecrets appends to dst the secret values in the header and the query of the request r, and
+// returns the extended slice. It leaves out values that are too short to be redacted wherever they
+// occur.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		if n.Contains(f.Name) {
@@ -35,7 +36,7 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 }
 
 // appendMaskable appends to dst those values that are long enough to be redacted wherever they
-// occur, and returns the extended slice. Shorter ones would also match ordinary text.
+// occur, and returns the extended slice. Shorter values would also match ordinary text.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {
@@ -45,7 +46,8 @@ func appendMaskable(dst, values []string) []string {
 	return dst
 }
 
-// redactorFor returns a redactor that replaces the given secrets, or nil if secrets is empty.
+// redactorFor returns a redactor that replaces the given secrets, or nil if secrets is empty. It
+// may be called concurrently, and may return the same redactor for equal secrets.
 func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	if len(secrets) == 0 {
 		return nil
@@ -64,8 +66,8 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h in which the values of secret headers are replaced by a
-// placeholder. Secrets in the URLs of Referer and Location are replaced too.
+// redactHeader returns a copy of h in which a placeholder replaces the values of secret headers. It
+// also replaces secrets in the URLs of Referer and Location.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil

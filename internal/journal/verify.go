@@ -8,17 +8,17 @@ import (
 
 // A Failure is an expected call that was received too rarely, too often or in the wrong order.
 type Failure struct {
-	Call    int    `json:"call"` // index in Expectations.Calls
-	Name    string `json:"name"`
-	Wanted  string `json:"wanted"`
-	Seen    int    `json:"seen"`
+	Call    int    `json:"call"`    // index in Expectations.Calls
+	Name    string `json:"name"`    // what [Expectation.String] returns for the call
+	Wanted  string `json:"wanted"`  // expected number of exchanges, such as "at least 1"
+	Seen    int    `json:"seen"`    // number of exchanges that match the call
 	Message string `json:"message"` // what was expected, and the exchanges received instead
 }
 
-// Verify compares the exchanges that match f with the calls that x expects. It returns a failure
-// for each call that was received too rarely, too often or in the wrong order. If exchanges were
-// dropped from the journal, each call with a maximum fails too, because the dropped exchanges may
-// match. The result is never nil.
+// Verify compares the exchanges that match f with the calls that x expects. It ignores f.Offset and
+// f.Limit. It returns a failure for each call that was received too rarely, too often or in the
+// wrong order. If exchanges were dropped from the journal, each call with a maximum fails too,
+// because the dropped exchanges may match. The result is never nil.
 func (j *Journal) Verify(f Filter, x Expectations) (failures []Failure) {
 	failures = []Failure{}
 	f.Offset, f.Limit = 0, 0
@@ -57,8 +57,8 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries divides entries by the filter f. The exchanges that match f are returned in seen,
-// and all others in near, those with the fewest mismatches first.
+// matchEntries divides entries by the filter f. The result seen holds the exchanges that match f,
+// and near holds all others, those with the fewest mismatches first.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -89,12 +89,12 @@ func describeResponse(s *recordedExchange) string {
 	return fmt.Sprintf("%d, %s", s.status, s.endReason)
 }
 
-// maxShown is the maximum number of matching exchanges that the message of a Failure lists. It is
-// also the maximum number of other exchanges in the message.
+// maxShown is the maximum number of matching exchanges, and of exchanges that nearly match, in the
+// message of a Failure.
 const maxShown = 3
 
-// describeSeen returns the end of a Failure's message. It lists exchanges that matched (seen) and
-// exchanges that nearly matched (near). The parameter all is the number of exchanges that were
+// describeSeen returns the end of the message of a Failure. It lists exchanges that matched (seen)
+// and exchanges that nearly matched (near). The argument all is the number of exchanges that were
 // considered, and lost is the number of exchanges that were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder

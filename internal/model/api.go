@@ -1,6 +1,6 @@
 package model
 
-// A requestBody is a request of the chat completions API.
+// A requestBody is the body of a request of the chat completions API.
 type requestBody struct {
 	Model    string            `json:"model"`
 	Messages []requestMessage  `json:"messages"`
@@ -8,28 +8,30 @@ type requestBody struct {
 	Stream   bool              `json:"stream"`
 }
 
-// A requestMessage is one message of a request. Which fields it has depends on its role.
+// A requestMessage is one message of a request. Its role determines which of the other fields are
+// set.
 type requestMessage struct {
 	Role             string        `json:"role"`
-	Content          any           `json:"content,omitempty"` // a string, or the []contentPart of a user
+	Content          any           `json:"content,omitempty"` // a string, or a []contentPart; nil: none
 	ToolCalls        []requestCall `json:"tool_calls,omitempty"`
-	ToolCallID       string        `json:"tool_call_id,omitempty"`
+	ToolCallID       string        `json:"tool_call_id,omitempty"` // call that a tool message answers
 	ReasoningContent string        `json:"reasoning_content,omitempty"`
-	Reasoning        string        `json:"reasoning,omitempty"` // other servers' name of it
+	Reasoning        string        `json:"reasoning,omitempty"` // the same, for servers that call it so
 }
 
-// A contentPart is a text or an image in a message.
+// A contentPart is a text or an image in a message. Type is "text" or "image_url".
 type contentPart struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
 	ImageURL *imageURL `json:"image_url,omitempty"`
 }
 
+// An imageURL refers to an image by a URL, which may have the scheme data.
 type imageURL struct {
 	URL string `json:"url"`
 }
 
-// A requestCall is a tool call in a message of the assistant.
+// A requestCall is a tool call in a message of the assistant. Type is always "function".
 type requestCall struct {
 	ID       string         `json:"id"`
 	Type     string         `json:"type"`
@@ -42,19 +44,22 @@ type calledFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// A toolDescription describes a tool to the model.
+// A toolDescription describes a tool to the model. Type is always "function".
 type toolDescription struct {
 	Type     string            `json:"type"`
 	Function describedFunction `json:"function"`
 }
 
+// A describedFunction holds the name and the purpose of a tool, and the JSON Schema of its
+// arguments.
 type describedFunction struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
 	Parameters  map[string]any `json:"parameters"`
 }
 
-// A responseChunk is the data of one event of a response.
+// A responseChunk is the data of one event of a response. FinishReason is "" until the last chunk
+// of a choice.
 type responseChunk struct {
 	Choices []struct {
 		Index        int           `json:"index"`
@@ -68,11 +73,11 @@ type responseDelta struct {
 	Content          string      `json:"content"`
 	Refusal          string      `json:"refusal"`
 	ReasoningContent string      `json:"reasoning_content"`
-	Reasoning        string      `json:"reasoning"` // other servers' name of it
+	Reasoning        string      `json:"reasoning"` // reasoning from servers that call it so
 	ToolCalls        []callDelta `json:"tool_calls"`
 }
 
-// A callDelta is a piece of a tool call. Its ID and name are empty in later pieces.
+// A callDelta is a piece of a tool call. Later pieces of a call have an empty ID and an empty name.
 type callDelta struct {
 	Index    int64          `json:"index"`
 	ID       string         `json:"id"`

@@ -11,37 +11,37 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A completion is one response of the model, whose events are emitted while it is being received.
-// Between the start of the first tool call and the end of all calls, only events of tool calls are
-// emitted: text that the model sends in between is emitted after the calls.
+// A completion is one response of the model. Its events are emitted while it is being received.
+// From the start of the first tool call until the end of all calls, only events of tool calls are
+// emitted. Text that the model sends in between is emitted after the calls.
 type completion struct {
 	*modelRun
 	subject        string // kind of the open message: "message", "reasoning" or ""
-	messageID      string // of the open message; "" until its first event is emitted
-	heldSpace      string // leading white space of the message, not emitted yet
+	messageID      string // id of the open message; "" until its first event is emitted
+	heldSpace      string // leading white space of the message that is not emitted yet
 	text           strings.Builder
 	reasoning      strings.Builder
-	reasoningField string // name of the member that contains the reasoning
+	reasoningField string // name of the JSON member with the reasoning; "" if there was none
 	calls          []*streamedCall
-	callsByIndex   map[int64]*streamedCall // latest call by the server's index
+	callsByIndex   map[int64]*streamedCall // latest call with each index that the server used
 	deferred       []textPiece             // text to be emitted after the calls
 	finishReason   string                  // finish_reason of the response, or ""
 }
 
-// A textPiece is a delta whose subject is "message" or "reasoning".
+// A textPiece is a delta of a message or of reasoning. Its subject is "message" or "reasoning".
 type textPiece struct{ subject, text string }
 
-// A streamedCall is a tool call that is being received. Its start event is emitted when its name is
-// known.
+// A streamedCall is a tool call that is being received. Its start event is emitted as soon as its
+// name is known.
 type streamedCall struct {
 	state.Call
-	serverID  string // id that the model's server gave it
+	serverID  string // id that the model's server gave the call
 	arguments strings.Builder
 }
 
-// requestCompletion sends messages to the model and emits the events of its response. It returns
-// the complete response, or an error if the request failed, the response is invalid, or the
-// consumer of the events stopped.
+// requestCompletion sends messages to the model and emits the events of the response. It returns
+// the complete response, or an error if the request fails, the response is invalid, or the consumer
+// of the events has stopped.
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
 	w := r.openUpstream()
 	defer w.stop()
@@ -69,11 +69,11 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error
 	return a, a.finish()
 }
 
-// doneMarker is the data of the frame that ends the server's stream.
+// doneMarker is the data of the event that ends the stream of the model's server.
 const doneMarker = "[DONE]"
 
-// addChunk adds the data of one frame of the model's stream to the response. It returns an error if
-// the data is malformed, describes an error of the server, or exceeds a limit.
+// addChunk adds data, the data of one event in the model's stream, to the response. It returns an
+// error if data is malformed, describes an error of the server, or exceeds a limit.
 func (a *completion) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
@@ -100,8 +100,8 @@ func (a *completion) addChunk(data []byte) error {
 	return nil
 }
 
-// addDelta adds the pieces of reasoning, text and tool calls that one frame contains to the
-// response. It returns an error if the response calls too many tools.
+// addDelta adds the reasoning, the text and the pieces of tool calls in d to the response. It
+// returns an error if the response calls too many tools.
 func (a *completion) addDelta(d responseDelta) error {
 	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
 		a.reasoningField = "reasoning_content"
@@ -124,13 +124,14 @@ func (a *completion) addDelta(d responseDelta) error {
 }
 
 // maxHeldSpace is the maximum number of bytes of white space at the beginning of a message that are
-// held back until other text follows. Models often send a little white space before a tool call,
-// which would otherwise become a message of its own.
+// held back until other text follows. Models often send a little white space before a tool call. If
+// it were not held back, it would become a message of its own.
 const maxHeldSpace = 256
 
-// emitText emits text as a delta of a message or of reasoning, as subject says. If none of that
-// subject is open, it first ends what is open and starts a new one. It holds back leading white space
-// until other text follows, and text that arrives during tool calls until the calls have ended.
+// emitText emits text as a delta of a message or of reasoning. The argument subject is "message" or
+// "reasoning". If the open message has another subject, or none is open, emitText ends the open
+// message and starts a new one. It holds back white space at the beginning of a message until other
+// text follows, and text that arrives during tool calls until the calls have ended.
 func (a *completion) emitText(subject, text string) {
 	switch {
 	case text == "":
@@ -154,7 +155,8 @@ func (a *completion) emitText(subject, text string) {
 	a.Emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
 }
 
-// endMessage emits the end of the open message or reasoning. It does nothing if none is open.
+// endMessage emits the end of the open message or reasoning. If none is open, it emits nothing. It
+// discards white space that emitText holds back.
 func (a *completion) endMessage() {
 	if a.messageID != "" {
 		a.Emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
@@ -162,8 +164,8 @@ func (a *completion) endMessage() {
 	a.subject, a.messageID, a.heldSpace = "", "", ""
 }
 
-// addCall adds a delta of a tool call, which may start the call. It returns an error if the
-// response calls too many tools.
+// addCall adds d, a piece of a tool call, to the response. If d begins a new call, addCall ends the
+// open message. It returns an error if the response calls too many tools.
 func (a *completion) addCall(d callDelta) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {
@@ -194,8 +196,8 @@ func (a *completion) addCall(d callDelta) error {
 	return nil
 }
 
-// startsAnother reports whether the delta d begins a new call rather than continuing c. It does not
-// rely on the index in d, because some servers give all calls the same index.
+// startsAnother reports whether d begins a new call instead of continuing c. It does not rely on
+// the index in d, because some servers give all calls the same index.
 func (c *streamedCall) startsAnother(d callDelta) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID
@@ -203,9 +205,9 @@ func (c *streamedCall) startsAnother(d callDelta) bool {
 	return c.Name != "" && d.Function.Name != "" && d.Function.Arguments != "" && json.Valid([]byte(c.arguments.String()))
 }
 
-// finish emits the end of the open message and of all tool calls, and then the text that was held
-// back during the calls. It returns an error if the model reports a failure, or if a call has no
-// name.
+// finish completes the response. It emits the ends of the open message and of all tool calls, and
+// then the text that was held back during the calls. It returns an error if the model reported a
+// failure or a call has no name.
 func (a *completion) finish() error {
 	switch a.finishReason {
 	case "content_filter":
@@ -235,8 +237,8 @@ func (a *completion) finish() error {
 	return nil
 }
 
-// asMessage returns the response as a message of the conversation, which the next request sends
-// back to the model.
+// asMessage returns the response as a message of the conversation. The next request sends this
+// message back to the model.
 func (a *completion) asMessage() chatMessage {
 	w := chatMessage{role: roleAssistant, text: a.text.String()}
 	if a.reasoningField != "" {

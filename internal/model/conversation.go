@@ -17,19 +17,20 @@ const (
 	roleTool      = "tool"
 )
 
-// A chatMessage is one message of the conversation that is sent to the model.
+// A chatMessage is one message of the conversation that is sent to the model. Its role determines
+// which of the other fields are set.
 type chatMessage struct {
 	role, text                string
-	images                    []string     // URLs, of a user
-	calls                     []state.Call // of an assistant
+	images                    []string     // URLs of the images in a user message
+	calls                     []state.Call // tool calls of an assistant message
 	call                      string       // id of the call that a tool message answers
-	name                      string       // of the tool
-	reasoningField, reasoning string       // an assistant's reasoning, and the member for it
+	name                      string       // name of the tool that a tool message comes from
+	reasoningField, reasoning string       // reasoning of an assistant message, and the JSON member for it
 }
 
-// conversation returns the messages to send to the model for this turn: system messages, the
-// earlier messages of the conversation unless the request itself repeats them, and those of the
-// request. It returns an error if the earlier messages cannot be read.
+// conversation returns the messages to send to the model for this turn: the system messages, the
+// earlier messages of the conversation and the messages of the request. It leaves out the earlier
+// messages if the request repeats them. It returns an error if the earlier messages cannot be read.
 func (r *modelRun) conversation() ([]chatMessage, error) {
 	system := []string{r.SystemPrompt}
 	var now []chatMessage
@@ -74,8 +75,9 @@ func (r *modelRun) conversation() ([]chatMessage, error) {
 	return messages, nil
 }
 
-// imageURLs returns the URLs of the images in a user message, except those with a scheme that the
-// model's server can neither fetch nor decode.
+// imageURLs returns the URLs of the images in user, a message of the user. It leaves out URLs whose
+// scheme is not http, https or data, because the model's server could neither fetch nor decode
+// them.
 func imageURLs(user spec.Event) (all []string) {
 	for _, part := range user.Parts {
 		scheme, _, _ := strings.Cut(part.Text, ":")
@@ -86,8 +88,8 @@ func imageURLs(user spec.Event) (all []string) {
 	return all
 }
 
-// earlierMessages returns the stored messages of the conversation before this request. It returns
-// an error if they cannot be read.
+// earlierMessages returns the stored messages that precede this request in the conversation. It
+// returns an error if they cannot be read.
 func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	if r.turn.EarlierMessages == nil {
 		return nil, nil
@@ -102,6 +104,7 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	return messages, nil
 }
 
+// callsByID returns the tool calls in messages by their ids.
 func callsByID(messages []chatMessage) map[string]state.Call {
 	known := map[string]state.Call{}
 	for _, w := range messages {
@@ -112,9 +115,10 @@ func callsByID(messages []chatMessage) map[string]state.Call {
 	return known
 }
 
-// describeClientTools returns the text of a system message that lists the client's tools. It is for
-// dialects in which a client cannot return results: the model may know of the tools there, but must
-// not call them. It returns "" if the client declares no tools or can return results.
+// describeClientTools returns the text of a system message that lists the client's tools, for
+// dialects in which a client cannot return results. In these dialects, the model may know of the
+// tools but must not call them. It returns "" if the client declares no tools or can return
+// results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -134,18 +138,19 @@ func (r *modelRun) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A conversationBuilder puts messages into the order that servers of models require: each tool
-// call is followed immediately by its result, and each result belongs to a call.
+// A conversationBuilder puts messages into the order that servers of models require: each tool call
+// is followed immediately by its result, and each result belongs to a call.
 type conversationBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
-	openCalls     []string              // ids of the last assistant message's calls without a result
-	lastAssistant int                   // index of that message, or -1
+	openCalls     []string              // ids of the calls in the last assistant message that have no result yet
+	lastAssistant int                   // index of the last assistant message; -1 if anything but results followed it
 }
 
 // normalize returns messages in the order that servers of models require: each tool call is
-// followed immediately by its result. Stopped runs, and histories that are incomplete or partly
-// repeated, violate that order. known holds the tool calls of earlier messages, by id.
+// followed immediately by its result. Stopped runs violate that order, and so do histories that are
+// incomplete or partly repeated. The argument known holds the tool calls of earlier messages by
+// their ids.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -163,8 +168,8 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 	return t.messages
 }
 
-// closeCalls adds a result to each tool call that has none yet. The text of that result states that
-// there is none.
+// closeCalls adds a result to each open tool call. The text of the result states that there is no
+// result.
 func (t *conversationBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -172,8 +177,9 @@ func (t *conversationBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant adds a message of the assistant. If the previous message is also of the assistant
-// and has no tool calls, it appends to that message instead. It leaves out an empty message.
+// addAssistant adds w, a message of the assistant. If the previous message is also one of the
+// assistant and has no tool calls, it adds the text and the calls of w to that message instead. It
+// does not add an empty message.
 func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -196,9 +202,9 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds the tool result w. If its call is not open but known from an earlier message,
-// addResult inserts the call before the result. If the call is unknown or has a result already, it
-// adds the result as a message of the user.
+// addResult adds the tool result w. If the call that w answers is not open but known from an
+// earlier message, addResult first adds the call. If the call is unknown or already has a result,
+// addResult adds w as a message of the user instead.
 func (t *conversationBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]
@@ -217,7 +223,7 @@ func (t *conversationBuilder) addResult(w chatMessage) {
 	t.messages = append(t.messages, w)
 }
 
-// hasResult reports whether the conversation contains a result of the tool call with this id.
+// hasResult reports whether the conversation contains a result of the tool call with the id call.
 func (t *conversationBuilder) hasResult(call string) bool {
 	return slices.ContainsFunc(t.messages, func(w chatMessage) bool { return w.role == roleTool && w.call == call })
 }

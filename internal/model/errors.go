@@ -11,6 +11,7 @@ import (
 // A runError states why a run fails: the code and the text of its error event.
 type runError struct{ code, text string }
 
+// Error returns the text of the error event.
 func (f *runError) Error() string { return f.text }
 
 // Codes in the error events of failed runs. UPSTREAM stands for the model's server.
@@ -29,6 +30,7 @@ const (
 	codeHistory      = "HISTORY_UNAVAILABLE"
 )
 
+// The errors with which runs fail, except those that depend on a response of the model's server.
 var (
 	errTimeout       = &runError{codeTimeout, "the model's server timed out"}
 	errUnreachable   = &runError{codeUnavailable, "the model's server is unreachable"}
@@ -42,9 +44,9 @@ var (
 	errHistory       = &runError{codeHistory, "the earlier messages cannot be read"}
 )
 
-// statusError returns the error for a response of the model's server with a status other than 200.
-// detail is the server's message, or "". The statuses 408 and 504 mean that a server behind the
-// model's server timed out.
+// statusError returns the error for a response of the model's server that has the given status,
+// which is not 200. The argument detail is the message of the server, or "". The statuses 408 and
+// 504 count as timeouts, because a server behind the model's server has timed out.
 func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
@@ -67,8 +69,8 @@ func statusError(status int, detail string) *runError {
 	return f.withDetail(detail)
 }
 
-// withDetail returns a copy of the error f with detail, the server's own message, appended to the
-// text. It returns f itself if detail is "".
+// withDetail returns a copy of f whose text ends with detail, the server's own message. If detail
+// is "", it returns f itself.
 func (f *runError) withDetail(detail string) *runError {
 	if detail == "" {
 		return f
@@ -76,8 +78,9 @@ func (f *runError) withDetail(detail string) *runError {
 	return &runError{f.code, f.text + ": " + detail}
 }
 
-// An errorBody is the JSON body of an error response. Most servers send an object "error" that has
-// a message; in some, "error" is a string, and in some, the message is outside of it.
+// An errorBody is the JSON body of an error response. In most responses, Error is an object that
+// has a message and a code. Some servers send a string instead, or have the message in Message or
+// Detail.
 type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"`
@@ -86,8 +89,9 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// parseErrorBody returns the error message and the status in a JSON body: "" and 0 if the body has
-// none. isError reports whether data certainly describes an error.
+// parseErrorBody returns the error message and the status in data, the JSON body of a response. The
+// result detail is "" if there is no message, and status is 0 if there is no status. The result
+// isError reports whether data certainly describes an error.
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {
@@ -108,18 +112,18 @@ func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	return detail, status, isError
 }
 
-// jsonString decodes a JSON string. It returns "" for any other JSON value.
+// jsonString decodes raw as a JSON string. It returns "" if raw is anything else.
 func jsonString(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// maxDetail is the maximum number of characters that an error text quotes from a message of the
-// model's server.
+// maxDetail is the maximum number of characters of a message of the model's server that an error
+// text quotes.
 const maxDetail = 300
 
-// sanitize returns a message of the model's server in a form that can be shown to clients: one line
-// of at most maxDetail printable characters, without the API key.
+// sanitize returns message, which the model's server or a tool sent, in a form that can be shown to
+// clients. The result is one line of at most maxDetail printable characters, without the API key.
 func (m *chatModel) sanitize(message string) string {
 	if m.APIKey != "" {
 		message = strings.ReplaceAll(message, m.APIKey, "***")

@@ -16,31 +16,32 @@ import (
 
 // A Config configures an agent that uses a model. Only BaseURL and Model are required.
 type Config struct {
-	BaseURL      string        // of the server: "http://127.0.0.1:8000/v1"
-	APIKey       string        // sent as a bearer token, never logged or reported; "" sends none
+	BaseURL      string        // base URL of the model's server, such as "http://127.0.0.1:8000/v1"
+	APIKey       string        // sent as a bearer token; never logged or reported; "": not sent
 	Model        string        // name of the model at the server
 	SystemPrompt string        // comes before the system messages of requests
-	Tools        []Tool        // tools that the server runs
-	MaxRounds    int           // limit of requests to the model per run; 0 means 8
-	Timeout      time.Duration // idle timeout of the server, and time limit of a tool; 0 means a minute
-	HTTPClient   *http.Client  // nil means a new client
+	Tools        []Tool        // tools that this server runs
+	MaxRounds    int           // maximum number of requests to the model in one run; 0: 8
+	Timeout      time.Duration // idle timeout of the model's server, and time limit of a tool; 0: one minute
+	HTTPClient   *http.Client  // client for requests to the model's server; nil: a new client
 }
 
 // Limits of one run: the bytes of all responses of the model together, and the number of tool
 // calls in one response.
 const (
-	maxBytes = 16 << 20 // of all responses
+	maxBytes = 16 << 20 // bytes of all responses
 	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is a model on a server, with the URL to which the requests are sent.
+// A chatModel is a model on a server, together with the URL to which requests are sent.
 type chatModel struct {
 	Config
 	completionsURL string
 }
 
 // New returns an agent that uses the model that cfg describes, or an error if cfg is invalid. It
-// does not connect to the server: each run reports failures of the server in an error event.
+// does not connect to the model's server. If the server fails during a run, the run ends with an
+// error event.
 func New(cfg Config) (reference.Agent, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {
@@ -59,7 +60,7 @@ func New(cfg Config) (reference.Agent, error) {
 	return reference.NewAgent(m.respond), nil
 }
 
-// respond runs one turn, whose events it emits with e.
+// respond runs the agent for one turn and emits the events of the turn with e.
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
 	r := &modelRun{chatModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
 	r.fail(r.askUntilDone())

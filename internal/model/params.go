@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requestBody returns the request that sends messages and the descriptions of the tools to the
-// model's server.
+// requestBody returns the body of a request that sends messages, and the descriptions of the tools,
+// to the model's server.
 func (r *modelRun) requestBody(messages []chatMessage) requestBody {
 	p := requestBody{Model: r.Model, Tools: r.toolDescriptions(), Stream: true}
 	ids := &toolCallIDMap{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
@@ -22,16 +22,16 @@ func (r *modelRun) requestBody(messages []chatMessage) requestBody {
 
 // A toolCallIDMap assigns ids to the tool calls in one request to the model's server. A call that
 // the server made in this run keeps the server's id. Other calls get short ids, because some
-// servers accept at most nine letters and digits while the dialect's ids may be longer. Different
-// requests may use the same ids for different calls.
+// servers accept at most nine letters and digits, and the ids of the dialect may be longer.
+// Different requests may use the same id for different calls.
 type toolCallIDMap struct {
-	serverIDs map[string]string // the server's ids, by those of the dialect
-	assigned  map[string]string // latest assigned ids, by those of the dialect
-	taken     map[string]bool
+	serverIDs map[string]string // id in the dialect → id that the server gave the call
+	assigned  map[string]string // id in the dialect → id that was last assigned to the call
+	taken     map[string]bool   // assigned ids
 }
 
-// assign chooses and returns an id for the tool call whose id in the dialect is call. It records
-// the chosen id, so that the result of the call gets the same one.
+// assign chooses and returns an id for a tool call. The argument call is the id of that call in the
+// dialect. assign records the chosen id, so that the result of the call gets the same id.
 func (n *toolCallIDMap) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
@@ -41,8 +41,8 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// encode returns w as a message of the chat completions API. It assigns an id to each tool call of w
-// and records that id in ids. A tool result gets the id that was recorded for its call.
+// encode returns w as a message of the chat completions API. It assigns an id to each tool call of
+// w by means of ids. If w is a tool result, the message gets the id that was assigned to its call.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {
@@ -70,7 +70,7 @@ func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	return m
 }
 
-// contentParts returns the text and the images of a user message.
+// contentParts returns the text, unless it is empty, and the images of a user message.
 func (w chatMessage) contentParts() (parts []contentPart) {
 	if w.text != "" {
 		parts = append(parts, contentPart{Type: "text", Text: w.text})
@@ -82,8 +82,8 @@ func (w chatMessage) contentParts() (parts []contentPart) {
 }
 
 // toolDescriptions returns the descriptions of all tools that the model may call: those of the
-// client and those that this server runs. If both have a tool of the same name, only that of the
-// client is included.
+// client and those that this server runs. If a tool of the client has the same name as one of this
+// server, only the client's tool is included.
 func (r *modelRun) toolDescriptions() (all []toolDescription) {
 	seen := map[string]bool{}
 	add := func(name, description string, schema []byte) {
@@ -107,9 +107,9 @@ func (r *modelRun) toolDescriptions() (all []toolDescription) {
 	return all
 }
 
-// objectSchema returns the JSON Schema of an object for the arguments of a tool. It accepts a
-// schema that is encoded once more as a JSON string. If schema is invalid or is not that of an
-// object, the result allows any object.
+// objectSchema returns schema, the JSON Schema of the arguments of a tool, as a decoded JSON object
+// with the type "object". The argument schema may also be a JSON string that contains the schema.
+// If schema is invalid or has another type, the result allows any object.
 func objectSchema(schema []byte) map[string]any {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage

@@ -12,23 +12,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A modelRun is one turn of the agent.
+// A modelRun is one turn of the agent, in which it may send several requests to the model.
 type modelRun struct {
 	*chatModel
 	*reference.EventEmitter
 	ctx            context.Context
 	turn           reference.Turn
-	remainingBytes int               // how many more bytes the server may send
-	retried        bool              // a request was retried already
-	serverIDs      map[string]string // the server's ids of tool calls, by those of the dialect
+	remainingBytes int               // number of bytes that the model's server may still send
+	retried        bool              // a request was already repeated
+	serverIDs      map[string]string // id of a tool call in the dialect → id that the model's server gave it
 }
 
-// errClientLeft is the error of a run whose events are no longer consumed. It is not reported to
-// anyone.
+// errClientLeft is the error of a run whose events are no longer consumed. It is never reported.
 var errClientLeft = errors.New("the client left")
 
-// fail emits the error event that ends the run, if err is a runError. It ignores other errors,
-// which mean that nobody consumes the events any more.
+// fail emits the error event that ends the run if err wraps a runError. It ignores nil, and all
+// other errors, because they mean that the events are no longer consumed.
 func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {
@@ -37,8 +36,9 @@ func (r *modelRun) fail(err error) {
 }
 
 // askUntilDone sends requests to the model until it responds without a tool call, or calls a tool
-// that the client runs. After each other response it sends the results of the tools. It returns an
-// error if a request fails or MaxRounds is reached.
+// that the client must run. After each other response, it runs the called tools and sends their
+// results to the model. It returns an error if a request fails, or if the model is not done after
+// MaxRounds requests.
 func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
@@ -65,9 +65,9 @@ func (r *modelRun) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs those of the called tools that this server provides, all at the same time. It emits
-// their results in the order of the calls and returns them as messages. waits reports whether the
-// client must run some of the calls.
+// results runs those of the called tools that this server provides, all at the same time. When all
+// are done, it emits their results in the order of the calls and returns them as messages. The
+// result waits reports whether the client must run some of the calls.
 func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup
@@ -88,15 +88,15 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 	return results, waits
 }
 
-// isClientCall reports whether the client must run the tool call c: the tool is the client's and
-// the arguments are valid JSON.
+// isClientCall reports whether the client must run the tool call c. This is so if the tool is one
+// of the client's and the arguments of c are valid JSON.
 func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }
 
-// runTool runs the tool that c calls and returns its result for the model. A failure is also
-// returned as a result, a text that begins with "error:", so that the model can correct its call.
-// Failures are an unknown tool, arguments that are not JSON, and an error or a panic of the tool.
+// runTool runs the tool that c calls and returns the result for the model. If the tool is unknown,
+// the arguments are not JSON, or the tool returns an error or panics, the result is a text that
+// begins with "error:", so that the model can correct the call.
 func (r *modelRun) runTool(c state.Call) (result string) {
 	tool, ok := r.findTool(c.Name)
 	switch {

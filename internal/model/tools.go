@@ -12,20 +12,20 @@ import (
 	_ "time/tzdata"
 )
 
-// A Tool is a tool that the server runs.
+// A Tool is a tool that this server runs.
 type Tool struct {
 	Name        string
-	Description string          // its purpose, for the model
-	Parameters  json.RawMessage // JSON Schema of its arguments, an object; nil means any object
+	Description string          // what the tool does, for the model
+	Parameters  json.RawMessage // JSON Schema of the arguments, which are an object; nil: any object
 
-	// Run runs the tool. Its arguments are valid JSON, but need not match Parameters. The
-	// model and the client receive its result or error. It must return when its context is
-	// done, and be safe for concurrent use.
+	// Run runs the tool and returns its result. The parameter arguments is valid JSON, but need
+	// not match Parameters. The model and the client receive the result or the text of the
+	// error. Run must return when ctx is done, and must be safe for concurrent use.
 	Run func(ctx context.Context, arguments string) (string, error)
 }
 
-// checkTools returns an error if a tool lacks a name or a function, if two have the same name, or
-// if a schema is not JSON.
+// checkTools returns an error if a tool lacks a name or a Run function, if two tools have the same
+// name, or if Parameters is not JSON.
 func checkTools(tools []Tool) error {
 	for i, tool := range tools {
 		same := func(t Tool) bool { return t.Name == tool.Name }
@@ -41,8 +41,8 @@ func checkTools(tools []Tool) error {
 	return nil
 }
 
-// findTool returns the tool of this server with the given name. ok is false if there is none, or if
-// the client has a tool of that name, which takes precedence.
+// findTool returns the tool of this server with the given name. The result ok is false if there is
+// no such tool, or if the client has a tool of that name, which takes precedence.
 func (r *modelRun) findTool(name string) (tool Tool, ok bool) {
 	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 || r.isClientTool(name) {
@@ -51,6 +51,7 @@ func (r *modelRun) findTool(name string) (tool Tool, ok bool) {
 	return r.Tools[i], true
 }
 
+// isClientTool reports whether the client has a tool with the given name that the model may call.
 func (r *modelRun) isClientTool(name string) bool { return slices.Contains(r.turn.ClientTools, name) }
 
 // BuiltinTools returns two tools without side effects: current_time returns the current time in a
@@ -71,6 +72,9 @@ func BuiltinTools() []Tool {
 	}}
 }
 
+// currentTime returns now in RFC 3339, in the time zone that the member zone of arguments names.
+// The zone is UTC if the member is missing, empty or "Local". It returns an error if arguments is
+// malformed or the time zone is unknown.
 func currentTime(now time.Time, arguments string) (string, error) {
 	var args struct{ Zone string }
 	if err := json.Unmarshal([]byte(arguments), &args); err != nil {
@@ -86,6 +90,8 @@ func currentTime(now time.Time, arguments string) (string, error) {
 	return now.In(zone).Format(time.RFC3339), nil
 }
 
+// lookUp returns a JSON object with the word in arguments and its length in characters. It returns
+// an error if arguments is not an object with a string member word. It implements the tool lookup.
 func lookUp(_ context.Context, arguments string) (string, error) {
 	var args struct{ Word *string }
 	if json.Unmarshal([]byte(arguments), &args) != nil || args.Word == nil {

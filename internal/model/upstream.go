@@ -16,16 +16,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of a request to the model's server, which keep a faulty server from delaying a run or
+// Limits on a request to the model's server. They keep a faulty server from delaying a run for long or
 // using much memory.
 const (
 	maxErrorBody    = 64 << 10        // bytes of an error response
-	maxRetryAfter   = 2 * time.Second // greatest Retry-After after which a request is repeated
-	trailingTimeout = time.Second     // for the rest of the stream after a finish reason
+	maxRetryAfter   = 2 * time.Second // maximum Retry-After with which a request is repeated
+	trailingTimeout = time.Second     // idle timeout after a finish reason
 )
 
-// An upstream is one request to the model's server and its response. It fails if the server sends
-// nothing for idleTimeout, or more bytes than the run may still receive.
+// An upstream is one request to the model's server, with the response. The request fails if the
+// server sends nothing for idleTimeout, or sends more bytes than the run may still receive.
 type upstream struct {
 	*modelRun
 	ctx         context.Context
@@ -33,10 +33,10 @@ type upstream struct {
 	timer       *time.Timer
 	idleTimeout time.Duration
 	body        io.ReadCloser
-	readErr     error // why frames ended
+	readErr     error // why the iterator that frames returned ended
 }
 
-// openUpstream returns an upstream whose request has not been sent yet. The idle timeout begins at
+// openUpstream returns an upstream whose request has not been sent yet. The idle timeout starts at
 // once. The caller must call the method stop of the result.
 func (r *modelRun) openUpstream() *upstream {
 	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
@@ -45,7 +45,7 @@ func (r *modelRun) openUpstream() *upstream {
 	return w
 }
 
-// stop ends the request, if it is still in progress, and releases its resources.
+// stop cancels the request if it is still in progress, and releases its resources.
 func (w *upstream) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
@@ -55,8 +55,8 @@ func (w *upstream) stop() {
 }
 
 // request sends params to the model's server. If it returns nil, the response is an event stream,
-// whose events are read with frames. The error is a runError, or the error of the context if the
-// run was stopped.
+// which the caller reads by means of frames. Otherwise the error is a runError or, if the run was
+// stopped, the error of the run's context.
 func (w *upstream) request(params requestBody) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -72,9 +72,9 @@ func (w *upstream) request(params requestBody) error {
 	return nil
 }
 
-// classify returns the error to report when err has occurred during the request. If the run was
-// stopped, that is the error of the run's context. Otherwise it is the runError that err wraps or
-// for which the request was canceled, or fallback if there is none.
+// classify returns the error to report after err has occurred in the request. If the run was
+// stopped, this is the error of the run's context. Otherwise it is the runError that err wraps, or
+// the one with which the request was canceled. If there is neither, it is fallback.
 func (w *upstream) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -86,8 +86,9 @@ func (w *upstream) classify(err error, fallback *runError) error {
 	return fallback
 }
 
-// send sends a request with the given body and returns the response, whose body stop closes. If the
-// server asks for a retry, send repeats the request, at most once per run.
+// send sends a request with the given body and returns the response, whose body the method stop
+// closes. If the server asks for a retry, send repeats the request, at most once per run. It
+// returns an error if the request fails or is canceled.
 func (w *upstream) send(body []byte) (*http.Response, error) {
 	for {
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))
@@ -117,13 +118,15 @@ func (w *upstream) send(body []byte) (*http.Response, error) {
 	}
 }
 
+// isEventStream reports whether res has status 200 and the media type of an event stream.
 func isEventStream(res *http.Response) bool {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	return res.StatusCode == http.StatusOK && media == spec.EventStream
 }
 
-// retryAfter returns how long to wait before the request that res answers is repeated. ok is false
-// if the server does not ask for a repetition, or asks for a longer wait than maxRetryAfter.
+// retryAfter returns the time to wait before repeating the request to which res is the response.
+// The result ok is false if the server does not ask for a retry, or asks for a longer wait than
+// maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -133,8 +136,8 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	return wait, err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds()
 }
 
-// waitRetry waits for the duration d, during which the idle timeout does not run. It returns an
-// error if the request is canceled before the end of the wait.
+// waitRetry waits for the duration d. The idle timeout is stopped meanwhile, and starts again
+// afterwards. waitRetry returns an error if the request is canceled before d has elapsed.
 func (w *upstream) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
@@ -148,8 +151,8 @@ func (w *upstream) waitRetry(d time.Duration) error {
 	}
 }
 
-// responseError reads the body of a response that is not an event stream and returns the error to
-// report for that response.
+// responseError reads the body of res, a response that is not an event stream, and returns the
+// error to report for it.
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
@@ -167,9 +170,9 @@ func (w *upstream) responseError(res *http.Response) error {
 	return statusError(res.StatusCode, w.sanitize(detail))
 }
 
-// frames returns an iterator over the data of the events in the response, as they arrive. The data
-// is valid until the iterator advances. When the iterator ends, w.readErr holds the reason, which
-// is io.EOF at the end of the body.
+// frames returns an iterator over the data of the events in the response, in the order in which
+// they arrive. The data is valid only until the next iteration. When the iterator ends, w.readErr
+// is the reason, which is io.EOF at the end of the body.
 func (w *upstream) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)
@@ -185,8 +188,8 @@ func (w *upstream) frames() iter.Seq[[]byte] {
 	}
 }
 
-// read reads from the response body. It returns an error if the run has received all bytes that it
-// may receive. The idle timeout runs only during a call of read.
+// read reads from the response body into p. It returns an error if the run has already received as
+// many bytes as it may. The idle timeout runs only during a call of read.
 func (w *upstream) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong
@@ -198,6 +201,6 @@ func (w *upstream) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// shortenTimeout reduces the idle timeout to at most trailingTimeout. It is called after the finish
-// reason, when only the end of the stream can follow.
+// shortenTimeout reduces the idle timeout to at most trailingTimeout. It must be called only after
+// the finish reason, when nothing but the end of the stream can follow.
 func (w *upstream) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

@@ -13,7 +13,8 @@ import (
 
 // A parsedBody is the result of parsing the body of a request or a response: its bytes, the
 // arrivals of its pieces, the steps to play it back, the error with which it ended, and its
-// trailer.
+// trailer. The arrivals are nil if the timing is unknown, and the error is nil if the body is
+// complete.
 type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
@@ -31,17 +32,17 @@ type bodyParser struct {
 
 	parsedBody
 	pieceStart int           // offset of the current piece in the body
-	clock      time.Duration // arrival of the current piece, since the request
+	clock      time.Duration // time from the request to the arrival of the current piece
 	isTimed    bool
 	ended      bool
 	plain      bool              // the last line was neither raw nor base64
 	endGiven   bool              // a directive marks the end of the body
-	wants      []ExpectedFinding // without the exchange
+	wants      []ExpectedFinding // without their Exchange, which the caller of parse sets
 }
 
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
-// a directive is invalid, or if a line of the body follows its end, parse returns an error with the
-// position of that line.
+// a directive is invalid, or if a line of the body follows the end of the body, parse returns an
+// error with the position of that directive or line.
 func (b *bodyParser) parse(data []byte) error {
 	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
@@ -138,8 +139,9 @@ func (b *bodyParser) applyDirective(line []byte) error {
 	return b.addEnd(word, arg)
 }
 
-// parseDirective splits line, a directive, into its name and its argument. It returns an error if
-// the body of this kind of message, request or response, cannot contain the directive.
+// parseDirective splits line, a directive, into its name word and its argument arg. It returns an
+// error if the body cannot contain the directive, which depends on whether it is the body of a
+// request or of a response.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {
@@ -282,8 +284,8 @@ func (b *bodyParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
 }
 
-// flushPiece ends the current piece of the body: it records when the piece arrived and adds a step
-// to play it back. It does nothing if the piece is empty.
+// flushPiece ends the current piece of the body. It adds the arrival of the piece and a step to
+// play it back to the result. It does nothing if the piece is empty.
 func (b *bodyParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
@@ -294,8 +296,8 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. The last newline belongs to the archive and is
-// removed, unless the body is an event stream, a directive states its end, or the last line is
+// finish ends the body at the end of the section. It removes the last newline, which belongs to the
+// archive, unless the body is an event stream, a directive states its end, or the last line is
 // encoded.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {

@@ -11,11 +11,11 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A settingCodec describes a setting, a line KEY: VALUE that the comment of a transcript may have.
-// It includes the functions that read and write the setting.
+// A settingCodec describes one kind of setting, which is a line KEY: VALUE in the comment of a
+// transcript. It includes the functions that read and write the setting.
 type settingCodec struct {
 	key        string
-	repeatable bool                                   // it may occur more than once
+	repeatable bool                                   // the setting may occur more than once
 	expects    string                                 // the form of a valid value, for errors
 	read       func(t *Transcript, value string) bool // stores value in t; false if value is invalid
 	write      func(t *Transcript) []string           // returns the values; "" stands for none
@@ -107,9 +107,9 @@ var (
 )
 
 // parseComment parses comment, the comment of a transcript. It stores the settings in t, and the
-// remaining prose in t.Comment. If a setting is unknown, invalid, or repeated without being
-// repeatable, or if a line looks like a misspelled setting, it returns an error with the line
-// number.
+// remaining prose in t.Comment. It returns an error with the file name and the line if a setting is
+// unknown or invalid, if a setting that is not repeatable occurs twice, or if a line looks like a
+// misspelled setting.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
@@ -143,8 +143,8 @@ func (t *Transcript) parseComment(comment string) error {
 	return nil
 }
 
-// writeComment writes the comment of transcript t to b, with secrets removed by hide: first the
-// prose, then the settings.
+// writeComment writes the comment of the transcript t to b: first the prose, then the settings. It
+// removes secrets with hide.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.String(t.Comment)) {

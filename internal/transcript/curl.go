@@ -99,10 +99,11 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange completes x, the exchange of a call of curl. It sets the framing of the
-// response, and sets an error as the end of the response if the body is shorter than
-// Content-Length. It removes Content-Encoding if the body was recorded decoded. It returns notes
-// about contradictions between head and body, or nil if there are none.
+// finishCurlExchange completes x, the exchange of the call of curl that run describes. It sets the
+// framing of the response. If the exit code is unknown and the body is shorter than Content-Length,
+// it sets an error as the end of the response. If the body was recorded decoded, it removes
+// Content-Encoding. It returns notes about contradictions between head and body, or nil if there
+// are none.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -131,10 +132,10 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	return nil
 }
 
-// parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
-// and removes it from the data. The parameter end is the error with which the response ended, or
-// nil. If end is not nil, the head may be incomplete; in that case complete is false and err is
-// nil. Otherwise, parseCurlHead returns an error if the head is invalid or incomplete.
+// parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
+// fields, and removes it from the data. The parameter end is the error with which the response
+// ended, or nil. If end is not nil, the head may be incomplete; in that case, complete is false and
+// err is nil. Otherwise, parseCurlHead returns an error if the head is invalid or incomplete.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -180,8 +181,9 @@ func appendHeaderLine(h *spec.Header, line string) error {
 	return nil
 }
 
-// splitCurlStatus splits a status line, as curl prints it, into protocol, status and reason. It
-// returns an error unless the protocol is a version of HTTP and the status has three digits.
+// splitCurlStatus splits a status line, as curl prints it, into three parts: protocol, status and
+// reason. It returns an error unless the protocol is a version of HTTP and the status has three
+// digits.
 func splitCurlStatus(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(rest, " ")

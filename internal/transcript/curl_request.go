@@ -124,8 +124,8 @@ func decodeStrictly(name string, data []byte, v any) error {
 	return jsonError(name, data, err)
 }
 
-// notUTF8 returns the error for data, the content of the file called name, which is not UTF-8. The
-// error names the line of the first invalid byte.
+// notUTF8 returns the error for a file that is not UTF-8. The parameter name is the name of the
+// file, and data is its content. The error states the line of the first invalid byte.
 func notUTF8(name string, data []byte) error {
 	good := 0
 	for good < len(data) {
@@ -140,7 +140,8 @@ func notUTF8(name string, data []byte) error {
 }
 
 // jsonError converts err, which package json returned for data, to an error that begins with the
-// file name and, where known, the line of the mistake. data is the content of the file called name.
+// file name and, where known, the line of the mistake. The parameter data is the content of the
+// file called name.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -154,8 +155,8 @@ func jsonError(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongTypeText returns the text of a message about a JSON value of the wrong type: the path of the
-// member, the type that it has and the type that it should have.
+// wrongTypeText returns the text of an error message about a JSON value of the wrong type. The text
+// states the path of the member, the type of the value and the type that is wanted.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
 	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
 	if err.Field == "" {
@@ -165,7 +166,7 @@ func wrongTypeText(err *json.UnmarshalTypeError) string {
 }
 
 // jsonKind returns the name of the JSON type that represents Go values of the given kind, such as
-// "object" for "map". It returns kind unchanged if it knows no other name.
+// "object" for "map". For a kind that it does not know, it returns kind unchanged.
 func jsonKind(kind string) string {
 	switch kind {
 	case "struct", "map":
@@ -238,9 +239,10 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw represents: raw is the member body of a
-// curlRequestFile, as [parseCurlInvocation] describes it. It returns nil if raw is nil or null, and
-// an error if raw is an object {"hex": …} with invalid digits or is not JSON.
+// parseBody returns the request body that raw represents. The parameter raw is the member body of a
+// curlRequestFile, in the form that [parseCurlInvocation] describes. parseBody returns nil if raw
+// is nil or null. It returns an error if raw is an object {"hex": …} with invalid digits or is not
+// JSON.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -49,8 +49,8 @@ func endDirective(err error) (word, why string) {
 }
 
 // endError returns the error that the directive called word represents: the error with which a body
-// ended, or nil for "end". If why is not "", it is the reason, and the result wraps the error and
-// adds the reason to the text. The result ok is false if there is no such directive.
+// ended, or nil for "end". If why is not "", the result wraps that error, and its text ends with
+// why, the reason. The result ok is false if there is no such directive.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -64,8 +64,8 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine returns s on one line: each control character and line end is replaced by a space, and
-// white space at both ends is removed.
+// oneLine returns s on one line. It replaces each control character and line end by a space, and
+// removes white space at both ends.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {

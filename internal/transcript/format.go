@@ -14,10 +14,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format returns the conversation t as a text in the format of transcripts. If Parse reads the
-// result, it returns an equal Trace: bodies and header fields are the same byte for byte, times are
-// truncated to [TimeResolution], and the errors with which bodies ended are the same for errors.Is.
-// Only secrets differ, which Format replaces (see the package comment).
+// Format returns the conversation t as text in the format of transcripts. Parsing the result with
+// Parse yields an equal Trace, with the following exceptions. Secrets are replaced (see the package
+// comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are equal
+// only as compared by errors.Is.
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
@@ -57,8 +57,8 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
-// writeRequest writes the section of request r to b, without the marker line and with secrets
-// removed by hide. It writes nothing for a request that was not recorded.
+// writeRequest writes the section of the request r to b, without the marker line. It removes
+// secrets with hide. It writes nothing for a request that was not recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -91,8 +91,8 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 // without encoding.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-// writeResponse writes the section of response r to b, without the marker line and with secrets
-// removed by hide. The parameter method is the method of the request.
+// writeResponse writes the section of the response r to b, without the marker line. It removes
+// secrets with hide. The parameter method is the method of the request.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.String(why)
@@ -147,8 +147,8 @@ func (w sectionWriter) lineEnds() {
 // plainProto matches a protocol that a start line can contain unencoded.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
-// status writes the status line of a response, encoded if a plain status line cannot represent it
-// exactly.
+// status writes the status line of a response. It encodes a line that would otherwise not be read
+// back exactly. If proto is "", it writes HTTP/? as the protocol.
 func (w sectionWriter) status(proto string, status int, reason string) {
 	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
@@ -187,8 +187,8 @@ func (w sectionWriter) fields(h spec.Header) {
 }
 
 // timedBody writes body, with a wait directive before each piece in reads. Each element of reads
-// has the end of a piece and the time when it arrived. The result states how the last line was
-// written, because the end directive depends on that.
+// holds the offset at which a piece ends and the time when the piece arrived. The result states how
+// the last line was written, because the end directive depends on that.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -211,13 +211,13 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 type bodyEnd struct {
 	word, why string
 	lastLine
-	stream   bool
+	stream   bool // the body is an event stream
 	required bool // write a directive even if it is the default
 	trailer  spec.Header
 }
 
-// end writes the directive for e, the end of a body, followed by the trailer. It writes nothing if
-// readers assume the same end without a directive and e.required is false.
+// end writes the directive for e, the end of a body, followed by the trailer. If readers assume the
+// same end without a directive, and e.required is false, it writes nothing.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

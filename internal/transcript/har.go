@@ -215,9 +215,9 @@ func fieldsOf(fields []harField) (h spec.Header) {
 	return h
 }
 
-// body returns the body of request r. If the body is unknown or had to be reconstructed, the result
-// note states this; otherwise note is "". If the body is malformed, body returns an error that
-// begins with the JSON path of the mistake below postData.
+// body returns the body of the request r. If the body is unknown or was reconstructed from form
+// parameters, the result note says so; otherwise note is "". If the body is malformed, body returns
+// an error that begins with the JSON path of the mistake below postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -255,8 +255,8 @@ func decodeText(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf(".encoding: unknown encoding %q: want base64, or none", excerpt(encoding))
 }
 
-// missingReason returns the reason why response r cannot be judged, such as a missing body, or ""
-// if it can be judged.
+// missingReason returns the reason why the response r cannot be judged, such as a missing body. It
+// returns "" if r can be judged.
 func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
@@ -297,8 +297,8 @@ func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	return note, nil
 }
 
-// harProto converts s, a protocol in an HTTP archive such as "h2", to the form in which
-// [spec.Response] has it, such as "HTTP/2.0". It returns "" if the protocol is unknown.
+// harProto converts s, a protocol in an HTTP archive such as "h2", to the form that [spec.Response]
+// uses, such as "HTTP/2.0". It returns "" if the protocol is unknown.
 func harProto(s string) string {
 	switch s = strings.ToUpper(s); s {
 	case "H2", "H2C":

@@ -52,10 +52,9 @@ func (s *sectionReader) nextLine() (line string, ended bool) {
 // lastLineAt returns the position of the line that nextLine returned last.
 func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
-// parseHead parses everything before the body of the section and removes it from the section. The
-// function split splits a start line that is not encoded into its parts. The startLine of the
-// result is nil if the section has no start line. parseHead returns an error if the head is
-// invalid.
+// parseHead parses everything before the body of the section and removes it from s.data. It calls
+// split to split a start line that is not encoded into its parts. If the section has no start line,
+// the startLine of the result is nil. parseHead returns an error if the head is invalid.
 func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -141,9 +140,10 @@ func parseFraming(word string) (*spec.Framing, error) {
 	return &f, nil
 }
 
-// framingOf returns the framing that the head of the response r implies: how the end of the body is
-// marked. The parameter method is the method of the request. framingOf returns spec.FramingUnknown
-// if the head does not imply a framing, for example because the recording left out fields.
+// framingOf returns the framing that the head of the response r implies, which is how the end of
+// the body is marked. The parameter method is the method of the request. framingOf returns
+// spec.FramingUnknown if the head does not imply a framing, for example because the recording left
+// out fields.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -198,9 +198,9 @@ func canonicalProto(s string) string {
 	return s
 }
 
-// splitRequest splits line, a request line, into method and target. The method is "" if the line
-// has "?" in its place, and the target is "" if the line has none. splitRequest returns an error if
-// the line is malformed.
+// splitRequest splits line, a request line, into two parts: method and target. The method is "" if
+// the line has "?" in its place, and the target is "" if the line has none. splitRequest returns an
+// error if the line is malformed.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -218,8 +218,9 @@ func splitRequest(line string) ([]string, error) {
 	return parts, nil
 }
 
-// splitResponse splits line, a status line, into protocol, status and reason. The protocol is "" if
-// the line has "HTTP/?". splitResponse returns an error if the line is malformed.
+// splitResponse splits line, a status line, into three parts: protocol, status and reason. The
+// protocol is "" if the line has "HTTP/?" in its place. splitResponse returns an error if the line
+// is malformed.
 func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -265,8 +266,9 @@ func parseField(line string) (spec.Field, error) {
 	return spec.Field{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
-// parseQuotedStrings parses Go strings in double quotes, separated by spaces. It returns an error
-// if s contains anything else or no string at all.
+// parseQuotedStrings parses s, which consists of Go strings in double quotes, separated by spaces,
+// and returns the decoded strings. It returns an error if s contains anything else or no string at
+// all.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)

@@ -49,11 +49,11 @@ func Open(path string) (*Transcript, error) {
 }
 
 // Read reads one conversation from r, such as standard input. The parameter name becomes the name
-// of the transcript and is used in errors. Read recognises the format by the content: the output of
+// of the transcript and is used in errors. Read recognizes the format by the content: the output of
 // "curl -i" begins with a status line, an HTTP archive begins with a brace, and a transcript has a
-// section "1.request"; anything else is the body of an event stream. Read returns an error if r
+// section "1.request". Anything else is the body of an event stream. Read returns an error if r
 // cannot be read, is empty, contains more than [MaxFileBytes] bytes, or is not valid in the
-// recognised format.
+// recognized format.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
@@ -114,9 +114,9 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	return all, nil
 }
 
-// conversationPart returns the name of the conversation of which the file at path is a numbered
-// part, and the number. For "a.2.http" it returns "a.*.http" and 2. For a file whose name has no
-// such number, it returns path and 0.
+// conversationPart determines whether the file at path is a numbered part of a conversation. If it
+// is, conversationPart returns the name of the conversation and the number of the part: for
+// "a.2.http", it returns "a.*.http" and 2. For any other file, it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -138,8 +138,9 @@ func byNumber(a, b string) int {
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts reports whether files, the paths of parts of a conversation sorted by number, are at
-// least two and have the numbers from 1 without a gap.
+// hasAllParts reports whether files contains at least two parts of a conversation, and all numbers
+// from 1 to that of the last part occur. The argument files holds the paths of distinct parts,
+// sorted by number.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false
@@ -148,8 +149,9 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
-// openParts reads files, the paths of the parts of one conversation in order, and returns that
-// conversation with the name group. It returns the error of the first file that cannot be opened.
+// openParts reads the parts of one conversation from files, which holds their paths in order. It
+// returns the conversation, with the name group, or the error of the first file that cannot be
+// opened.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -212,7 +214,8 @@ func tooLarge(name string) error {
 }
 
 // openStream returns a conversation with a single response, an event stream whose body is data. The
-// request is unknown. The error is always nil.
+// request is unknown. The parameter path becomes the name of the conversation. The error is always
+// nil.
 func openStream(path string, data []byte) (*Transcript, error) {
 	r := spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: eventStream}}, Body: data}
 	return singleExchange(path, spec.Exchange{Response: r}), nil

@@ -13,7 +13,7 @@ type secretRedactor struct {
 }
 
 // header returns a copy of h without secrets. A placeholder replaces the whole value of a
-// credential or of a field listed in r.fields; in the other fields it replaces only the secrets.
+// credential or of a field that r.fields lists. In all other fields, it replaces only the secrets.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
+// Elements of the text form of a transcript: the beginning of a directive, the beginning and the end
+// of a marker line, which begins a section, and the names of the directives for encoded lines.
 const (
-	directivePrefix = ":@" // begins a directive
+	directivePrefix = ":@"
 	markerPrefix    = "-- "
 	markerSuffix    = " --"
 
@@ -21,15 +23,15 @@ const (
 	base64LineBytes = 96 // bytes per line of base64
 )
 
-// isTextRune reports whether a transcript can contain r without encoding: editors preserve r, and r
-// does not end a line. The replacement character U+FFFD is not allowed, because a decoder also
-// returns it for an invalid byte.
+// isTextRune reports whether a transcript can contain r without encoding, because editors preserve
+// r and r does not end a line. The replacement character U+FFFD cannot occur without encoding,
+// because a decoder also returns it for an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
 }
 
-// countUnprintable returns the number of bytes in line that belong to characters which a transcript
+// countUnprintable returns the number of bytes in line that belong to characters that a transcript
 // can contain only in encoded form.
 func countUnprintable(line []byte) (n int) {
 	for i := 0; i < len(line); {
@@ -71,7 +73,7 @@ type lastLine struct {
 	newlineAdded bool // the newline after it is not part of the body
 }
 
-// writeLines writes piece, a piece of a body, to b, and encodes each line that a transcript cannot
+// writeLines writes piece, a piece of a body, to b. It encodes each line that a transcript cannot
 // contain as it is. If crlf is true, the lines of the body end with CR LF. The result states how
 // the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
