@@ -165,8 +165,40 @@ func (s *document) validator(at string) func(v any) error {
 		if err != nil {
 			panic(err)
 		}
-		return schema.Validate(v)
+		return schema.Validate(withSmallExponents(v))
 	}
+}
+
+// maxExponentDigits is the number of digits to which withSmallExponents shortens exponents.
+const maxExponentDigits = 3
+
+// withSmallExponents returns v, a decoded JSON value, with the exponents of all numbers shortened to
+// maxExponentDigits digits: 1e9999999 becomes 1e999. Package jsonschema writes numbers out, which
+// takes long if the exponent is large, and panics above 1e1000000. A shortened number is still
+// outside of all bounds that a schema plausibly has. v is not modified.
+func withSmallExponents(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		i := strings.IndexAny(string(v), "eE") + 1
+		digits := strings.TrimLeft(string(v[i:]), "+-0")
+		if i > 0 && len(digits) > maxExponentDigits {
+			sign := strings.TrimRight(string(v[i:i+1]), "0123456789")
+			return v[:i] + json.Number(sign+digits[:maxExponentDigits])
+		}
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = withSmallExponents(item)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, member := range v {
+			object[name] = withSmallExponents(member)
+		}
+		return object
+	}
+	return v
 }
 
 // A node is a value within a document together with its JSON pointer. The value is nil if the
