@@ -3,8 +3,8 @@ package suites
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -87,14 +87,7 @@ func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 }
 
 // abandon starts a slow run and closes the connection after two events of its stream.
-func (c *combinationPlayer) abandon() {
-	if c.respondsWithStream("prompt") {
-		c.Run = c.NewID()
-		c.send(c.BuildRequest("prompt", c.PromptEvent("slow", slowPromptArgs)), wire.StopWhen{Frames: 2})
-	} else if c.StartRun("prompt", c.PromptEvent("slow", slowPromptArgs)) {
-		c.ReadStream("", 2)
-	}
-}
+func (c *combinationPlayer) abandon() { c.startAndLeave(c.PromptEvent("slow", slowPromptArgs)) }
 
 // refusedForms lists names that package dialect gives to invalid requests. The document of each
 // dialect says how at least one of these requests is refused.
@@ -114,6 +107,26 @@ func (c *combinationPlayer) sendRefused() {
 			c.Send(m.Request)
 			return
 		}
+	}
+}
+
+// sendRefusedMember sends one invalid request with a valid prompt of the current thread: only another
+// member of the body is invalid. It sends nothing if the document does not say how any such request is
+// refused. The current run stays the same.
+func (c *combinationPlayer) sendRefusedMember() {
+	run, e := c.Run, c.PromptEvent("text", c.word())
+	c.Run = c.NewID()
+	r := c.BuildRequest("prompt", e)
+	c.Run = run
+	var candidates []spec.Request
+	for _, m := range c.dialect.InvalidRequests(r) {
+		got := c.dialect.ParseRequest(m.Request)
+		if prompt, _ := got.Prompt(); strings.HasPrefix(m.Name, "body /") && prompt == e.Text && got.Thread == c.Thread {
+			candidates = append(candidates, m.Request)
+		}
+	}
+	if len(candidates) > 0 {
+		c.Send(candidates[c.words%len(candidates)])
 	}
 }
 

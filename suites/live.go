@@ -20,7 +20,44 @@ var liveScenarios = []Scenario{
 	}, {
 		Name: "cancel-again", Doc: "a run that is cancelled twice, and cancel requests after the end of a run", Capability: "cancel",
 		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelAgain,
+	}, {
+		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread", Capability: "slow",
+		Templates: promptTemplates, Run: runDisconnect,
 	},
+}
+
+// unlockTimeout is how long the disconnect scenario tries to start a second run in a thread. It is
+// a little longer than the time for which the check accept.as-documented tolerates refusals.
+const unlockTimeout = 6 * time.Second
+
+// runDisconnect plays the disconnect scenario. It starts a run, leaves the stream after two events,
+// and waits until the run must have ended. Then it starts a second run in the thread, repeatedly if
+// the server refuses that, and asks for the message before. Checks verify that the server accepts
+// the second run in the end.
+func runDisconnect(t *Conversation) {
+	t.startAndLeave(t.PromptEvent("slow", "6 40"))
+	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
+		late := time.Since(began) > unlockTimeout
+		t.SendAndRead("prompt", t.PromptEvent("text", "back again"))
+		failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
+		if status := t.LastEvent(spec.HTTPResponse).StatusCode; late || status/100 == 2 && !failed {
+			break
+		}
+	}
+	if !t.target.lacksCapability("recall") {
+		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	}
+}
+
+// startAndLeave starts a run with the prompt e and closes the connection after two events of its
+// stream.
+func (t *Conversation) startAndLeave(e spec.Event) {
+	if t.respondsWithStream("prompt") {
+		t.Run = t.NewID()
+		t.send(t.BuildRequest("prompt", e), wire.StopWhen{Frames: 2})
+	} else if t.StartRun("prompt", e) {
+		t.ReadStream("", 2)
+	}
 }
 
 // How long the late-reader scenario waits after the start of a run before it requests the stream.

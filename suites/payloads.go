@@ -233,6 +233,8 @@ func runMemory(t *Conversation) {
 	if !c.target.lacksCapability("refusals") {
 		c.sendRefused()
 		c.ask("recall", "")
+		c.sendRefusedMember()
+		c.ask("recall", "")
 	}
 	c.askAfterMessage("recall", "")
 	c.askAfterMessage("text", c.word())

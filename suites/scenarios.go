@@ -203,6 +203,9 @@ var singleUserScenarios = []Scenario{
 		Run: func(t *Conversation) { // the documents leave open how the stream of a cancelled run ends
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			t.SendTemplate("cancel", spec.Event{})
+			if !t.target.lacksCapability("recall") {
+				t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+			}
 		},
 	}, {
 		Name: "attachments", Doc: "an image that is uploaded, gets a new signed URL, and is sent", Required: true, Templates: []string{"prompt", "attach", "sign", "uploaded"},

@@ -36,6 +36,7 @@ type completedStream struct {
 	endCount              int           // number of terminal events
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
+	pauses                time.Duration // the sum of the pauses between deltas; see maxPause
 	bodyEnd               spec.Event
 }
 
@@ -111,6 +112,7 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 // the transfer was cut off. The signature is that of the argument of eachStream.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
+	_, interval, _ := scriptedDeltas(request)
 	return func(e spec.Event) {
 		if l.openedAt == 0 {
 			l.openedAt = e.At
@@ -123,9 +125,12 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 			end.At = e.At
 			a.runEnds = append(a.runEnds, end)
 		case e.Kind == spec.MessageDelta:
-			if l.lastDelta = e; l.firstDelta.Raw == nil {
+			if l.firstDelta.Raw == nil {
 				l.firstDelta = e
+			} else {
+				l.pauses += min(e.At-l.lastDelta.At, maxPause*interval)
 			}
+			l.lastDelta = e
 		case isCleanEnd(e):
 			l.bodyEnd = e
 			a.streams = append(a.streams, l)
@@ -139,7 +144,8 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
 	}
-	return scriptedDeltaSpan(request)
+	n, interval, ok := scriptedDeltas(request)
+	return time.Duration(n-1) * interval, ok
 }
 
 // SurvivesOtherRuns judges whether a stream stays open until its own run ends when another run of

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -11,13 +12,18 @@ import (
 //
 // A server may lock the thread of such a run while the run is active, and for some time after the
 // client has left. No document forbids it, and released servers do so. Some lock the whole thread,
-// others lock it separately for each user.
+// others lock it separately for each user. The lock of a run of known length must end, see
+// [openRun].
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
 type openRun struct {
-	waitsForClient bool // the run stopped to wait for a resume or for the result of a client tool
+	waitsForClient bool          // the run stopped to wait for a resume or for the result of a client tool
+	freeAt         time.Duration // when the thread must accept requests again; 0 if that is unknown
 }
+
+// lockTimeout is how long after the end of a run its thread may be locked.
+const lockTimeout = 5 * time.Second
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
 // be active, or may be waiting for input that the request does not give. It returns false for a
@@ -29,7 +35,8 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	}
 	givesInput := givesNew(request, spec.InputToolResult) || givesNew(request, spec.InputResume)
 	for _, run := range o[request.Thread] {
-		if !run.waitsForClient || !givesInput {
+		isFree := run.freeAt > 0 && request.At >= run.freeAt
+		if !isFree && (!run.waitsForClient || !givesInput) {
 			return true
 		}
 	}
@@ -55,7 +62,11 @@ func (o openRuns) record(x exchange) {
 		delete(o[thread], run)
 	case isRun && streamed && x.runFailed: // an earlier run may still be active
 	case isRun:
-		o[thread][run] = openRun{waitsForClient: streamed && x.waitsForClient && isCleanEnd(x.bodyEnd)}
+		open := openRun{waitsForClient: streamed && x.waitsForClient && isCleanEnd(x.bodyEnd)}
+		if d, ok := scriptedDuration(x.request); ok {
+			open.freeAt = x.request.At + d + lockTimeout
+		}
+		o[thread][run] = open
 	case x.runEnded:
 		delete(o[thread], run)
 	}

@@ -16,15 +16,17 @@ var DeltasArriveIncrementally = &spec.Check{
 	Doc: `deltas arrive as they are produced
 
 A stream that is delivered in one piece at its end is of no use to a user who waits. This
-is judged where a scripted target was asked for deltas at an interval: the first and the
-last must be at least half of the requested time apart. A stream that was requested after
+is judged where a scripted target was asked for deltas at an interval: the pauses between
+them must add up to at least half of the requested time. Of each pause, at most three
+intervals count. A stream that was requested after
 its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
 judged: a stream that was open when another run of its thread was canceled, which
 cancel.spares-others judges.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
-			minimum, slow := scriptedDeltaSpan(l.request)
+			n, interval, slow := scriptedDeltas(l.request)
+			minimum := time.Duration(n-1) * interval
 			if at, known := a.requestedAt[runKey(l.request)]; known {
 				minimum -= l.request.At - at
 			}
@@ -32,8 +34,13 @@ cancel.spares-others judges.`,
 			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
 			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled {
 				took := l.lastDelta.At - l.firstDelta.At
-				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v; expected at least %v",
-					minimum, took.Round(time.Millisecond), minimum/2)
+				if took < minimum/2 {
+					p.Judge(l.lastDelta, false, "deltas produced over %v arrived within %v; expected at least %v",
+						minimum, took.Round(time.Millisecond), minimum/2)
+					continue
+				}
+				p.Judge(l.lastDelta, l.pauses >= minimum/2,
+					"deltas produced at intervals of %v arrived several at once; expected each as it is produced", interval)
 			}
 		}
 	}),
@@ -43,16 +50,22 @@ cancel.spares-others judges.`,
 // stream is judged. Over a shorter time, a network may deliver a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// scriptedDeltaSpan returns the time between the first and the last delta that the prompt of a
-// request asks a scripted target for. The second result is false if the target is not scripted, if
-// the prompt is not conformance:slow, or if that time is shorter than minDeltaSpan.
-func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
+// maxPause is the longest pause between two deltas that counts, in intervals of the prompt. Without
+// it, a stream that holds back all deltas but the first would have a long pause.
+const maxPause = 3
+
+// scriptedDeltas returns the number of deltas that the prompt of a request asks a scripted target
+// for, and the interval between them. The result ok is false if the target is not scripted, if the
+// prompt is not conformance:slow, or if it asks for fewer than two deltas.
+func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
-	count, interval, _ := strings.Cut(argument, " ")
+	count, milliseconds, _ := strings.Cut(argument, " ")
 	n, err := strconv.Atoi(count)
-	ms, err2 := strconv.Atoi(interval)
-	span := time.Duration((n-1)*ms) * time.Millisecond
-	return span, ok && request.Facts().Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
+	ms, err2 := strconv.Atoi(milliseconds)
+	if !ok || !request.Facts().Scripted || err != nil || err2 != nil || n < 2 {
+		return 0, 0, false
+	}
+	return n, time.Duration(ms) * time.Millisecond, true
 }
 
 // KeepsAlive judges whether the server sends comments on an idle stream.
