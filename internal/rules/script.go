@@ -267,8 +267,8 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		a.describeText(), a.describeEnd())
 }
 
-// judgeCalls judges whether the run succeeds and has n tool calls. If args is not "", each call
-// must be a call of the given tool with arguments equal to args as JSON.
+// judgeCalls judges whether the run succeeds and has n tool calls, all of them of the given tool. If
+// args is not "", the arguments of each call must be equal to args as JSON.
 func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	evidence := a.endEvent()
 	if len(a.toolCalls) > n {
@@ -276,10 +276,11 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 	p.Judge(evidence, len(a.toolCalls) == n && a.isSuccessful(), "got %s%s; expected %s of %s",
 		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool)
-	if args == "" {
-		return
-	}
 	for _, u := range a.toolCalls {
+		if args == "" {
+			p.Judge(*u.callEvent, u.name == tool, "got a call of %s; expected calls of %s", toolName(u.name), tool)
+			continue
+		}
 		evidence := u.callEvent
 		if u.name == tool && u.argsEvent != nil {
 			evidence = u.argsEvent
@@ -306,6 +307,10 @@ var ScriptClientTool = &spec.Check{
 		i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 		if asked && now && i >= 0 {
 			a.judgeCalls(p, 1, a.request.Parts[i].Name, args) // of the first tool that the request offers
+			for _, u := range a.toolCalls {
+				p.Judge(*u.callEvent, !u.hasResult,
+					"call %q of %s has a result in the same stream; expected that the server leaves it to the client", u.id, toolName(u.name))
+			}
 		}
 	}),
 }
