@@ -133,7 +133,8 @@ var ContentEndsOnce = &spec.Check{
 		completed := map[contentKey]bool{}
 		return func(e spec.Event) {
 			key := positionOf(e)
-			if !isMessageContent(e) || e.Index == "" || e.Kind != spec.ContentEnd && !completed[key] {
+			isEnd := e.Kind == spec.ContentEnd || e.Status == "completed" // of calls and results
+			if !isMessageContent(e) || e.Index == "" || !isEnd && !completed[key] {
 				return
 			}
 			p.Judge(e, !completed[key], "%s comes after content %s of message %q was completed; expected no further event of it",

@@ -16,15 +16,25 @@ func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *sp
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-A client with several open streams tells them apart by these ids.`,
+A client with several open streams tells them apart by these ids. Not every event of a
+response must have the id.`,
 		Needs: []spec.Kind{kind},
-		Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
-			switch want := slot(x.request); {
-			case !x.request.Valid() || want == "" || slot(e) == "" || e.Kind == spec.Problem:
-			case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
-				p.Judge(e, slot(e) == want, "response names id %q; expected %q, as requested", slot(e), want)
-			}
-		}),
+		Watch: func(p *spec.Pass) func(spec.Event) {
+			isNamed := false
+			return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+				isNamed = isNamed && e.Kind != spec.HTTPResponse
+				switch want := slot(x.request); {
+				case !x.request.Valid() || want == "" || e.Kind == spec.Problem:
+				case slot(e) == "":
+					if e.Kind == spec.RunEnd && x.response.IsStream() && isRunRequest(x.request) {
+						p.Judge(e, isNamed, "no event of the response names an id; expected %q, as requested", want)
+					}
+				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
+					isNamed = true
+					p.Judge(e, slot(e) == want, "response names id %q; expected %q, as requested", slot(e), want)
+				}
+			})(p)
+		},
 	}
 }
 
