@@ -114,14 +114,20 @@ func (c *combinationPlayer) sendRefused() {
 // member of the body is invalid. It sends nothing if the document does not say how any such request is
 // refused. The current run stays the same.
 func (c *combinationPlayer) sendRefusedMember() {
-	run, e := c.Run, c.PromptEvent("text", c.word())
-	c.Run = c.NewID()
-	r := c.BuildRequest("prompt", e)
-	c.Run = run
+	e := c.PromptEvent("text", c.word())
+	e.Thread, e.Run = c.Thread, c.NewID()
+	r, err := c.dialect.BuildRequest("prompt", e) // without earlier messages, which could make it large
+	if err != nil {
+		c.fail(err)
+		return
+	}
 	var candidates []spec.Request
 	for _, m := range c.dialect.InvalidRequests(r) {
+		if !strings.HasPrefix(m.Name, "body /") {
+			continue
+		}
 		got := c.dialect.ParseRequest(m.Request)
-		if prompt, _ := got.Prompt(); strings.HasPrefix(m.Name, "body /") && prompt == e.Text && got.Thread == c.Thread {
+		if prompt, _ := got.Prompt(); prompt == e.Text && got.Thread == c.Thread {
 			candidates = append(candidates, m.Request)
 		}
 	}

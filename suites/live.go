@@ -39,14 +39,20 @@ func runDisconnect(t *Conversation) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
 		t.SendAndRead("prompt", t.PromptEvent("text", "back again"))
-		failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
-		if status := t.LastEvent(spec.HTTPResponse).StatusCode; late || status/100 == 2 && !failed {
+		if late || t.hasFollowedLastRequest() {
 			break
 		}
 	}
 	if !t.target.lacksCapability("recall") {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
+}
+
+// hasFollowedLastRequest reports whether the response of the last exchange has a success status (2xx)
+// and says neither that the run failed nor that it was refused.
+func (t *Conversation) hasFollowedLastRequest() bool {
+	failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
+	return t.LastEvent(spec.HTTPResponse).StatusCode/100 == 2 && !failed
 }
 
 // startAndLeave starts a run with the prompt e and closes the connection after two events of its

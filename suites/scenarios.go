@@ -374,7 +374,8 @@ func runIdleLimit(t *Conversation) {
 var replyTemplates = []string{"tool-result", "resume", "resume-cancelled", "sign", "uploaded"}
 
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
-// document allows. Then it sends, for each optional header field, a request without that field.
+// document allows. If the run succeeds, the next runs of the thread ask for the message before, the
+// last one in the same form of request. Then it sends, for each optional header field, a request without that field.
 // Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
@@ -383,9 +384,17 @@ func runAccepts(t *Conversation) {
 			continue
 		}
 		t.Thread = t.NewID()
-		e := t.PromptEvent("text", "accepted")
+		e := t.PromptEvent("text", "accepted as "+template)
 		e.Name = "paint"
 		t.SendAndRead(template, e)
+		if t.hasFollowedLastRequest() && !t.target.lacksCapability("recall") {
+			recall := t.PromptEvent("recall", "")
+			t.SendAndRead("prompt", recall)
+			if !t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall)) {
+				e.Text = recall.Text
+				t.SendAndRead(template, e)
+			}
+		}
 	}
 	for _, version := range []string{"1", "7"} { // of UUIDs (RFC 9562); NewID returns version 4
 		id := t.NewID()
