@@ -234,8 +234,9 @@ const (
 // runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
 // many threads, and reads all replies at the same time. Then it asks for the previous message in
 // each thread, also at the same time. Checks verify that each reply contains the text of its own
-// thread. If the agent is not scripted, runCrowd sends nothing, because the replies could not be
-// judged.
+// thread. At last it starts slow runs in a few of the threads at the same time. Checks verify that
+// their deltas arrive as they are produced. If the agent is not scripted, runCrowd sends nothing,
+// because the replies could not be judged.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted {
 		return
@@ -259,6 +260,9 @@ func runCrowd(t *Conversation) {
 		return t.PromptEvent("text", strings.TrimSpace(words.String()))
 	})
 	t.sendToAll(threads, func(int) spec.Event { return t.PromptEvent("recall", "") })
+	if !t.target.lacksCapability("slow") {
+		t.sendToAll(threads[:min(n, 3)], func(int) spec.Event { return t.PromptEvent("slow", "6 80") })
+	}
 }
 
 // sendToAll starts a run on each of the threads and reads the streams of all these runs at the same
