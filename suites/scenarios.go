@@ -167,7 +167,7 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "idle-limit", Doc: "streams with an idle limit of one and of two polls", Capability: "idle",
+		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of two polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
 		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive", "wire.keep-alive-text"},
 		Run:            runIdleLimit,
@@ -349,21 +349,19 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, the second one
-// resumed, which the server must end after one and after two idle polls. Checks judge when the streams end and how
-// they are kept alive. Then it requests the stream of a run that sends text, with the largest limit
-// that the document allows.
+// runIdleLimit plays the idle-limit scenario. It reads the streams of two silent runs at the same
+// time. The server must end the first after one idle poll, and the second after two. Checks judge
+// when the streams end and how they are kept alive. Then it requests the stream of a run that sends
+// text, with the largest limit that the document allows.
 func runIdleLimit(t *Conversation) {
+	var streams []spec.Request
 	for _, limit := range []string{"1", "2"} {
-		if !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
-			continue
+		t.Thread = t.NewID()
+		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
+			streams = append(streams, t.BuildRequest("listen", spec.Event{PollLimit: limit}))
 		}
-		cursor := ""
-		if limit != "1" {
-			cursor = t.readFirstCursor()
-		}
-		t.SendTemplate("listen", spec.Event{PollLimit: limit, Cursor: cursor})
 	}
+	t.sendTogether(streams, len(streams), nil)
 	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
 		t.SendTemplate("listen", spec.Event{PollLimit: longest})
 	}

@@ -307,10 +307,6 @@ var ScriptClientTool = &spec.Check{
 		i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 		if asked && now && i >= 0 {
 			a.judgeCalls(p, 1, a.request.Parts[i].Name, args) // of the first tool that the request offers
-			for _, u := range a.toolCalls {
-				p.Judge(*u.callEvent, !u.hasResult,
-					"call %q of %s has a result in the same stream; expected that the server leaves it to the client", u.id, toolName(u.name))
-			}
 		}
 	}),
 }

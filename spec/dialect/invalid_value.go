@@ -62,7 +62,11 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		}
 	}
 	if k, ok := intValue(n.get("minLength")); ok && k > 0 {
-		add(strings.Repeat("a", k-1), strings.Repeat("a", k), "has %d characters", k-1)
+		var valid any // one character need not make a valid value, such as a URL
+		if k > 1 {
+			valid = strings.Repeat("a", k)
+		}
+		add(strings.Repeat("a", k-1), valid, "has %d characters", k-1)
 	}
 	if k, ok := intValue(n.get("maxLength")); ok {
 		add(strings.Repeat("a", k+1), strings.Repeat("世", k), "has %d characters", k+1) // lengths are not in bytes
