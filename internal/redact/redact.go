@@ -25,7 +25,7 @@ const MinSecret = 4
 // only because the name of its field marks it as a secret.
 const MinDetectedSecret = 6
 
-// minFragment is the minimum number of bytes at the edge of a text that are recognised as a part of
+// minFragment is the minimum number of bytes at the edge of a text that are recognized as a part of
 // a secret. Fewer bytes would match too much by chance.
 const minFragment = 4
 

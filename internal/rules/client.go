@@ -2,7 +2,6 @@ package rules
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -113,7 +112,7 @@ var ResumesFromSentID = &spec.Check{
 A cursor that the server accepts is good. One that it refuses must have been the id of an event.`,
 	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *sentIDs) {
 		if c := request.Cursor; c != "" {
-			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains(jsonString(c))
+			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
 			p.Judge(requestPart(request, "cursor"), ok, "no event with the id %q was sent before", c)
 		}
 	}),
@@ -130,7 +129,7 @@ clients send.`,
 	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
-				ok := bytes.Count(request.Raw, jsonString(part.Call)) > 1 || sent.mentions(part.Call)
+				ok := bytes.Count(request.Raw, []byte(quoteJSON(part.Call))) > 1 || sent.mentions(part.Call)
 				p.Judge(requestPart(request, "tool result"), ok, "no call with the id %q was made before", part.Call)
 			}
 		}
@@ -224,15 +223,9 @@ const minMentionLength = 6
 // string. A long id may occur anywhere, because JSON text within a JSON string may contain it.
 func (s *sentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
-		return s.contains(jsonString(id))
+		return s.contains([]byte(quoteJSON(id)))
 	}
 	return s.contains([]byte(id))
-}
-
-// jsonString returns s as JSON text: encoded as a string, with quotation marks.
-func jsonString(s string) []byte {
-	b, _ := json.Marshal(s) // never fails
-	return b
 }
 
 // isUnrouted reports whether no operation of the document has the method and path of a request.

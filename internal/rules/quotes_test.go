@@ -291,7 +291,7 @@ func TestQuoteFlaws(t *testing.T) {
 		{"服务端不会返回其他事件的内容", "服务端 returns no content of other events", file, "not English"},
 		{"服务端不会返回其他事件的内容", "It returns none", file, "times as long"},
 		{"服务端不会返回其他事件的内容", strings.Repeat("The server returns no content. ", 4) + "x", file, "times as long"},
-		{"返回 `422` 给不可识别的请求", "returns 422 to requests that cannot be recognised", file, "lacks `422`"},
+		{"返回 `422` 给不可识别的请求", "returns 422 to requests that cannot be recognized", file, "lacks `422`"},
 		{"最大 10,000 字符的用户文本", "a user's text of at most 1,000 characters", file, "lacks 10,000"},
 		{"目标收到 RUN_ERROR 后连接终止", "the connection ends once the target received the error", file, "lacks RUN_ERROR"},
 		{"请求取消 … 指定的那一个运行", "requests that the specified run be cancelled", file, "leaves out"},

@@ -34,7 +34,7 @@ func TestBareBody(t *testing.T) {
 	}
 }
 
-// TestRead checks that Read recognises the format by the content.
+// TestRead checks that Read recognizes the format by the content.
 func TestRead(t *testing.T) {
 	const stream = "data: {\"a\":1}\n\n"
 	for text, body := range map[string]string{

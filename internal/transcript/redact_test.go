@@ -25,7 +25,7 @@ func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
 	}
 }
 
-// TestSecretsInOtherSpellings checks that a secret is recognised if a server repeats it in another
+// TestSecretsInOtherSpellings checks that a secret is recognized if a server repeats it in another
 // encoding, such as a JSON escape, a URL escape, an HTML entity or base64.
 func TestSecretsInOtherSpellings(t *testing.T) {
 	const secret = "s3cr3t-of/ours+1"

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -120,14 +121,14 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 var noSlots spec.Event
 
 // variantOfKind returns the variant with which o encodes events of kind k. This is a variant of its
-// frames or, if there is none, of a response that is not a stream. If there is neither, it returns
-// nil.
+// frames or, if there is none, of the first response, in order of status, that is not a stream and
+// has one. If there is neither, it returns nil.
 func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		return w
 	}
-	for _, r := range o.responses {
-		if w := variantFor(r.variants, k, &noSlots); w != nil {
+	for _, status := range slices.Sorted(maps.Keys(o.responses)) {
+		if w := variantFor(o.responses[status].variants, k, &noSlots); w != nil {
 			return w
 		}
 	}

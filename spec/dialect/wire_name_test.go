@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// TestLabels checks that frames are named by the constants by which they are recognised.
+// TestLabels checks that frames are named by the constants by which they are recognized.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct{ dialect, data, want string }{
 		{"agentscope@1.1", `{"object":"response","status":"completed","id":"r"}`, "response (status completed)"},
