@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,7 @@ type combinationPlayer struct {
 	*sequencePlayer
 	name  string     // part of each word, so that words are unique in the run
 	words int        // the number of words used so far
+	tool  string     // the name of the client tool; "" means "paint"
 	text  textSample // class of the texts in the main prompt
 	json  jsonSample // class of the JSON objects in the main prompt
 
@@ -57,7 +59,7 @@ func (c *combinationPlayer) readFinished() {
 // and sends result as the tool result. It sends no result if the agent does not call the tool.
 func (c *combinationPlayer) askClientTool(args, result string) {
 	offer := c.PromptEvent("client-tool", args)
-	offer.Name = "paint"
+	offer.Name = cmp.Or(c.tool, "paint")
 	c.SendAndRead("tool-offer", offer)
 	if reply, ok := c.replyEvent("tool-result"); ok {
 		reply.Name, reply.Text, reply.Description = offer.Name, result, offer.Text

@@ -11,10 +11,10 @@ var outcomeScenarios = []Scenario{
 	},
 }
 
-// runOutcomes plays the outcomes scenario. In one thread, a run calls two tools, one sends two
-// messages, one fails before any content, one after some, and one is cancelled. While each of the
-// last three runs is active, and after all, it requests the history. Checks compare the histories
-// with the runs.
+// runOutcomes plays the outcomes scenario. In one thread, a run calls two tools, a second one sends
+// two messages, a third one fails before any content, a fourth one fails after some content, and
+// the last one is cancelled. The scenario requests the history while each of the failing runs is
+// active, and again at the end. Checks compare the histories with the runs.
 func runOutcomes(t *Conversation) {
 	if !t.canSend("history") {
 		return

@@ -10,12 +10,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// scenarios returns all scenarios for the target: [Scenarios], then those in t.Scenarios.
+// scenarios returns all scenarios for the target: first [Scenarios], then t.Scenarios.
 func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
 
-// ownObligations returns the obligations in t.Checks; one without requirements gets one as
-// [Target.Checks] describes. It leaves out those whose check needs a kind of event that the dialect
-// does not have.
+// ownObligations returns copies of the obligations in t.Checks. An obligation without requirements
+// gets one of level MUST, with the id and the title of its check. The id of the check is added to
+// every requirement that does not list it. Checks that need a kind of event which the dialect does
+// not have are left out.
 func (t *Target) ownObligations() (all []spec.Obligation) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {
@@ -38,8 +39,8 @@ func (t *Target) ownObligations() (all []spec.Obligation) {
 	return all
 }
 
-// checkOwnScenarios returns an error if a scenario in t.Scenarios has no function, or has no name of
-// its own.
+// checkOwnScenarios returns an error if a scenario in t.Scenarios has no name or no function Run,
+// or if its name is taken by another scenario or reserved for generated sequences.
 func (t *Target) checkOwnScenarios() error {
 	known := scenarioNames(Scenarios())
 	for _, s := range t.Scenarios {
@@ -55,7 +56,7 @@ func (t *Target) checkOwnScenarios() error {
 }
 
 // checkOwnChecks returns an error if a check in t.Checks is incomplete, judges clients, or has the
-// id of another check, or if one of its requirements has no id or level.
+// id of another check, or if one of its requirements has no id or no valid level.
 func (t *Target) checkOwnChecks() error {
 	known := map[string]bool{}
 	for _, c := range rules.All {

@@ -10,9 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// payloadScenarios are the scenarios in which every value that a server stores or repeats is taken
-// from the [textSamples] and [jsonSamples], and those in which a thread has many different turns.
-// They send prompts to scripted targets only: the replies of others could not be compared.
+// payloadScenarios are the scenarios in which servers store or repeat values of many kinds, mostly
+// from [textSamples] and [jsonSamples], and those in which a thread has many different turns. They
+// send prompts only to scripted targets, because the replies of other agents could not be compared
+// with the prompts.
 var payloadScenarios = []Scenario{
 	{
 		Name: "payloads", Doc: "texts of many kinds, each repeated by the reply, by recall and by the history",
@@ -35,20 +36,23 @@ var payloadScenarios = []Scenario{
 	},
 }
 
-// newPayloadPlayer returns a player for conversation t, or false if the target is not scripted.
+// newPayloadPlayer returns a player for conversation t. The argument name becomes part of the words
+// that make the player's texts unique. The result ok is false if the target is not scripted, in
+// which case the scenario must send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
 
-// askIfSupported sends the test prompt of a scenario if the target has the capability of that name.
+// askIfSupported sends the test prompt of a scenario with the arguments args. It sends nothing if
+// the target lacks the capability with the name of the scenario.
 func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	if !c.target.lacksCapability(scenario) {
 		c.ask(scenario, args)
 	}
 }
 
-// runPayloads plays the payloads scenario: it sends many kinds of texts, and asks after each for
-// the previous message.
+// runPayloads plays the payloads scenario. It sends many kinds of texts, and after each text asks
+// for the previous message.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
@@ -69,37 +73,40 @@ func runPayloads(t *Conversation) {
 	c.completeHistory()
 }
 
-// edgeSamples are the classes of texts whose first and last characters a careless server drops:
-// every kind of white space is the outermost of one of them.
+// edgeSamples are classes of texts whose first and last characters a careless server drops. Each
+// kind of white space is the first or last character in one of them.
 var edgeSamples = []textSample{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
 }
 
-// longSamples are the classes of long texts: one longer than the usual sizes of fields, and one of
-// three-byte characters that is as long as the usual sizes of buffers.
+// longSamples are classes of long texts. Texts of the first class are longer than the usual sizes
+// of fields. Those of the second class consist of three-byte characters and are about as long as
+// the usual sizes of buffers.
 var longSamples = []textSample{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// emojiSample is a class of texts whose halves, in bytes or in UTF-16, end within a character.
+// emojiSample is a class with a single text. A server that cuts the text in half, in UTF-8 or in
+// UTF-16, splits a character.
 var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
-// isParsed reports whether a text could be taken for a value of another type.
+// isParsed reports whether a careless server could take text for a value of another type, because
+// text is valid JSON or has at most one byte.
 func isParsed(text string) bool { return len(text) < 2 || json.Valid([]byte(text)) }
 
-// parsedSamples returns those of the [textSamples] that a careless server parses: texts that are
-// JSON, and a text of one character.
+// parsedSamples returns those of the [textSamples] that a careless server could take for values of
+// another type: texts that are JSON, and a text of one character.
 func parsedSamples() []textSample {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns those [textSamples] that are not sent one by one, joined into one text for
-// each of three kinds of characters: white space, characters beyond ASCII, and marks that have a
-// meaning in other formats. It leaves out long texts, and those that are special only at their
-// beginning or end, such as by leading spaces.
+// joinedSamples returns three classes of texts. Each joins, with line feeds, all [textSamples] with
+// one kind of special characters: white space, characters beyond ASCII, or ASCII punctuation. It
+// leaves out long texts, the [parsedSamples], and texts that differ from a plain text only at the
+// beginning or end, for example by leading spaces.
 func joinedSamples() []textSample {
 	joined := make([][]textSample, 3)
 	for _, s := range textSamples {
@@ -128,7 +135,7 @@ func joinedSamples() []textSample {
 	return all
 }
 
-// runPayloadsApart plays the payloads-apart scenario: it asks for reasoning and for errors with
+// runPayloadsApart plays the payloads-apart scenario. It asks for reasoning and for errors with
 // many kinds of texts.
 func runPayloadsApart(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "apart")
@@ -144,11 +151,12 @@ func runPayloadsApart(t *Conversation) {
 	}
 }
 
-// toolResults are results of client tools in forms that no text sample has.
+// toolResults are results of client tools that are not in the classes of [textSamples].
 var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
 
-// objectSamples returns the [jsonSamples] in fewer objects: those whose members are unusual by
-// themselves, and one that has the others as members.
+// objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
+// They are those of the jsonSamples whose objects contain an empty object, null or an empty name,
+// and one class whose objects combine an object of each of the jsonSamples.
 func objectSamples() (all []jsonSample) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
@@ -164,8 +172,8 @@ func objectSamples() (all []jsonSample) {
 	}})
 }
 
-// runPayloadsOfTools plays the payloads-tools scenario: it asks for tool calls with many kinds
-// of arguments, and sends many kinds of tool results.
+// runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
+// arguments, and sends many kinds of tool results.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {
@@ -187,8 +195,8 @@ func runPayloadsOfTools(t *Conversation) {
 	}
 }
 
-// runPayloadsOfInterrupts plays the payloads-interrupts scenario: it asks for interrupts with
-// many kinds of payloads, and answers them with many kinds of values.
+// runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
+// kinds of payloads, and answers them with many kinds of values.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
@@ -202,7 +210,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	c.askInterrupt(`"`+c.word()+`"`, c.word())
 }
 
-// runMemory plays the memory scenario: after each kind of turn, it asks for the previous message.
+// runMemory plays the memory scenario. After each kind of turn, it asks for the previous message.
 func runMemory(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "memory")
 	if !ok {
@@ -241,9 +249,10 @@ func runMemory(t *Conversation) {
 	c.ask("recall", "")
 }
 
-// askAfterMessage sends a request with two messages of the user, of which the second is the test
-// prompt of a scenario. It sends nothing if the dialect's document does not allow such a request, or if
-// requests repeat the conversation: a server that keeps it may then read only what is new at the end.
+// askAfterMessage sends a request with two new messages of the user. The second message is the test
+// prompt of a scenario with the arguments args. It sends nothing if the document of the dialect
+// does not allow such a request. It also sends nothing if requests repeat the conversation, because
+// a server that stores the conversation may then read only the last message.
 func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	run, e := c.Run, c.PromptEvent(scenario, args)
 	c.Run = c.NewID()
@@ -269,15 +278,16 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	}
 }
 
-// jsonText returns text as a JSON string.
+// jsonText returns text encoded as a JSON string.
 func jsonText(text string) string {
 	encoded, _ := json.Marshal(text)
 	return string(encoded)
 }
 
-// prependMessage looks in a request body for the array of messages, the last of which contains
-// text. Before that message it inserts a copy in which earlier has replaced the text and the id, and
-// returns true. It returns false if there is no such array.
+// prependMessage looks in body, a decoded JSON object, for an array with a message that contains
+// text exactly once. It inserts a copy of the last such message directly before that message. In
+// the copy, the replacer earlier is applied to the JSON text of the message. prependMessage returns
+// false if no message was inserted. It modifies body only by replacing the array.
 func prependMessage(body map[string]any, text string, earlier *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)
@@ -297,8 +307,8 @@ func prependMessage(body map[string]any, text string, earlier *strings.Replacer)
 	return false
 }
 
-// runTwice plays the twice scenario: it sends each of several test prompts twice, with different
-// arguments if it takes any.
+// runTwice plays the twice scenario. It sends each of several test prompts twice, with different
+// arguments where the prompt takes any.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {

@@ -6,21 +6,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rangeScenarios are the scenarios that send values at the ends of documented ranges which no other
-// scenario sends.
+// rangeScenarios are the scenarios that send values from the ends of documented ranges, as far as
+// no other scenario sends these values.
 var rangeScenarios = []Scenario{{
 	Name: "range-ends", Doc: "the longest run id in every request that names a run, and the ends of the calendar",
 	Capability: "text", Templates: []string{"prompt", "listen"},
 	ExpectedChecks: []string{"accept.as-documented"}, Run: runRangeEnds,
 }}
 
-// remoteDays are valid dates that a server seldom sees: a leap day, and the first and the last day
-// with a year of four digits.
+// remoteDays are valid dates that a server seldom gets: a leap day, and the first and the last day
+// whose year has four digits.
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
-// allows, reads its stream and requests its cancellation. Then it requests the history before remote
-// days.
+// allows, reads the stream of the run and requests its cancellation. Then it requests the history
+// of the thread, first as a whole and then once for each of [remoteDays].
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// runRefusals plays the refusals scenario. To every operation whose refusals can be judged, it
-// sends valid requests, and the same requests with one or two faults. Checks compare the responses
-// with those that the document describes.
+// runRefusals plays the refusals scenario. For every operation whose refusals can be judged, it
+// sends valid requests, and then the same requests with one or two faults. Checks compare the
+// responses with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -36,8 +36,8 @@ func runRefusals(t *Conversation) {
 }
 
 // isProbeable reports whether the refusals of operation o can be judged with requests of the
-// template. The target must support the operation, and the suite must be able to send a valid
-// request to it, for comparison.
+// template. This requires that the target supports the operation and that the suite can send a
+// valid request to the operation for comparison.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return true
@@ -56,9 +56,10 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	return o.StartsRun
 }
 
-// probeRefusals sends the valid request r and, if the server accepts it, invalid variants of it. It
-// leaves out variants that are in known, and adds to known those that it sends. Each variant
-// follows the valid request from which it was made.
+// probeRefusals sends r, which must be a valid request of operation o, and, if the server accepts
+// it, invalid variants of r. It leaves out variants that are in known, and adds to known those that
+// it sends. A variant may be made from a valid request other than r. In this case, that request is
+// sent before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
@@ -73,9 +74,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// unseenInvalidRequests returns the requests that [dialect.Dialect.UnseenInvalidRequests] returns.
-// If Target.RefusalsAbout is not empty, it leaves out those for whose refusal the document names
-// none of the requirements in it.
+// unseenInvalidRequests returns the invalid requests that [dialect.Dialect.UnseenInvalidRequests]
+// derives from r. That method adds them to known. If Target.RefusalsAbout is not empty,
+// unseenInvalidRequests leaves out those that do not violate any requirement listed there.
 func (t *Conversation) unseenInvalidRequests(
 	r spec.Request, known *dialect.InvalidRequestSet,
 ) []dialect.InvalidRequest {
@@ -91,9 +92,9 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// probeReply is like [Conversation.probeRefusals], for a template whose requests reply to something
-// that the server sent. Before each request, it makes the server send a new tool call or interrupt,
-// or store a new file.
+// probeReply is like [Conversation.probeRefusals], but for a template whose requests reply to
+// something that the server sent. It builds the valid request itself. Before each request, it makes
+// the server send a new tool call or interrupt, or store a new file.
 func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.NewID()
@@ -117,8 +118,8 @@ func (t *Conversation) probeReply(o *dialect.Operation, template string, known *
 	}
 }
 
-// sendProbe sends a request and reports whether the server accepted it. A request that starts a run
-// gets new thread and run ids.
+// sendProbe sends r, a request of operation o, and reports whether the server accepted it. If o
+// starts a run, it sends r with new thread and run ids.
 func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted bool) {
 	if o.StartsRun {
 		r = t.withNewIDs(r)

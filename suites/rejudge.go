@@ -8,14 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, one
-// more line gives the number of the others.
+// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, it
+// adds one line with the number of the remaining ones.
 const maxDifferences = 20
 
-// Rejudge evaluates the stored recordings of the results of [Run] again. It returns the differences
-// between the old and the new evaluations, one line each, or nil if they agree. The function read
-// returns the stored recording of a result; if it returns an error, so does Rejudge. Since the same
-// bytes must lead to the same verdicts, any difference is a bug of streamassay.
+// Rejudge evaluates the recordings of parts, the results of [Run], again. It returns the
+// differences between the old and the new evaluations, one line each, or nil if there are none.
+// Since the same bytes must lead to the same verdicts, any difference is a bug of streamassay.
+// Rejudge calls read to get the stored recording of a result, except for results without exchanges
+// and for trimmed results, whose old evaluations are kept. It returns an error if read does, or if
+// t is invalid.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {
@@ -50,7 +52,7 @@ func Rejudge(
 }
 
 // diffEvaluations returns the differences between a, the evaluation of a live conversation, and b,
-// that of its recording, as one line each. It returns nil if they agree.
+// the evaluation of its recording, one line each. It returns nil if the evaluations agree.
 func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	if a.Complete != b.Complete {
 		all = append(all, fmt.Sprintf(
@@ -74,8 +76,9 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	return all
 }
 
-// describeResult returns a result in one line: its verdict, the number of judgements, its first
-// findings and its note. Equal results have equal lines.
+// describeResult returns a description of a result in one line: the verdict, the number of
+// judgements, the first findings, the number of all findings if there are more, and the note. The
+// descriptions of two results are compared to find differences.
 func describeResult(r spec.Result) string {
 	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
 	for i, f := range r.Findings {
@@ -92,15 +95,17 @@ func describeResult(r spec.Result) string {
 }
 
 // maxComparedFindings is how many findings of a result are compared one by one. If a result has
-// more findings, only the number of the others is compared.
+// more findings, their total number is compared as well.
 const maxComparedFindings = 3
 
-// timeResolution is the unit to which times are truncated in a recording.
+// timeResolution is the resolution of times in a recording. Times are truncated to a multiple of
+// it.
 const timeResolution = time.Microsecond
 
-// truncateTimes truncates the times in t to [timeResolution], in place, and returns t. A
-// conversation and its recording then get the same verdicts. It does not round, because rounding
-// could change the order of arrivals and requests.
+// truncateTimes truncates the times in t to [timeResolution] and returns t. It does so in place,
+// except that it copies the arrivals first. Because of the truncation, a conversation and its
+// recording get the same verdicts. Rounding instead could change the order of arrivals and
+// requests.
 func truncateTimes(t spec.Trace) spec.Trace {
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]

@@ -11,16 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A requestForm is another form of the same request: what it asks for is the same, so the response
-// must not differ.
+// A requestForm is a different form of a request with the same meaning. The server must respond to
+// both in the same way.
 type requestForm struct {
 	doc     string
-	rewrite func(r spec.Request) spec.Request // does not modify r
+	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 
-// requestForms are forms that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent. The first one
-// leaves requests as they are. Chunked bodies are not among them, because a server may demand a
-// Content-Length (RFC 9110, section 15.5.12).
+// requestForms are forms of requests that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent.
+// The first one leaves requests as they are. Chunked bodies are not included, because a server may
+// demand a Content-Length (RFC 9110, section 15.5.12).
 var requestForms = []requestForm{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
@@ -49,11 +49,11 @@ var requestForms = []requestForm{
 }
 
 // maxEscapedBody is the size, in bytes, of the largest body whose characters are escaped. Escapes
-// make a body six times as long, and servers may limit the size of bodies.
+// make a body up to six times as long, and servers may limit the size of bodies.
 const maxEscapedBody = 8 << 10
 
-// withField returns r with change applied to the value of the header field that has the given name.
-// If r has no such field, it is returned unchanged.
+// withField returns a copy of r with change applied to the value of each header field that has the
+// given name, in upper or lower case. If there is no such field, the copy equals r.
 func withField(r spec.Request, name string, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
@@ -64,7 +64,7 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 	return r
 }
 
-// withFieldNames returns r with change applied to the names of all header fields.
+// withFieldNames returns a copy of r with change applied to the names of all header fields.
 func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
@@ -73,8 +73,9 @@ func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	return r
 }
 
-// withJSON returns r with its body encoded again by encode, which gets the decoded body. If the
-// body is not JSON, it returns r unchanged.
+// withJSON returns a copy of r whose body is the result of encode. The argument of encode is the
+// decoded body, with numbers of type [json.Number]. If the body of r is not JSON, withJSON returns
+// r unchanged.
 func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
@@ -85,8 +86,9 @@ func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 	return r
 }
 
-// appendReversed appends the JSON text of v to b, with the members of objects in descending order of
-// their names, and all strings encoded by encode.
+// appendReversed appends the JSON text of v to b and returns the result. The members of objects are
+// in descending order of their names. The function encode is called for all strings and names, and
+// returns the JSON text of its argument. The value v must be one that package json has decoded.
 func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	switch v := v.(type) {
 	case string:
@@ -120,13 +122,13 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	return append(b, text...)
 }
 
-// jsonString returns s as a JSON string.
+// jsonString returns s encoded as a JSON string.
 func jsonString(s string) string {
 	text, _ := json.Marshal(s)
 	return string(text)
 }
 
-// escapeAll returns s as a JSON string in which every character is a \u escape sequence.
+// escapeAll returns s encoded as a JSON string in which every character is a \u escape sequence.
 func escapeAll(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

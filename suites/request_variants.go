@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// variantScenarios are the scenarios that send legal variants of requests.
+// variantScenarios are the scenarios that send valid variants of valid requests.
 var variantScenarios = []Scenario{
 	{
 		Name:       "variants",
@@ -18,8 +18,8 @@ var variantScenarios = []Scenario{
 }
 
 // runVariants plays the variants scenario. For each template whose requests start a run, it sends
-// the request, and then the variants of it that no earlier template had. It also sends the requests
-// of the most common templates in other forms that HTTP and JSON define as equivalent.
+// the request, and then the variants of the request whose form was not sent before. It also sends
+// the requests of the most common templates in other forms that HTTP and JSON define as equivalent.
 func runVariants(t *Conversation) {
 	sent := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
@@ -44,8 +44,9 @@ func runVariants(t *Conversation) {
 }
 
 // sendVariants sends the request of the template, filled from e, and then its variants, except
-// those whose form is in sent. It adds to sent the forms that it sends. It sends no variants if the
-// server does not accept the request itself, which the accepts scenario judges.
+// those whose form is in sent. It adds the forms that it sends to sent. If there are no such
+// variants, it sends nothing. If the server does not accept the request itself, which the accepts
+// scenario judges, it sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -62,8 +63,8 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 	}
 }
 
-// sendUploadVariants uploads an image and sends it in a request, and then in the variants of that
-// request whose form is not in sent, all in the same thread.
+// sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
+// those variants of the request whose form is not in sent. All requests are in the same new thread.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")
@@ -92,8 +93,9 @@ func (t *Conversation) wasCutOff() bool {
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends the request of a template in each equivalent form ([requestForms]). If the request
-// does not start a run, it is about one that was started before.
+// sendForms sends the request of a template in each of the [requestForms] in which the request is
+// valid. If the request does not start a run, sendForms first starts the run to which the request
+// refers.
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

@@ -10,13 +10,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// resumeChecks are the ids of the checks that judge a stream which was resumed from a cursor.
+// resumeChecks are the ids of the checks that judge streams which were resumed from a cursor.
 var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursorKinds are the kinds that a dialect must have for its streams to be resumable: its frames
-// must have a cursor.
+// cursorKinds lists what the events of a dialect must contain so that its streams can be resumed: a
+// cursor in each frame.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
 // resumeScenarios are the scenarios in which a client loses its connection and resumes the stream
@@ -43,18 +43,17 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects is the maximum number of times that the resume scenario loses the connection, and
-// also that it then resumes the last run. It keeps the scenario short if runs have very many
-// events.
+// maxDisconnects limits how often the resume scenario loses the connection, and also how often it
+// resumes its last run afterwards. It keeps the scenario short if runs have very many events.
 const maxDisconnects = 32
 
-// quietTimeout is how long the client reads a stream that was resumed after its last event. A
-// server may keep such a stream open without sending anything.
+// quietTimeout is how long the client reads a stream that it resumed after the last event of the
+// run. A server may keep such a stream open without sending anything.
 const quietTimeout = 2 * time.Second
 
-// runResume plays the resume scenario. For each event of a run, it starts a new run, loses the
-// connection after that event and resumes the stream. Then it resumes the last run after each of
-// its events. Checks compare the resumed streams with the complete ones.
+// runResume plays the resume scenario. For each event of a run except the last, it starts a new
+// run, loses the connection after that event and resumes the stream. Then it resumes the stream of
+// the last run after each of its events. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k))) {
@@ -76,9 +75,9 @@ func runResume(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// resume requests the stream again from the last cursor of the last exchange, and closes the
-// connection after the given number of events; 0 means to read to the end. It returns false, and
-// sends nothing, if the last exchange has no cursor.
+// resume requests the stream of the current run from the last cursor in the last exchange. It
+// closes the connection after the given number of events; 0 means to read to the end. If the last
+// exchange contains no cursor, it sends nothing and returns false.
 func (t *Conversation) resume(events int) bool {
 	cursors := t.Cursors()
 	if len(cursors) == 0 {
@@ -88,9 +87,9 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
-// readFirstCursor reads the first event of the stream of the current run and returns its cursor. It
-// returns "" if the event has none. If the target lacks the capability to resume streams, it sends
-// nothing and returns "".
+// readFirstCursor reads the first event of the current run's stream and returns its cursor, or ""
+// if the event has none. If the target lacks the capability to resume streams, it sends nothing and
+// returns "".
 func (t *Conversation) readFirstCursor() string {
 	if t.target.lacksCapability("resume") {
 		return ""
@@ -103,14 +102,14 @@ func (t *Conversation) readFirstCursor() string {
 }
 
 // minPartialEvent is the number of bytes of an incomplete event that the client reads before it
-// disconnects, so that the connection is certainly lost inside an event.
+// disconnects. With so many bytes, the connection is certainly lost within an event.
 const minPartialEvent = 512
 
-// maxPartialBody is the number of bytes after which the client disconnects even if no event was
-// incomplete.
+// maxPartialBody is the number of bytes in a response after which the client disconnects even if it
+// has not received part of a second event.
 const maxPartialBody = 1 << 20
 
-// runResumeInside plays the resume-inside scenario: it disconnects in the middle of a large event
+// runResumeInside plays the resume-inside scenario. It disconnects in the middle of a large event
 // and resumes the stream from the event before. Checks verify that the large event is sent again.
 func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
@@ -129,7 +128,7 @@ func runResumeInside(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runResumeTwice plays the resume-twice scenario: it disconnects and resumes several times during
+// runResumeTwice plays the resume-twice scenario. It disconnects and resumes several times during
 // one run, and once in another run while the agent is silent. Checks compare the resumed streams
 // with the complete ones.
 func runResumeTwice(t *Conversation) {
@@ -150,11 +149,11 @@ func runResumeTwice(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// disconnectDuration is how long the client of the resume-alone scenario stays disconnected. The
-// run takes less time, so it ends meanwhile.
+// disconnectDuration is how long the client of the resume-alone scenario stays disconnected. It is
+// longer than the run takes, so that the run ends in the meantime.
 const disconnectDuration = 300 * time.Millisecond
 
-// runResumeAlone plays the resume-alone scenario: it disconnects, waits until the run has ended
+// runResumeAlone plays the resume-alone scenario. It disconnects, waits until the run has ended
 // without a client, and resumes the stream. Checks verify that nothing was lost.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
@@ -169,8 +168,8 @@ func runResumeAlone(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runTwoReaders plays the two-readers scenario: two clients read the stream of one run at the same
-// time, one from its beginning and one from a cursor. Checks verify that both get the same events.
+// runTwoReaders plays the two-readers scenario. Two clients read the stream of one run at the same
+// time, one from the beginning and one from a cursor. Checks verify that both get the same events.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -186,13 +185,13 @@ func runTwoReaders(t *Conversation) {
 	t.ReadStream("", 0) // a server may send the earlier events of a run only when it has ended
 }
 
-// probeTimeout is how long the client reads a stream that it requested from a foreign cursor. Such
-// a stream need not send events and need not end.
+// probeTimeout is how long the client reads a stream that it requested from a cursor of another
+// run. The server need not send any events on such a stream and need not end it.
 const probeTimeout = time.Second
 
 // runForeignCursors plays the foreign-cursors scenario. It requests the stream of a run from
 // cursors that do not belong to the run: cursors of another run and of another thread, a cursor
-// that is not assigned yet, and malformed ones. Checks judge the responses.
+// that the server has not assigned yet, and malformed ones. Checks judge the responses.
 func runForeignCursors(t *Conversation) {
 	before, elsewhere := t.earlierCursors()
 	t.SendAndRead("prompt", t.PromptEvent("text", "two"))
@@ -215,8 +214,9 @@ func runForeignCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// earlierCursors reads a run of the current thread and one of a new thread, and returns the cursors
-// of each.
+// earlierCursors reads a run of the current thread and a run of a new thread. It returns the
+// cursors of the first run as here and those of the second as elsewhere. The current thread stays
+// the same.
 func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	here = t.Cursors()
@@ -228,8 +228,8 @@ func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	return here, elsewhere
 }
 
-// laterCursor returns a cursor that the server has probably not assigned yet: the given cursor with
-// 9 in place of its first digit below 9. If there is no such digit, it appends a 9.
+// laterCursor returns a cursor that the server has probably not assigned yet. It replaces the first
+// digit below 9 in the given cursor with 9. If there is no such digit, it appends a 9.
 func laterCursor(cursor string) string {
 	out := []byte(cursor)
 	for i, c := range out {

@@ -13,21 +13,22 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRetained is the maximum size, in bytes of response bodies, of a conversation that is kept in
-// full until the end of the run. A larger conversation is evaluated as soon as it ends, and then
-// trimmed.
+// maxRetained is the largest total size, in bytes, of the response bodies in a conversation that is
+// kept in full until the end of the run. A larger conversation is evaluated as soon as it ends, and
+// then trimmed.
 const maxRetained = 1 << 20
 
 // The sizes, in bytes, to which the parts of a large conversation are cut when it is trimmed.
 const (
-	maxRetainedBody = 64 << 10 // of each response
-	maxRetainedRaw  = 3 << 10  // of the evidence of each finding
+	maxRetainedBody = 64 << 10 // of the body of each response
+	maxRetainedRaw  = 3 << 10  // of the bytes that each finding quotes
 )
 
-// finishConversation stores the recording of the ended conversation conv in part and returns part.
-// If the recording is too large to keep, it evaluates the conversation and trims the result. It
-// also evaluates conversations that have content codings. Then it releases the memory of the
-// conversation.
+// finishConversation completes part, the result of the ended conversation conv, with the recording
+// and the errors of conv, and returns it. If the recording is too large to keep, it evaluates the
+// conversation, calls t.BeforeTrim and trims the result. It also evaluates conversations with
+// content codings at once, because their bodies may be large after decoding. Finally it releases
+// the memory of the conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	n, coded := responseSize(part.Trace)
@@ -48,8 +49,8 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// releaseMemory returns to the memory limiter the memory that the responses of the conversation
-// occupy.
+// releaseMemory gives the memory that the responses of the conversation occupy back to the memory
+// limiter, and closes idle connections.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
@@ -57,8 +58,8 @@ func (t *Conversation) releaseMemory() {
 	}
 }
 
-// responseSize returns the number of bytes in the bodies of all responses. coded reports whether
-// any of them has a content coding.
+// responseSize returns n, the number of bytes in all response bodies of t. coded reports whether
+// any response has a content coding.
 func responseSize(t spec.Trace) (n int, coded bool) {
 	for _, x := range t.Exchanges {
 		n += len(x.Response.Body)
@@ -67,8 +68,9 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult removes from p what would take too much memory. It keeps the beginning of each body,
-// and of the bytes that each finding quotes. The conversation must have been evaluated before.
+// trimResult removes from p what would take too much memory, and sets p.Trimmed. It keeps the
+// beginning of each body and of the bytes that each finding quotes. The conversation must already
+// have been evaluated.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {
@@ -90,7 +92,8 @@ func trimResult(p *ScenarioResult) {
 	}
 }
 
-// trimEvent returns a copy of an event with only the fields that reports need.
+// trimEvent returns a copy of e with only the fields that reports need. It copies the bytes in
+// e.Raw, but not all of them if there are more than [maxRetainedRaw].
 func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
@@ -104,7 +107,8 @@ func trimEvent(e spec.Event) spec.Event {
 }
 
 // truncateRaw returns the first [maxRetainedRaw] bytes of raw, cut between characters, followed by
-// a note with the number of bytes left out. Shorter texts are copied unchanged.
+// a note that says how many bytes are left out. If raw is not longer than that, truncateRaw returns
+// a copy of it.
 func truncateRaw(raw []byte) []byte {
 	if len(raw) <= maxRetainedRaw {
 		return bytes.Clone(raw)
@@ -116,12 +120,13 @@ func truncateRaw(raw []byte) []byte {
 	return fmt.Appendf(slices.Clone(raw[:n]), " … (%d more bytes)", len(raw)-n)
 }
 
-// judgeGrace is how long an evaluation may still take after the user cancelled the run.
+// judgeGrace is how much longer an evaluation may take after the user has cancelled the run.
 const judgeGrace = time.Second
 
-// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. If ctx ends
-// because of the run timeout, the new context does not end, so that what was recorded until then is
-// evaluated. The caller must call stop.
+// newJudgeContext returns a context for evaluations. It ends [judgeGrace] after ctx, with the same
+// cause. If ctx ends because of the run timeout, the returned context stays valid, so that
+// everything recorded until then is evaluated. The caller must call stop when all evaluations are
+// done.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

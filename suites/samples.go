@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// A textSample is a class of texts that a server must keep and send unchanged.
+// A textSample is a class of texts that a server must store and send unchanged.
 type textSample struct {
 	doc  string
-	make func(word string) string // returns a text of the class that contains word, which makes it unique
+	make func(word string) string // returns a text of the class; most contain word, which makes them unique
 }
 
-// textSamples are texts that a careless server changes. The first one is plain. They contain no
-// character that JSON cannot represent, and no NUL, which some databases cannot store.
+// textSamples are classes of texts that a careless server changes. The first class is plain. The
+// texts contain no character that JSON cannot represent, and no NUL, which some databases cannot
+// store.
 var textSamples = []textSample{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
@@ -57,8 +58,8 @@ var textSamples = []textSample{
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// longText returns a text of n bytes that begins with word. It repeats no part of itself, so that a
-// missing or repeated piece shows.
+// longText returns a text of n bytes that begins with word. No part of the text is repeated in it,
+// so that a missing or duplicated piece can be noticed. n must be greater than the length of word.
 func longText(word string, n int) string {
 	var b strings.Builder
 	b.WriteString(word)
@@ -68,16 +69,16 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonSample makes JSON objects of one class, such as those with null members. A server must keep
-// the objects and send them with the same value.
+// A jsonSample is a class of JSON objects, such as those with null members. A server must store the
+// objects and send them with the same value.
 type jsonSample struct {
 	doc  string
-	make func(word string) string // returns an object of the class that contains word
+	make func(word string) string // returns the JSON text of an object, which usually contains word
 }
 
-// jsonSamples are objects that a careless server changes. The first one is plain. Their numbers are
-// exact in IEEE 754 double precision, and none is beyond the integers that all implementations
-// agree on (RFC 8259, section 6).
+// jsonSamples are classes of objects that a careless server changes. The first class is plain. The
+// numbers in the objects are exact in IEEE 754 double precision, and the integers are in the range
+// on which all implementations agree (RFC 8259, section 6).
 var jsonSamples = []jsonSample{
 	{"a plain object", func(w string) string { return `{"city":` + jsonString(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},

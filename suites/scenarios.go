@@ -12,25 +12,26 @@ import (
 // dialect that has the templates and the kinds of events that it needs. It judges nothing itself.
 type Scenario struct {
 	Name string
-	Doc  string // one line
-	// Capability is the name of the capability that a target must have for the scenario; "": the
-	// scenario's name.
+	Doc  string // description in one line
+	// Capability is the name of the capability that a target must have for the scenario. If it is
+	// "", it is the name of the scenario.
 	Capability string
-	// Required: the dialect's document requires what the scenario tests, so a target has it
-	// unless it is declared to lack it.
+	// Required says that the dialect's document requires what the scenario tests. Every target then
+	// promises it, unless the target is declared to lack it.
 	Required       bool
-	Templates      []string    // the templates that it needs
-	UnlessTemplate string      // a template: dialects that have it do not use the scenario
-	Kinds          []spec.Kind // the kinds of events that it needs
-	// Denial is the reason of the refusals that it tests, if any: the dialect's document must
-	// describe them, and the target's configuration must have what they need.
+	Templates      []string    // templates that the dialect must have
+	UnlessTemplate string      // template that the dialect must not have; "" if none
+	Kinds          []spec.Kind // kinds of events that the dialect must have
+	// Denial is the reason of the refusals that the scenario tests, or "". The dialect's document
+	// must describe such refusals, and the target must be configured for them.
 	Denial         spec.DenialReason
-	Exclusive      bool                // played alone, after the others, which would affect its results
-	ExpectedChecks []string            // ids of the checks that must be exercised if the scenario is promised
+	Exclusive      bool                // play it alone, after the others, because they would affect its results
+	ExpectedChecks []string            // ids of checks that must judge something if the target promises the capability
 	Run            func(*Conversation) // nil for a generated sequence or a recording
 }
 
-// AppliesTo reports whether the dialect has what the scenario needs.
+// AppliesTo reports whether the dialect has the templates, the kinds of events and the denial that
+// the scenario needs, and does not have s.UnlessTemplate.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 	templates, kinds := d.Templates(), d.Kinds()
 	if s.UnlessTemplate != "" && slices.Contains(templates, s.UnlessTemplate) {
@@ -43,8 +44,8 @@ func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 		!slices.ContainsFunc(s.Kinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }
 
-// capabilityName returns the name of the capability that a target claims, or is declared to lack,
-// for this scenario: s.Capability or, if that is empty, s.Name.
+// capabilityName returns the name of the capability that a target must have for the scenario:
+// s.Capability or, if that is "", s.Name.
 func (s Scenario) capabilityName() string {
 	if s.Capability != "" {
 		return s.Capability
@@ -53,7 +54,7 @@ func (s Scenario) capabilityName() string {
 }
 
 // naturalPrompts maps the name of a scenario to the sentence that the scenario sends to agents
-// which do not know the conformance prompts ([NaturalPrompts]).
+// which do not know the conformance prompts (see [NaturalPrompts]).
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -75,7 +76,7 @@ var naturalPrompts = map[string]string{
 	"steps":       "Please answer in two steps.",
 }
 
-// promptTemplates are the templates needed by a scenario that only sends prompts.
+// promptTemplates lists the templates that a scenario needs if it only sends prompts.
 var promptTemplates = []string{"prompt"}
 
 // basicStreamChecks are the ids of the checks that judge the stream of any complete run.
@@ -84,9 +85,9 @@ var basicStreamChecks = []string{
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario that sends the test prompt of its own name, with words as the
-// arguments, and reads the stream. doc describes the scenario; expectedChecks are the ids of the
-// checks that must judge something in it.
+// singlePrompt returns a scenario with the given name. It sends the test prompt of that name, with
+// words as its arguments, and reads the stream. The argument doc describes the scenario in one
+// line, and expectedChecks are the ids of the checks that must judge something in it.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -94,7 +95,7 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
-// needing returns a copy of s that applies only to dialects with the given kinds of events.
+// needing returns a copy of s that applies only to dialects with all of the given kinds of events.
 func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	s.Kinds = kinds
 	return s
@@ -109,7 +110,7 @@ func Scenarios() []Scenario {
 	)
 }
 
-// singleUserScenarios are the scenarios that need no cursors, no history and no second user.
+// singleUserScenarios are the scenarios that need no cursors, histories or second user.
 var singleUserScenarios = []Scenario{
 	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
 	singlePrompt("empty", "", "a reply without a message", "wire.opens-stream"),
@@ -244,9 +245,9 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// elicitAndReply returns the Run function of a scenario that makes the server call a client tool or
-// send an interrupt, and then sends the reply, with a request of the given template. Checks judge
-// both responses.
+// elicitAndReply returns a function for the field Run of a scenario. The function makes the server
+// call a client tool or send an interrupt, and then sends the reply, which is a request of the
+// given template. Checks judge both responses.
 func elicitAndReply(replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		if e, ok := t.elicit(replyTemplate); ok {
@@ -255,8 +256,8 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runClientTool plays the client-tool scenario: a call of the client's tool and its result and, in
-// another thread, a call by a request that offers two tools.
+// runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
+// sends the result. In another thread, it offers two tools and makes the server call one of them.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	if t.HasTemplate("tool-offer-two") {
@@ -266,9 +267,9 @@ func runClientTool(t *Conversation) {
 	}
 }
 
-// elicit makes the server do what the request of a reply template needs: call a tool, send an
-// interrupt or store a file. It returns the event with the values for the reply. ok is false if the
-// server did not do it.
+// elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
+// send an interrupt or store a file. It returns the event with the values for that request. ok is
+// false if the server did not do so.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	switch template, request := t.elicitingRequest(replyTemplate); {
 	case template != "attach":
@@ -279,8 +280,9 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest returns the request that makes the server do what the request of a reply
-// template needs: the template of that request, and the event with the values for its placeholders.
+// elicitingRequest returns the request that makes the server do what a request of the template
+// replyTemplate replies to. The results are the name of the template of the eliciting request and
+// the event with the values for its placeholders.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch replyTemplate {
 	case "resume", "resume-cancelled":
@@ -293,9 +295,9 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 	return "tool-offer", e
 }
 
-// replyEvent returns the event with the values for the request of a reply template. The last
-// exchange must be that of the eliciting request; ok is false if the server did not do in it what
-// the reply needs.
+// replyEvent returns the event with the values for a request of the template replyTemplate. It
+// takes them from the last exchange, which must be that of the eliciting request. ok is false if
+// the server did not do what the request would reply to.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch replyTemplate {
 	case "resume", "resume-cancelled":
@@ -314,9 +316,9 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
-// onlyInterrupt returns the interrupt in the response of the last exchange. The second result is
-// false if there is none, or if there are several: a request answers one, and servers may refuse a
-// request that does not answer all.
+// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if there is
+// none or more than one. With several interrupts, a request could answer only one, and servers may
+// refuse a request that does not answer all.
 func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
 	for e := range t.Events(1) {
 		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {
@@ -329,9 +331,9 @@ func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
 	return only, ok
 }
 
-// runState plays the state scenario: requests in the same thread, each with a state of its own, some
-// with patches for it. A target whose agent has another state can apply the patches as well: they
-// need nothing that is there.
+// runState plays the state scenario. It sends requests in the same thread, each with a different
+// state. Some requests make the agent patch the state. The patches need nothing that exists in the
+// state, so they can be applied even if the agent has another state.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
@@ -373,8 +375,9 @@ var replyTemplates = []string{"tool-result", "resume", "resume-cancelled", "sign
 
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
 // document allows. If the run succeeds, the next runs of the thread ask for the message before, the
-// last one in the same form of request. Then it sends, for each optional header field, a request without that field.
-// Checks verify that the server accepts all of these requests.
+// last one in the same form of request. Then runAccepts sends requests with ids of other UUID
+// versions and, for each optional header field, a request without that field. Checks verify that
+// the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -417,16 +420,16 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// cancelDuringStream reads the stream of the current run to its end, and cancels the run as soon as
-// the given number of frames with data has arrived.
+// cancelDuringStream reads the stream of the current run to its end. As soon as the given number of
+// frames with data has arrived, it cancels the run.
 func (t *Conversation) cancelDuringStream(frames int) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
 // runTogether plays the together scenario. During the stream of one run, a second run of the thread
-// ends and a third is cancelled. The same happens during a stream that is resumed. Checks verify that
-// the first run goes on. If the target allows
-// only one open stream for each user, runTogether sends nothing.
+// ends and a third one is cancelled. The same happens during a stream that is resumed. Checks
+// verify that the first run goes on. If the target allows only one open stream for each user,
+// runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

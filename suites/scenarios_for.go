@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// provokedTable has one line for each of [Scenarios]: its name, a tab, and the ids of the checks that
-// judge something in it when it is played against the reference. TestProvoked generates it.
+// provokedTable has one line for each of [Scenarios]: the name of the scenario, a tab, and the ids
+// of the checks that judge something when the scenario is played against the reference server,
+// separated by spaces. TestProvoked generates the table.
 //
 //go:embed provoked.tsv
 var provokedTable string
 
 // ScenariosFor returns the names of the scenarios in which the check with the given id has
-// something to judge, in dialects that have the check. These are the scenarios that expect the
-// check, and those in which it judges something when they are played against the reference. It
-// returns nil if there are none.
+// something to judge. These are the scenarios that expect the check, and those in which it judges
+// something when they are played against the reference server. In a dialect without the check,
+// nothing is judged. The result is nil if there are no such scenarios.
 func ScenariosFor(check string) (names []string) {
 	provoked := map[string][]string{}
 	for line := range strings.Lines(provokedTable) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// An action is one step of a generated sequence: its type, and what it refers to.
+// An action is one step of a generated sequence.
 type action struct {
-	number   int    // from 1; it does not change when other actions are removed
-	typeName string // the name of its actionType
-	subject  int    // the thread that it belongs to (from 1), or the number of the action that it refers to
-	choice   uint64 // selects among the forms of the action; 0 for the plainest
+	number   int    // position in the sequence as generated, from 1; kept when other actions are removed
+	typeName string // name of its [actionType]
+	subject  int    // number of its thread (from 1) or of the earlier action that it refers to
+	choice   uint64 // selects one of the forms of the action; 0 selects the plainest
 }
 
 // maxActions is the maximum number of actions in a sequence.
@@ -21,25 +21,26 @@ const maxActions = 12
 // threadCount is the number of threads that the actions of a sequence can use.
 const threadCount = 2
 
-// A sequencePlan is a sequence while it is being generated: the actions so far, and the runs, tool
-// calls and files that later actions can refer to if the server responds as required.
+// A sequencePlan is a sequence that is being generated. Besides the actions so far, it holds the
+// runs, tool calls and files to which later actions can refer if the server responds as required.
 type sequencePlan struct {
 	target         *Target
 	actionTypes    []actionType
 	actions        []action
 	runs           []int        // numbers of the actions that start runs
-	observedRuns   map[int]bool // those whose stream was read, at least in part
+	observedRuns   map[int]bool // elements of runs whose stream was read, at least in part
 	serverRequests []int        // numbers of the actions that make the server call a tool or interrupt
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequencePlan returns a plan without actions, for the types of actions that the target
-// supports.
+// newSequencePlan returns a plan without actions. Actions of all types that the target supports can
+// be added to it.
 func newSequencePlan(t *Target) *sequencePlan {
 	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
-// supports reports whether the dialect and the target have what scenario s needs.
+// supports reports whether scenario s can be played: the dialect has what s needs, the target is
+// not declared to lack the capability, and no setting is missing.
 func (t *Target) supports(s Scenario) bool {
 	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
 }
@@ -55,9 +56,9 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add appends action s to the plan and returns true. If s is not possible at this point, because
-// its type is not supported or no earlier action did what s refers to, add returns false and leaves
-// the plan unchanged.
+// add appends action s to the plan and returns true. If s is not possible at this point, add
+// returns false and leaves the plan unchanged. An action is not possible if its type is not
+// supported, or if no earlier action did what s refers to.
 func (p *sequencePlan) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
@@ -103,8 +104,8 @@ func (t *Target) generateActions(rng *rand.Rand) []action {
 	return p.actions
 }
 
-// dropImpossible returns the actions without those whose subject is missing, for example because
-// the action that started the run was removed.
+// dropImpossible returns a copy of actions without those that have become impossible, for example
+// because the action that started their run was removed.
 func (t *Target) dropImpossible(actions []action) []action {
 	p := newSequencePlan(t)
 	for _, s := range actions {
@@ -113,8 +114,8 @@ func (t *Target) dropImpossible(actions []action) []action {
 	return p.actions
 }
 
-// describeActions returns a description of a sequence for reports: "1. send a message on thread 1,
-// …; 2. …".
+// describeActions returns a description of a sequence for reports, in the form "1. send a message
+// on thread 1, …; 2. …".
 func describeActions(actions []action) string {
 	var words []string
 	for _, s := range actions {
@@ -123,8 +124,8 @@ func describeActions(actions []action) string {
 	return strings.Join(words, "; ")
 }
 
-// String returns a description of the action: the doc of its type with the subject filled in, or
-// only the name of the type if the type is unknown.
+// String returns a description of the action: the doc of its type with the subject filled in. If
+// the type is unknown, it returns the name of the type.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

@@ -6,25 +6,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An actionType is a type of action that sequences may contain. It can occur if the dialect and the
-// target have what it needs, at points of a sequence where there is something for it to refer to.
+// An actionType is a type of action that sequences may contain. An action of the type can occur
+// only if the dialect and the target have what the type needs, and only where there is a subject
+// for it.
 type actionType struct {
 	name         string
 	doc          string                            // description; % stands for the subject
 	weight       int                               // relative frequency
-	needs        Scenario                          // what the dialect and the target must have, as for a scenario
-	twoStreams   bool                              // a user must be allowed two open streams
-	subjects     func(p *sequencePlan) []int       // possible subjects at this point; a repeated one is more likely
-	recordEffect func(p *sequencePlan, s action)   // adds what later actions can refer to; may be nil
-	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
+	needs        Scenario                          // what the dialect and the target must have; other fields are not used
+	twoStreams   bool                              // not for targets that allow a user only one open stream
+	subjects     func(p *sequencePlan) []int       // possible subjects at this point; repeated ones are more likely
+	recordEffect func(p *sequencePlan, s action)   // adds to p what later actions can refer to; may be nil
+	perform      func(a *sequencePlayer, s action) // plays s; does nothing if the server did not do what s refers to
 }
 
-// inConversation returns the thread numbers from which the thread of an action is chosen. Thread 1
-// occurs twice, so that it is chosen more often than thread 2.
+// inConversation returns the numbers of the threads, as possible subjects. Thread 1 occurs twice,
+// so that it is chosen more often than thread 2.
 func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
 
-// withoutSubject returns a single placeholder, for types of actions that do not refer to a thread
-// or another action.
+// withoutSubject returns a single placeholder. It is for types of actions that refer neither to a
+// thread nor to another action.
 func withoutSubject(*sequencePlan) []int { return []int{1} }
 
 // onOpenedRun returns the numbers of the actions that started a run, as possible subjects.
@@ -39,23 +40,23 @@ func onObservedRun(p *sequencePlan) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }
 
-// addRun records in the plan that action s starts a run.
+// addRun records in p that action s starts a run.
 func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 
-// addObservedRun records in the plan that action s starts a run and reads its stream.
+// addObservedRun records in p that action s starts a run and reads its stream.
 func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
-// addServerRequest records in the plan that action s starts a run, that s reads the stream of the
-// run, and that the run asks something of the client: to run a tool, or to answer an interrupt.
+// addServerRequest records in p that action s starts a run and reads its stream, and that the run
+// asks the client to run a tool or to answer an interrupt.
 func addServerRequest(p *sequencePlan, s action) {
 	addObservedRun(p, s)
 	p.serverRequests = append(p.serverRequests, s.number)
 }
 
-// markObserved records in the plan that action s reads the stream of the run to which s refers.
+// markObserved records in p that action s reads the stream of the run to which s refers.
 func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
 
-// addUpload records in the plan that action s uploads a file.
+// addUpload records in p that action s uploads a file.
 func addUpload(p *sequencePlan, s action) { p.uploads = append(p.uploads, s.number) }
 
 // actionTypes lists all types of actions from which sequences are generated.
@@ -106,7 +107,7 @@ var runActions = []actionType{
 	},
 }
 
-// streamActions are the types of actions that read or cancel a run which an earlier action started.
+// streamActions are the types of actions that read or cancel a run that an earlier action started.
 var streamActions = []actionType{
 	{
 		name: "follow", doc: "read the run of action % from its start to its end", weight: 5,

@@ -93,8 +93,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the names of the templates that the target supports and whose requests refer
-// to an existing run or to the thread of that run.
+// runTemplates returns the names of the templates whose requests refer to an existing run, or to
+// the thread of that run, and that the target supports.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {
@@ -104,9 +104,9 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 	return all
 }
 
-// sendInvalid sends an invalid variant of the request of the template, filled from e. choice
-// selects one of the faults that [Target.collectFaults] found for the template. If there are none,
-// nothing is sent.
+// sendInvalid sends an invalid variant of the request of the template, filled from e. The argument
+// choice selects one of the faults that [Target.collectFaults] found for the template. If the
+// template has no faults, nothing is sent.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -119,14 +119,14 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 	}
 }
 
-// maxInvalidBody is the largest body, in bytes, that an invalid request of a generated sequence
-// has. Larger invalid requests are left to the refusals scenario.
+// maxInvalidBody is the maximum size, in bytes, of the body of an invalid request in a generated
+// sequence. Larger invalid requests are sent only by the refusals scenario.
 const maxInvalidBody = 1 << 16
 
-// collectFaults determines, for each template, the names of the faults that its invalid requests
-// can have, and stores them in the target. It builds the requests in conversation conv, but sends
-// none. It must be called before any sequence is played, because it takes long enough to disturb
-// timing checks.
+// collectFaults determines, for each template that sequences use for invalid requests, the names of
+// the faults that such requests can have. It stores them in t.faultNames. It builds the requests in
+// conversation conv, but sends none. It must be called before any sequence is played, because it
+// takes long enough to disturb timing checks.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.NewID()
@@ -144,10 +144,10 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends a request that refers to the run of an earlier action, the subject of s. The
-// request is sent as the principal given by who, and the server must refuse it for the reason given
-// by why. s.choice selects one of the requests for which the document describes such a refusal. If
-// there are none, nothing is sent.
+// sendAsIntruder sends a request that refers to the run of an earlier action, which is the subject
+// of s. It sends the request as the principal who, and the server must refuse it for the reason
+// why. s.choice selects one of the requests for which the document describes such a refusal. If
+// there are none, or the run was not started, nothing is sent.
 func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -8,35 +8,37 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A sequencePlayer plays the actions of a sequence in one conversation and keeps the threads, runs,
-// cursors and files that later actions refer to.
+// A sequencePlayer plays the actions of a sequence in one conversation. It keeps the threads, runs,
+// cursors and files to which later actions refer.
 type sequencePlayer struct {
 	*Conversation
-	threads        [threadCount + 1]string // thread ids, from index 1
-	runs           map[int]runRef          // by the number of the action that started the run
-	seenCursors    map[int][]string        // by the same number: cursors that the run can be resumed from
-	pendingReplies map[int]owedReply       // by the same number: what the client still has to send
-	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
+	threads        [threadCount + 1]string // thread ids; index 0 is not used
+	runs           map[int]runRef          // runs by the number of the action that started them
+	seenCursors    map[int][]string        // by the same number: cursors from which the run can be resumed
+	pendingReplies map[int]owedReply       // by the same number: replies that the client still has to send
+	uploads        map[int]uploadedFile    // files by the number of the action that uploaded them
 }
 
 // A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// An owedReply is a tool result, or an answer to an interrupt, that the client still has to send.
+// An owedReply is a tool result or an answer to an interrupt that the client still has to send. It
+// holds the name of the template and the event with the values for the request.
 type owedReply struct {
 	template string
 	event    spec.Event
 }
 
-// An uploadedFile is a file that the server stored: the id of the thread in which it was uploaded,
-// and the events with the values for requests that refer to the file.
+// An uploadedFile is a file that the server has stored. It holds the id of the thread in which the
+// file was uploaded, and the events with the values for requests that refer to the file.
 type uploadedFile struct {
 	thread  string
-	sign    spec.Event // for a new signed URL
-	message spec.Event // for a message with the file; its ID is the latest URL
+	sign    spec.Event // values for a request that asks for a new signed URL
+	message spec.Event // values for a message with the file; its ID is the latest URL of the file
 }
 
-// newSequencePlayer returns a player that sends its requests in conversation t, on new threads.
+// newSequencePlayer returns a player that sends its requests in conversation t, on new threads. It
+// makes the first of these the current thread of t.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
@@ -68,9 +70,9 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun starts a run on the thread of action s, with the request of a template filled from e,
-// and stores the run under the action's number. It returns false if the server did not accept the
-// request.
+// startRun starts a run on the thread of action s, with the request of the template, filled from e,
+// and stores the run under the number of s. Before that, it sends the replies that are pending on
+// the thread. It returns false if the server did not accept the request.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
@@ -82,8 +84,8 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 }
 
 // answerPending sends the replies that the client still has to send on a thread. It must be called
-// before the client sends another message there: the documents do not define what happens to an open
-// tool call or interrupt that another message follows, so a server may refuse the message.
+// before the client sends another message on that thread. The documents do not define what happens
+// to an open tool call or interrupt if another message follows, so a server may refuse the message.
 func (a *sequencePlayer) answerPending(thread string) {
 	for _, n := range slices.Sorted(maps.Keys(a.pendingReplies)) {
 		if a.runs[n].thread == thread {
@@ -92,8 +94,9 @@ func (a *sequencePlayer) answerPending(thread string) {
 	}
 }
 
-// addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
-// send, so that a later action can send it. It stores nothing if the last response was incomplete.
+// addPendingReply stores d for a later action to send. d is the reply to the tool call or interrupt
+// that action s made the server send. If the last response was not read to its end, addPendingReply
+// stores nothing.
 func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,8 +105,8 @@ func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	}
 }
 
-// elicitReply returns the perform function of an action that makes the server call a tool or send an
-// interrupt. It stores the reply, a request of the given template, for a later action.
+// elicitReply returns the perform function of an action that makes the server call a tool or send
+// an interrupt. The function stores the reply, a request of the given template, for a later action.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
 		eliciting, e := a.elicitingAction(s, template)
@@ -114,8 +117,8 @@ func elicitReply(template string) func(*sequencePlayer, action) {
 	}
 }
 
-// startAndReadRun starts a run on the thread of action s, with the request of a template filled
-// from e, reads its stream and stores the cursors for later actions.
+// startAndReadRun starts a run on the thread of action s, with the request of the template, filled
+// from e. It reads the stream of the run and stores its cursors for later actions.
 func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event) {
 	if !a.startRun(s, template, e) {
 		return
@@ -126,8 +129,8 @@ func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event
 	a.seenCursors[s.number] = append(a.seenCursors[s.number], a.resumableCursors(1)...)
 }
 
-// resumableCursors returns the cursors in the last n exchanges, without those of terminal events,
-// after which nothing follows.
+// resumableCursors returns the cursors in the last n exchanges from which a stream can be resumed.
+// It leaves out the cursors of terminal events, because nothing follows these events.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	for e := range a.Events(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
@@ -137,9 +140,10 @@ func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	return all
 }
 
-// readRun reads the stream of the run to which action s refers, from the given cursor, or from the
-// beginning if cursor is "". It closes the connection after the given number of events; 0 means to
-// read to the end. It does nothing if the run was not started.
+// readRun reads the stream of the run to which action s refers, from the given cursor, or from its
+// beginning if cursor is "", and stores the cursors for later actions. It closes the connection
+// after the given number of events; 0 means to read to the end. If the run was not started, readRun
+// does nothing.
 func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	if a.selectRun(s.subject) {
 		a.ReadStream(cursor, events)
@@ -148,21 +152,21 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 }
 
 // slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. That leaves
-// time to interfere with the run, but the run is too short to be judged by timing checks, which
-// would fail on a busy machine.
+// time to interfere with the run. But the run is too short for timing checks to judge it, because
+// they would fail on a busy machine.
 const slowPromptArgs = "10 10"
 
-// promptVariants lists the test prompts that a sequence may send at any time, each with its
-// arguments unless these depend on the action (see [sequencePlayer.promptArguments]). The plainest
-// prompt comes first, because shrinking a sequence replaces the others with it.
+// promptVariants lists the test prompts that a sequence may send at any time. The field words has
+// the arguments of prompts that always get the same ones (see [sequencePlayer.promptArguments]).
+// The plainest prompt comes first, because shrinking a sequence replaces the others with it.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", ""}, {"messages", ""}, {"tool", ""}, {"reasoning", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"},
 	{"error", ""}, {"error-mid", ""},
 }
 
-// sendPrompt starts a run and reads its stream. The choice of the action selects one of the
-// [promptVariants] and one of the forms of request that the document allows. It sends nothing if
-// the target lacks the capabilities for all variants.
+// sendPrompt starts a run on the thread of action s and reads its stream. s.choice selects one of
+// the [promptVariants] and one of the forms of request that the document allows. If the target
+// lacks the capabilities for all variants, sendPrompt sends nothing.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
 	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
@@ -184,8 +188,8 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
-// disconnect starts a run with a request whose response is the stream, and closes the connection
-// after one to five events.
+// disconnect starts a run on the thread of action s, with a request whose response is the stream,
+// and closes the connection after one to five events.
 func (a *sequencePlayer) disconnect(s action) {
 	a.answerPending(a.threads[s.subject])
 	a.Thread, a.Run = a.threads[s.subject], a.NewID()
@@ -195,7 +199,7 @@ func (a *sequencePlayer) disconnect(s action) {
 	}
 }
 
-// hasRun reports whether a run was started on a thread.
+// hasRun reports whether a run was started on the thread with the given id.
 func (a *sequencePlayer) hasRun(thread string) bool {
 	for _, r := range a.runs {
 		if r.thread == thread {
@@ -206,7 +210,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 }
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
-// reads the stream of another run on the second thread.
+// reads the stream of another run on the second thread. It stores the first run under the number of
+// action s.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"
@@ -234,8 +239,9 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply sends the tool result, or the answer to an interrupt, for the earlier action to
-// which s refers, and reads the stream. It does nothing if that reply is no longer pending.
+// sendPendingReply sends the pending reply for the earlier action to which s refers, which is a
+// tool result or an answer to an interrupt, and reads the stream. If that reply is no longer
+// pending, it does nothing.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {

@@ -19,14 +19,15 @@ const (
 	maxShrinkTime  = 150 * time.Second // for all together
 )
 
-// MaxSequences is the largest valid [Target.Sequences]. It bounds memory: the conversations of all
-// sequences are kept until the end of the run.
+// MaxSequences is the largest valid value of [Target.Sequences]. It limits memory, because the
+// conversations of all sequences are kept until the end of the run.
 const MaxSequences = 1000
 
-// A generatedSequence is a sequence of actions and the result of playing it.
+// A generatedSequence is a sequence of actions. After the sequence was played, result is its
+// result; before, only result.Scenario is set.
 type generatedSequence struct {
 	actions []action
-	rng     *rand.Rand // of its ids; its own, so that it does not depend on other sequences
+	rng     *rand.Rand // source of id seeds for this sequence only, independent of other sequences
 	result  ScenarioResult
 }
 
@@ -51,8 +52,8 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios returns the selected sequences in the form of scenarios, so that they can be
-// listed.
+// sequenceScenarios returns scenarios that stand for the selected sequences, so that the sequences
+// can be listed.
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
 		all = append(all, o.result.Scenario)
@@ -60,18 +61,20 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 	return all
 }
 
-// SequenceName returns the scenario name of sequence n, counted from 1: "sequence-1".
+// SequenceName returns the scenario name of sequence n, counted from 1, such as "sequence-1".
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario returns a sequence in the form of a scenario with the given name. The scenario
-// has no expected checks, so the run does not fail if the sequence exercises none.
+// sequenceScenario returns a scenario that stands for the sequence of the given actions, with the
+// given name and without a function Run. The scenario has no expected checks, so the run does not
+// fail if the sequence exercises none.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays the sequences and returns parts with the results of the sequences appended.
-// It calls played after each sequence. If a sequence has findings that no earlier result has,
-// playSequences replaces it with a shorter sequence that has the same findings.
+// playSequences plays the sequences in all and returns parts with their results appended. It calls
+// played after each sequence; several goroutines may do so at the same time. If a sequence has
+// findings that no earlier result has, playSequences replaces it with a shorter sequence that has
+// the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -104,9 +107,9 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at once, at least 1. As each sequence
-// may have two streams open, the number is at most half of the target's stream limit, if that is
-// known.
+// sequenceConcurrency returns how many sequences are played at the same time, which is at least 1.
+// Since each sequence may have two streams open, the number is at most half of the target's stream
+// limit, if that is known.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -114,9 +117,9 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays the actions as one conversation and returns the result. name is the scenario
-// name in the result, and ids the seed of the thread and run ids. If the target is declared to lack
-// the capability, playSequence sends nothing.
+// playSequence plays the actions as one conversation and returns the result. The argument name is
+// the name of the scenario in the result, and ids is the seed of the thread and run ids. If the
+// target is declared to lack the capability, playSequence sends nothing.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -132,8 +135,8 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 	return t.finishConversation(conv, part)
 }
 
-// A findingID identifies a finding by the check and the violated requirement, so that findings of
-// several conversations can be compared.
+// A findingID identifies a finding by the ids of the check and of the violated requirement, so that
+// findings of several conversations can be compared.
 type findingID struct{ check, requirement string }
 
 // idOf returns the id of f, a finding of the check result r.
@@ -141,7 +144,7 @@ func idOf(r spec.Result, f spec.Finding) findingID {
 	return findingID{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
 }
 
-// findingIDs returns the ids of the findings in p, each id once. If p was not evaluated yet,
+// findingIDs returns the ids of the findings in p, each id once. If p has not been evaluated yet,
 // findingIDs evaluates it first and stores the evaluation in p.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	t.evaluateOnce(p)
@@ -155,22 +158,24 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	return all
 }
 
-// recordFindings adds the ids of a conversation's findings to known.
+// recordFindings adds the ids of the findings in p to known. If p has not been evaluated yet, it is
+// evaluated first.
 func (t *Target) recordFindings(known map[findingID]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
-// newFindings returns the ids of a conversation's findings that are not in known.
+// newFindings returns the ids of the findings in p that are not in known. If p has not been
+// evaluated yet, it is evaluated first.
 func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []findingID {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
 }
 
-// shrinkSequence replaces a sequence with a shorter one that still has all findings in fresh,
-// together with the result of playing it. It removes halves, then quarters, down to single actions;
-// then it gives the remaining actions their plainest form. It plays at most tries sequences, and
-// starts none later than the deadline until. It returns how many it played.
+// shrinkSequence replaces sequence o, including its result, with a shorter one that still has all
+// findings in fresh. It tries to remove halves, then quarters, and so on down to single actions.
+// Then it gives the remaining actions their plainest form. It plays at most tries sequences, and
+// starts none after the deadline until. It returns how many it played.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
 ) (tried int) {
@@ -203,10 +208,10 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks divides the sequence into chunks of size actions and calls try with the sequence
-// without one of the chunks, for each chunk in turn. The last chunk comes first, because few
-// actions refer to it. try reports whether the findings remain; if they do, it replaces the
-// sequence in o with the shorter one. removed reports whether that happened at least once.
+// removeChunks divides sequence o into chunks of size actions. For each chunk, it calls try with
+// the actions outside the chunk that are still possible. It begins with the last chunk, because few
+// actions refer to it. The function try must return whether the findings remain, and if so, set
+// o.actions to its argument. removed reports whether try returned true at least once.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))

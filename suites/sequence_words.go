@@ -7,14 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The words of an action depend on its number and its choice, so that no two actions of a sequence
-// have the same. Shrinking replaces the choice with 0, which selects the plainest words.
+// The words of an action depend on its number and its choice, so that each action of a sequence has
+// different words. Shrinking replaces the choice with 0, which selects the plainest words.
 
 // word returns a word that no other action of the sequence sends.
 func (s action) word() string { return fmt.Sprintf("step-%d-%x", s.number, s.choice>>44) }
 
-// text returns a text of one of the classes of [textSamples], or a plain one if prompts of the
-// dialect cannot contain such a text.
+// text returns a text that action s sends, of one of the classes of [textSamples]. If prompts of
+// the dialect cannot contain such a text, it returns a plain one.
 func (a *sequencePlayer) text(s action) string {
 	sample := textSamples[s.choice>>16%uint64(len(textSamples))]
 	if !a.target.fitsInPrompt(sample) {
@@ -23,16 +23,17 @@ func (a *sequencePlayer) text(s action) string {
 	return sample.make(s.word())
 }
 
-// object returns a JSON object of one of the classes of [jsonSamples].
+// object returns the JSON text of an object that action s sends, of one of the classes of
+// [jsonSamples].
 func (s action) object() string {
 	return jsonSamples[s.choice>>24%uint64(len(jsonSamples))].make(s.word())
 }
 
-// clientTools lists the names of the tools that the client offers to the server in generated
-// sequences.
+// clientTools lists the names of the tools that the client offers in generated sequences.
 var clientTools = []string{"paint", "sketch", "Paint", "paint_2"}
 
-// toolResult returns the result of a client tool: one of [toolResults], or a text.
+// toolResult returns the result that action s sends for a client tool: one of [toolResults], or a
+// text.
 func (a *sequencePlayer) toolResult(s action) string {
 	if i := s.choice >> 32 % 4; i == 3 {
 		return toolResults[s.choice>>34%uint64(len(toolResults))]
@@ -40,8 +41,9 @@ func (a *sequencePlayer) toolResult(s action) string {
 	return a.text(s)
 }
 
-// promptArguments returns the arguments with which action s sends the test prompt of a scenario: a
-// text or a JSON object that depends on the action if the prompt takes one, and otherwise plain.
+// promptArguments returns the arguments with which action s sends the test prompt of a scenario. If
+// the prompt takes a text or a JSON object, the result depends on the action. Otherwise it is the
+// argument plain.
 func (a *sequencePlayer) promptArguments(s action, scenario, plain string) string {
 	switch scenario {
 	case "text", "reasoning", "error", "error-mid":
@@ -52,9 +54,8 @@ func (a *sequencePlayer) promptArguments(s action, scenario, plain string) strin
 	return plain
 }
 
-// elicitingAction returns the request of action s that makes the server do what the request of a
-// reply template needs, with words of its own: the template, and the event with the values for its
-// placeholders.
+// elicitingAction is like [Conversation.elicitingRequest], but the event has the values of action
+// s: a different payload and, for a client tool, the name of one of [clientTools].
 func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (template string, e spec.Event) {
 	template, _ = a.elicitingRequest(replyTemplate)
 	if replyTemplate == "resume" {
@@ -65,9 +66,10 @@ func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (templa
 	return template, e
 }
 
-// replyAction returns the event with the values for the request of a reply template, which replies
-// to what the server did for action s. The parameter offer is the event with the values for the
-// request that made the server do it. ok is as for [Conversation.replyEvent].
+// replyAction returns the event with the values for a request of the template replyTemplate, which
+// replies to what the server did for action s. The argument offer is the event with the values for
+// the request that made the server do so. The result ok is the same as that of
+// [Conversation.replyEvent].
 func (a *sequencePlayer) replyAction(s action, replyTemplate string, offer spec.Event) (e spec.Event, ok bool) {
 	e, ok = a.replyEvent(replyTemplate)
 	if e.Text = a.text(s); replyTemplate != "resume" {

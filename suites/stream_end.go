@@ -8,29 +8,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamEndScenarios wait for the end of the body after the end of the run. All other scenarios stop
-// reading soon after the end of the run, so that a server which leaves streams open does not delay
-// each of them.
+// streamEndScenarios are the scenarios that wait for the end of the body after the end of the run.
+// All other scenarios stop reading soon after the end of the run, so that they are not delayed by a
+// server that leaves streams open.
 var streamEndScenarios = []Scenario{{
 	Name: "closes", Doc: "the end of the response after each kind of end of a run", Capability: "text", Templates: promptTemplates,
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// How long the client goes on reading after the end of a run: at first, and once the target has
-// left a stream open for that long. In that time it receives what a server sends too late; most
-// servers close the body at once.
+// How long the client goes on reading after the end of a run, to receive what a server sends too
+// late. Most servers close the body at once. laterGrace applies once the target has left a stream
+// open for firstGrace.
 const (
 	firstGrace = time.Second
 	laterGrace = 250 * time.Millisecond
 )
 
-// openTolerance is added to [spec.MaxOpenAfterEnd], as a busy machine may notice the end of a body
-// late.
+// openTolerance is added to [spec.MaxOpenAfterEnd], because a busy machine may notice the end of a
+// body late.
 const openTolerance = 200 * time.Millisecond
 
-// lingerAfterEnd returns a function for [wire.StopWhen.Linger]. It makes the client stop reading
-// the response to r soon after the end of its run, with the error [spec.ErrLeftAfterEnd]. It
-// returns nil if the response to r is not an event stream.
+// lingerAfterEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not
+// an event stream. The function makes the client stop reading that response soon after the end of
+// the run. The response then ends with the error [spec.ErrLeftAfterEnd].
 func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		if t.target.budget.leavesOpen.Load() {
@@ -40,9 +40,9 @@ func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.
 	})
 }
 
-// afterRunEnd returns a function for [wire.StopWhen.Linger]. It returns 0 until the response to r
-// contains the end of its run, and then the result of leave. afterRunEnd returns nil if the
-// response to r is not an event stream. A body with a content coding is read to its end.
+// afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
+// event stream. Once the response contains the end of the run, the function returns the results of
+// leave; before that, and for any body with a content coding, it returns zeros.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -63,21 +63,23 @@ func (t *Conversation) afterRunEnd(
 	}
 }
 
-// noteOpenStream records whether the target left the body of r open after the end of its run.
+// noteOpenStream sets b.leavesOpen if the client left the stream r because its body was still open
+// some time after the end of the run.
 func (b *budget) noteOpenStream(r spec.Response) {
 	if errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen) {
 		b.leavesOpen.Store(true)
 	}
 }
 
-// isReadToEnd reports whether the client has read a response to its end, or to the end of the run.
+// isReadToEnd reports whether the client has read r to the end of the body or to the end of the
+// run.
 func isReadToEnd(r spec.Response) bool {
 	return r.End == nil || errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen)
 }
 
-// runCloses plays the closes scenario. It reads the streams of runs that end in different ways, and of
-// runs that are not the first of their thread, until the bodies end or have been open for too long
-// after the ends of the runs.
+// runCloses plays the closes scenario. It starts runs that end in different ways, and a run that is
+// not the first of its thread. It reads their streams until the bodies end or have been open for
+// too long after the ends of the runs.
 func runCloses(t *Conversation) {
 	var streams []spec.Request
 	addTurn := func(template string, e spec.Event) {
@@ -115,12 +117,12 @@ func runCloses(t *Conversation) {
 	t.readUntilClosed(streams)
 }
 
-// maxOpenStreams is the number of streams that are read at once until they are closed.
+// maxOpenStreams is the maximum number of streams that the closes scenario reads at the same time.
 const maxOpenStreams = 5
 
-// readUntilClosed sends requests for streams and reads each response until its body ends or has
-// been open for [spec.MaxOpenAfterEnd] after the end of its run. It reads as many at once as the
-// target allows.
+// readUntilClosed sends the given requests for streams. It reads each response until its body ends
+// or has been open for [spec.MaxOpenAfterEnd] after the end of the run. It reads up to
+// [maxOpenStreams] responses at the same time, or fewer if the target has a lower stream limit.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	atOnce := maxOpenStreams
 	if t.target.StreamLimit > 0 {

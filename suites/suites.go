@@ -29,85 +29,86 @@ type PromptStyle string
 
 // The styles of the prompts that scenarios send.
 const (
-	ConformancePrompts PromptStyle = "conformance" // the prompts of docs/prompts.md
-	NaturalPrompts     PromptStyle = "natural"     // plain sentences; the content of the reply is not judged
+	ConformancePrompts PromptStyle = "conformance" // the test prompts of docs/prompts.md
+	NaturalPrompts     PromptStyle = "natural"     // plain sentences; the contents of replies are not judged
 )
 
 // A Target describes a server under test and how to test it. Dialect and Base are required; the
 // zero value of any other field selects its default.
 type Target struct {
 	Dialect     *dialect.Dialect
-	Base        *url.URL    // the complete prefix of the document's paths
-	Header      spec.Header // sent with every request of the primary user; secret
-	OtherHeader spec.Header // sent with every request of the other user; secret
+	Base        *url.URL    // URL to which the paths in the dialect's document are appended
+	Header      spec.Header // fields of every request of the primary user; secret
+	OtherHeader spec.Header // fields of every request of the other user; secret
 	StreamLimit int         // how many streams a user may have open at once; 0: unknown
 
 	PromptStyle         PromptStyle
-	PromptOverrides     map[string]string // scenario → the prompt to send in place of its own
-	ClaimedCapabilities []string          // capabilities that are promised; "all" for every one
-	LackedCapabilities  []string          // capabilities that the server does not have
-	Only                []string          // globs of the check, requirement or scenario ids to test; none: all
-	Skip                []string          // globs of the check, requirement or scenario ids not to test
-	RefusalsAbout       []string          // ids of requirements; only invalid requests about these are sent; none: all
+	PromptOverrides     map[string]string // prompts to send in place of the usual ones, by scenario name
+	ClaimedCapabilities []string          // names of capabilities that the server promises; "all" for every one
+	LackedCapabilities  []string          // names of capabilities that the server does not have
+	Only                []string          // globs of checks' and requirements' ids and of scenarios' names; empty: all
+	Skip                []string          // what not to test, in the form of Only
+	RefusalsAbout       []string          // ids of the requirements about which invalid requests are sent; empty: all
 
 	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
-	// scenario must have a name that no other scenario has, and a function Run.
+	// scenario must have a name that no other scenario has and a function Run.
 	Scenarios []Scenario
 
-	// Checks are applied to all conversations, in addition to the checks of the dialect. Each must
-	// have an id that no other check has. Its requirements state its levels and the texts for
-	// reports; without requirements, it has one of level MUST with the id and the title of the
-	// check.
+	// Checks are applied to all conversations, in addition to the checks of the dialect. Each check
+	// must have an id that no other check has. The requirements of an obligation state the levels
+	// and the texts for reports. An obligation without requirements gets one of level MUST, with
+	// the id and the title of the check.
 	Checks []spec.Obligation
 
-	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
-	Sequences     int           // how many generated sequences are played besides the scenarios
-	Deep          bool          // play all combinations, not only the first
-	Timeout       time.Duration // limit of one complete exchange; 0: [DefaultTimeout]
+	Confirm       bool          // repeat scenarios that have findings, to mark intermittent findings
+	Sequences     int           // number of generated sequences to play besides the scenarios
+	Deep          bool          // play all combinations, not only the first few
+	Timeout       time.Duration // time limit of one complete exchange; 0: [DefaultTimeout]
 	Limits        Limits
-	Parallel      int    // how many scenarios are played at once; 0: [DefaultParallel]
-	Seed          uint64 // of all random choices
-	Salt          uint64 // of ids, such as those of threads; 0: a new one in each run
-	Round         int    // index of the round of a repeated run, from 0: other ids, the same choices
-	CA            *x509.CertPool
-	Insecure      bool // do not verify the certificate
-	MaxEventBytes int  // limit of one event; 0: [dialect.MaxEventBytes]
+	Parallel      int            // number of scenarios to play at the same time; 0: [DefaultParallel]
+	Seed          uint64         // seed of all random choices
+	Salt          uint64         // changes the ids, such as those of threads; 0: a new salt in each run
+	Round         int            // index of the round of a repeated run, from 0; changes only the ids
+	CA            *x509.CertPool // trusted certificate authorities; nil: those of the system
+	Insecure      bool           // do not verify the server's certificate
+	MaxEventBytes int            // maximum size of one event; 0: [dialect.MaxEventBytes]
 
-	// BeforeTrim is called with the result of a conversation that is too large to be kept, after
-	// its evaluation and before all but the beginnings of its bodies are dropped. Several
-	// goroutines may call it at once.
+	// BeforeTrim is called with the result of a conversation that is too large to be kept. The call
+	// comes after the evaluation of the conversation, and before everything but the beginnings of
+	// its bodies is dropped. Several goroutines may call it at the same time. It may be nil.
 	BeforeTrim func(ScenarioResult)
 
 	isScripted bool
-	faultNames map[string][]string // template → faults that its request can have
+	faultNames map[string][]string // names of the faults that a request can have, by template
 	budget     *budget
 }
 
-// A ScenarioResult is the recorded conversation of one scenario, and its evaluation.
+// A ScenarioResult is the recorded conversation of one scenario and its evaluation.
 type ScenarioResult struct {
 	Scenario   Scenario
 	Dialect    *dialect.Dialect
 	Trace      spec.Trace
 	Evaluation spec.Evaluation
-	Err        error // why it could not be played: an error from streamassay or from the network
+	Err        error // error of the client or the network because of which the scenario could not be played, or nil
 
-	summaries []exchangeSummary // of the exchanges, set by the evaluation
+	summaries []exchangeSummary // summaries of the exchanges, set by the evaluation
 
-	// IncompleteReason is why the scenario was not played, or not to its end: the run was
-	// cancelled, or the server exceeded its limits too often. It is not a finding.
+	// IncompleteReason is why the scenario was not played, or not to its end, or nil. Either the
+	// run was cancelled, or the server exceeded its limits too often. It is not a finding.
 	IncompleteReason error
-	Trimmed          bool // the trace has only the beginnings of the bodies: see [Target.BeforeTrim]
+	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }
 
-// A ProgressFunc is called after each scenario or sequence, with its name, the number of those
-// played so far and the total number. Calls do not overlap.
+// A ProgressFunc is called after each scenario, sequence or combination has been played. The
+// arguments are its name, the number of those played so far, and the total number. Calls do not
+// overlap.
 type ProgressFunc func(scenario string, played, of int)
 
 // Run plays the selected scenarios of the target's dialect, the generated sequences and the
-// combinations, and returns their evaluated results: those of [Scenarios] in the same order, then
-// those of t.Scenarios, of the sequences and of the combinations. It calls progress, which may be
-// nil, after each of them. An error means that the target is invalid; failures of the server or the
-// network are in the results. If ctx ends, the remaining scenarios are not played.
+// combinations. It returns their evaluated results: first those of [Scenarios] in the same order,
+// then those of t.Scenarios, of the sequences and of the combinations. It calls progress, which may
+// be nil, after each of them. An error means that the target is invalid. Failures of the server or
+// the network are in the results. If ctx ends, the remaining scenarios are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -169,8 +170,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 }
 
 // concurrentOrder returns the indexes in list of the scenarios that may be played at the same time,
-// in the order in which to start them. Scenarios that send no prompt come first: if the server
-// never responds to one, the wait for its timeout overlaps with all the others.
+// in the order in which to start them. Scenarios that send no prompt come first. If the server
+// never responds to one of them, the wait for its timeout then overlaps with all other scenarios.
 func concurrentOrder(list []Scenario) (order []int) {
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
@@ -182,8 +183,8 @@ func concurrentOrder(list []Scenario) (order []int) {
 	return order
 }
 
-// Check sets fields of the target that are zero to their defaults, and returns an error if any
-// field is invalid. It sends nothing.
+// Check sets fields of t that are zero to their defaults, and returns an error if any field is
+// invalid. For some fields, the error is a [*FieldError]. Check sends nothing.
 func (t *Target) Check() error {
 	t.Parallel, t.Timeout = cmp.Or(t.Parallel, DefaultParallel), cmp.Or(t.Timeout, DefaultTimeout)
 	t.MaxEventBytes = cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes)
@@ -225,17 +226,18 @@ func (t *Target) Check() error {
 
 // A FieldError is an error from [Target.Check] that concerns one field of the target.
 type FieldError struct {
-	Field string // the name of the field
+	Field string // name of the field in [Target]
 	Err   error  // why its value is invalid
 }
 
+// Error returns the message of e.Err.
 func (e *FieldError) Error() string { return e.Err.Error() }
 
 // Unwrap returns e.Err.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// checkCapabilities returns a [FieldError] if the target claims or lacks a capability that does not
-// exist or cannot be lacked, or both claims and lacks the same one.
+// checkCapabilities returns a [*FieldError] if the target claims or lacks a capability that does
+// not exist, lacks one that every target must have, or both claims and lacks the same one.
 func (t *Target) checkCapabilities() error {
 	capabilities := capabilityNames(t.scenarios())
 	known := append(capabilities, "all")
@@ -288,12 +290,12 @@ func scenarioNames(list []Scenario) (all []string) {
 	return all
 }
 
-// Capabilities returns the names of all capabilities that a target can claim or lack, sorted. Those
-// of [Target.Scenarios] are not among them.
+// Capabilities returns the sorted names of all capabilities that a target can claim or lack, except
+// those of [Target.Scenarios].
 func Capabilities() []string { return capabilityNames(Scenarios()) }
 
-// capabilityNames returns the names of the capabilities that a target can claim or lack if the
-// scenarios in list are played: sorted, each name once.
+// capabilityNames returns the names of the capabilities that a target can claim or lack if it is
+// tested with the scenarios in list. The names are sorted, and each occurs once.
 func capabilityNames(list []Scenario) []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range list {
@@ -303,8 +305,8 @@ func capabilityNames(list []Scenario) []string {
 	return slices.Compact(all)
 }
 
-// wireConfig returns the configuration of the HTTP clients without any header fields, which depend
-// on the principal.
+// wireConfig returns the configuration of the HTTP clients without the header fields, because these
+// depend on the principal.
 func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
 		Base: t.Base, IsEndpoint: t.Dialect.IsEndpoint, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
@@ -313,12 +315,13 @@ func (t *Target) wireConfig() wire.Config {
 	}
 }
 
-// lacksCapability reports whether the target was declared to lack a capability.
+// lacksCapability reports whether the target is declared to lack the capability with the given
+// name.
 func (t *Target) lacksCapability(capability string) bool {
 	return slices.Contains(t.LackedCapabilities, capability)
 }
 
-// matchesAny reports whether an id matches one of the globs.
+// matchesAny reports whether id matches one of the globs, in the syntax of [path.Match].
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
@@ -332,8 +335,8 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the plan for scenario s: those obligations of the dialect, and of t.Checks, that
-// t.Only and t.Skip select.
+// plan returns the plan for scenario s. It contains those obligations of the dialect and of
+// t.Checks that t.Only and t.Skip select.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = append(all.Obligations, t.ownObligations()...)
@@ -343,21 +346,21 @@ func (t *Target) plan(s Scenario) spec.Plan {
 	return all
 }
 
-// isSelected reports whether Only selects the check of an obligation or one of its requirements.
+// isSelected reports whether t.Only selects the check of obligation o or one of its requirements.
 func (t *Target) isSelected(o spec.Obligation) bool {
 	return matchesAny(t.Only, o.Check.ID) ||
 		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
 }
 
-// isSkipped reports whether Skip matches the check of an obligation or all of its requirements.
+// isSkipped reports whether t.Skip matches the check of obligation o or all of its requirements.
 func (t *Target) isSkipped(o spec.Obligation) bool {
 	keeps := func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) }
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt for a scenario. It is the entry in t.PromptOverrides if there is
-// one, a plain sentence if the style is [NaturalPrompts], and otherwise the conformance prompt with
-// words as its arguments.
+// promptText returns the prompt for a scenario. If t.PromptOverrides has one, that is the prompt.
+// If the style is [NaturalPrompts], the prompt is a plain sentence. Otherwise it is the conformance
+// prompt with words as its arguments.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -368,20 +371,19 @@ func (t *Target) promptText(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
-// NewSalt returns a random salt. It is never 0, which would mean a new salt, and small enough for a
-// JSON number to hold exactly.
+// NewSalt returns a random value for [Target.Salt]. It is never 0, which has a special meaning
+// there, and it is small enough to be represented exactly as a JSON number.
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
-// idSeed returns the seed of the thread and run ids of this round. It depends on the salt, so that
-// a server which remembers the threads of an earlier run never sees an id again. Each round has its
-// own range of seeds, with room for all scenarios and sequences.
+// idSeed returns the first seed for the thread and run ids of this round. It depends on the salt,
+// so that a server that remembers the threads of an earlier run does not see their ids again. Each
+// round has its own range of seeds, with room for all scenarios and sequences.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
 
 // newConversation returns a conversation on a new thread, without sending anything. All ids in the
-// conversation depend on seed. An error means that a header field in the target's configuration is
-// invalid.
+// conversation depend on seed. An error means that the target's configuration is invalid.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
 	conv.Thread = conv.NewID()
@@ -390,9 +392,10 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays scenario s and returns its recorded conversation. If the target lacks the
-// capability or a setting that s needs, the conversation is empty. The same seed leads to the same
-// requests, as long as the server gives the same responses.
+// playScenario plays scenario s and returns its recorded conversation. It evaluates the
+// conversation only if that is too large to be kept until the end of the run. If the target lacks
+// the capability or a setting that s needs, the conversation is empty. The same seed leads to the
+// same requests, as long as the server gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if !t.supports(s) {
@@ -409,7 +412,8 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 }
 
 // detectScripted reports whether the agent follows the test prompts. If the target's configuration
-// does not specify this, it asks the agent for a random word; the reply must be exactly that word.
+// does not say so, it asks the agent for a random word, and returns true if the reply is exactly
+// that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -433,8 +437,9 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
-// scenario or a generated sequence. It also returns true if t.Only names combinations.
+// HasObligations reports whether t.Only and t.Skip leave anything to run, which is at least one
+// check in a scenario or a generated sequence. If t.Only names a combination, it returns true as
+// well.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

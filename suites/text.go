@@ -10,10 +10,10 @@ import (
 )
 
 // requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
-// has no text and no other finding explains that. The finding cites the first of these requirements
-// that a selected check judges: that on the status code if there was no stream, that on text
-// events, and the convention of the test prompts. requireText returns false if it should have added
-// a finding but no such check is selected, and true otherwise.
+// has no text and no other finding explains that. The finding cites a requirement that a selected
+// check judges. This is the requirement on the status code if there was no stream, else the one on
+// text events, else the convention of the test prompts. requireText returns false if a finding is
+// due but no selected check judges any of these, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
@@ -40,8 +40,8 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	return false
 }
 
-// describeMissingText returns the message of a finding that a reply has no text. evidence is the
-// event that findMissingText returned.
+// describeMissingText returns the message of a finding that says that a reply has no text. The
+// argument evidence is the event that [findMissingText] returned.
 func describeMissingText(evidence spec.Event) string {
 	switch {
 	case evidence.Kind != spec.HTTPResponse:
@@ -53,8 +53,8 @@ func describeMissingText(evidence spec.Event) string {
 		"expected a successful response with message text", evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
-// requirementLevel returns the level of the dialect's requirement with the given id. If the id is
-// unknown, it returns MAY, which cannot be violated.
+// requirementLevel returns the level of the dialect's requirement with the given id. If there is no
+// such requirement, it returns MAY, which cannot be violated.
 func (t *Target) requirementLevel(id string) spec.Level {
 	for _, r := range t.Dialect.Requirements {
 		if r.ID == id {
@@ -64,8 +64,8 @@ func (t *Target) requirementLevel(id string) spec.Level {
 	return spec.May
 }
 
-// textConvention returns the id of the convention that a scripted agent replies with the requested
-// text. It returns "" if the catalogue of the dialect does not contain such a convention.
+// textConvention returns the id of the dialect's convention that a scripted agent replies with the
+// requested text. It returns "" if the dialect has no such convention.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -75,10 +75,10 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText looks for text in the responses of p. ok is true if there is none; last is then
-// the event to cite in a finding: the end of the last stream or, without a stream, the last
-// response. foreign reports whether a frame is unknown to the dialect and might therefore contain
-// the text.
+// findMissingText looks for text in the responses of p. ok is true if there are responses and none
+// has text. In that case, last is the event to cite in a finding: the end of the last stream or,
+// without a stream, the head of the last response. foreign reports whether there is a frame that
+// the dialect does not define, which might therefore contain the text.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {
@@ -96,11 +96,11 @@ func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 }
 
 // readableTypes are the types of content parts, in lower case, whose text is meant for people to
-// read.
+// read. The empty string stands for parts without a type.
 var readableTypes = []string{"", "text", "refusal", "message"}
 
-// hasReadableText reports whether an event of a response, or one of its parts, has text that is
-// meant for people to read. Reasoning does not count.
+// hasReadableText reports whether e, an event of a response, or one of its parts has text that is
+// meant for people to read. Reasoning does not count. In the end of a run, only the parts count.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

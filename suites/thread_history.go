@@ -10,20 +10,22 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits of what a request repeats, in bytes, since servers limit the size of requests.
+// Limits on what a request repeats, in bytes. They are needed because servers limit the size of requests.
 const (
-	maxRepeated     = 48 << 10 // all turns; beyond it the oldest are left out, but never the last prompt
-	maxRepeatedText = 16 << 10 // one text of an answer; of a longer one the beginning is repeated
+	maxRepeated     = 48 << 10 // all turns; the oldest are left out, but never the last prompt
+	maxRepeatedText = 16 << 10 // one text of an answer; only the beginning of a longer text is repeated
 )
 
-// A turn is what one request added to its thread, and what the server answered.
+// A turn holds the messages that one request added to its thread, and those of the server's
+// response.
 type turn struct {
 	messages  dialect.History
-	hasPrompt bool // it began with a message of the user, and not with the reply to the server
-	size      int  // of the messages, in bytes
+	hasPrompt bool // the request has a message of the user, and is not just a reply to a call or an interrupt
+	size      int  // total size of the messages, in bytes
 }
 
-// history returns the messages of a thread that the next request repeats.
+// history returns the messages of a thread that the next request on that thread repeats, oldest
+// first.
 func (t *Conversation) history(thread string) (h dialect.History) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,10 +39,10 @@ func (t *Conversation) history(thread string) (h dialect.History) {
 	return h
 }
 
-// remember adds the messages of an accepted request, and those of the response, to the history of
-// their thread, as a client does. It does nothing in dialects whose requests do not repeat it. The
-// answer of a run that failed, or that was not read to its end, is left out, since its last message
-// or call may be incomplete. The caller must hold t.mu.
+// remember adds the messages of an accepted request and of its response to t.turns, as a client
+// would. If the requests of the dialect do not repeat the history, it does nothing. It leaves out
+// the response if the run failed or was not read to its end, because the last message or call may
+// then be incomplete. The caller must hold t.mu.
 func (t *Conversation) remember(x spec.Exchange) {
 	if x.Response.Status != 200 || !t.dialect.RepeatsHistory(x.Request) {
 		return
@@ -65,8 +67,9 @@ func (t *Conversation) remember(x spec.Exchange) {
 	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
 }
 
-// latestTurns returns the turns without the oldest, so that the ones before the last prompt do not
-// exceed the limit. The first one of the result has a prompt, unless none has one.
+// latestTurns returns turns without the oldest ones, so that the total size is at most
+// [maxRepeated]. It keeps the last turn that has a prompt and all later turns even if they are
+// larger. The first turn of the result has a prompt, unless it is the first one in turns.
 func latestTurns(turns []turn) []turn {
 	size, begin := 0, 0
 	for i := len(turns) - 1; i >= 0; i-- {
@@ -83,7 +86,7 @@ func latestTurns(turns []turn) []turn {
 	return turns[begin:]
 }
 
-// totalLen returns the number of bytes of all messages.
+// totalLen returns the total number of bytes in all messages of h.
 func totalLen(h dialect.History) (n int) {
 	for _, message := range h {
 		n += len(message)
@@ -91,9 +94,10 @@ func totalLen(h dialect.History) (n int) {
 	return n
 }
 
-// answerMessages returns the messages of a stream as parts of requests: the assistant's with their
-// text and calls, and the results of tools, in the order in which they began. It returns none if the
-// run did not end, or failed, or if the arguments of a call are too long.
+// answerMessages converts events, the contents of one exchange, to parts of a later request: the
+// messages of the assistant with their texts and tool calls, and the tool results, in the order in
+// which they began. It returns nil if the run did not end, or failed, or if the arguments of a call
+// are too long to be repeated.
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	b := answerBuilder{byID: map[string]*answerMessage{}, calls: map[string]*answerPart{}}
 	for e := range events {
@@ -117,20 +121,21 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// An answerPart is a message or a call of a stream.
+// An answerPart is a message or a tool call that is being assembled from the events of a stream.
+// The Text of the embedded event is not used.
 type answerPart struct {
 	spec.Event
 	text strings.Builder
 }
 
-// add adds a delta to the text, if the text is not too long yet.
+// add appends delta to the text. If the text already exceeds [maxRepeatedText], it does nothing.
 func (p *answerPart) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
-// event returns the part with its text or, if the text is too long, with the beginning of it.
+// event returns the part with its text, cut to at most [maxRepeatedText] bytes.
 func (p *answerPart) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
@@ -139,27 +144,27 @@ func (p *answerPart) event() spec.Event {
 	return e
 }
 
-// An answerMessage is a message of a stream with its calls.
+// An answerMessage is a message that is being assembled, with the tool calls that belong to it.
 type answerMessage struct {
 	answerPart
 	calls []*answerPart
 }
 
-// newAnswerMessage returns a message without text that has the other slots of e.
+// newAnswerMessage returns a message whose text is empty and whose other slots are those of e.
 func newAnswerMessage(e spec.Event) *answerMessage {
 	return &answerMessage{answerPart: answerPart{Event: e}}
 }
 
-// An answerBuilder assembles the messages of one stream.
+// An answerBuilder assembles messages from the events of one stream.
 type answerBuilder struct {
-	request  spec.Event // for the stream
+	request  spec.Event // request for the stream
 	messages []*answerMessage
-	byID     map[string]*answerMessage // those of the assistant
-	calls    map[string]*answerPart    // by id
-	ended    bool                      // the run ended and did not fail
+	byID     map[string]*answerMessage // messages of the assistant by their ids
+	calls    map[string]*answerPart    // tool calls by their ids
+	ended    bool                      // the run has ended without failing
 }
 
-// observe adds what one event of the stream says.
+// observe updates the messages with e, the next event of the stream.
 func (b *answerBuilder) observe(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPRequest:
@@ -195,8 +200,9 @@ func (b *answerBuilder) observe(e spec.Event) {
 	}
 }
 
-// addSnapshot adds what a snapshot of the messages has and the stream has not sent as events of its own:
-// the results of calls and, if the stream has sent no message, the texts of new messages.
+// addSnapshot adds those contents of a snapshot of the messages that the stream has not sent as
+// separate events. These are the results of tool calls and, if no message of the stream has text,
+// the texts of new messages.
 func (b *answerBuilder) addSnapshot(messages []spec.Event) {
 	hasText := slices.ContainsFunc(b.messages, func(m *answerMessage) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
@@ -213,7 +219,8 @@ func (b *answerBuilder) addSnapshot(messages []spec.Event) {
 	}
 }
 
-// assistant returns the assistant's message with the given id, and adds it if there is none.
+// assistant returns the assistant's message with the given id. If there is none, it adds an empty
+// one.
 func (b *answerBuilder) assistant(id string) *answerMessage {
 	m := b.byID[id]
 	if m == nil {

@@ -8,19 +8,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A timingCheck is a check that may fail, or have nothing to judge, in a scenario merely because the
-// machine is busy.
+// A timingCheck states for which check a scenario is replayed. That check may fail in the scenario,
+// or have nothing to judge, merely because the machine is busy.
 type timingCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed
 
-	// If not nil, the scenario is replayed only if the check has nothing to judge although this one
-	// has. Otherwise it is also replayed if the check fails.
+	// If precondition is nil, the scenario is replayed if the check fails or has nothing to judge.
+	// Otherwise it is replayed only if the check has nothing to judge although precondition has.
 	precondition *spec.Check
 }
 
-// timingChecks maps the name of a scenario to its timing check. A client that reads late receives at
-// once what the server sent over time, and one that sends late cancels a run when the other has ended.
+// timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
+// everything a server sent over time arrives at once. It may also cancel a run so late that another
+// run has already ended.
 var timingChecks = map[string]timingCheck{
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},
 	"together": {rules.CancelAffectsNamedRunOnly, 1, rules.CancelEndsRun},
@@ -29,12 +30,13 @@ var timingChecks = map[string]timingCheck{
 // maxTimingRetries is the largest number of retries in [timingChecks].
 const maxTimingRetries = 4
 
-// seedStride is the difference between the id seeds of two plays of one scenario. It exceeds the
-// number of scenarios, so that no two plays share ids.
+// seedStride is the difference between the id seeds of two successive plays of one scenario. It is
+// greater than the number of scenarios, so that no two plays share ids.
 const seedStride = 1 << 16
 
-// retryTiming replays each scenario whose timing check did not pass, one scenario at a time, and
-// replaces its result in parts. A timing check is therefore reported only if it fails in all attempts.
+// retryTiming replays each scenario in parts whose timing check did not pass, one scenario at a
+// time, and replaces its result in parts. A failure of a timing check is therefore reported only if
+// all attempts fail.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	for i := range parts {
 		c := timingChecks[parts[i].Scenario.Name]
@@ -44,10 +46,11 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// failsTiming reports whether the timing check c has findings in the conversation of p, which it
-// evaluates if needed, or had nothing to judge although an exchange is complete: all deltas had then
-// arrived before the client read the first. With a precondition, only the latter counts. It returns
-// false if the check is not selected or the conversation cannot be judged.
+// failsTiming reports whether the scenario of p must be replayed because of the timing check c.
+// That is the case if the check has findings, unless c has a precondition. It is also the case if
+// the check had nothing to judge although an exchange is complete and the precondition, if any,
+// judged something. failsTiming evaluates p if needed. It returns false if the check is not
+// selected, the conversation cannot be judged, or the agent is not scripted.
 func (t *Target) failsTiming(p *ScenarioResult, c timingCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

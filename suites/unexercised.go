@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// explainUnexercised returns the explanation for the failure of a check that had nothing to judge
-// in scenario result p: what the target promised, what was requested and how the server responded.
+// explainUnexercised returns the message for the failure of a check that had nothing to judge in p.
+// It says what the target promised, what was requested and how the server responded.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
@@ -28,9 +28,9 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// describeDialogue returns a description of one exchange of a scenario: what was requested and how
-// the server responded. It chooses the first valid exchange that has a symptom, otherwise the first
-// exchange whose reply has text, otherwise the first exchange.
+// describeDialogue describes one exchange of p: what was requested and how the server responded. It
+// chooses the first valid exchange with a symptom, or else the first one whose response has text,
+// or else the first one.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -57,7 +57,7 @@ func describeDialogue(p ScenarioResult) string {
 	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
 }
 
-// firstPrompt returns the text of the first prompt in a scenario, or "" if no request has a prompt.
+// firstPrompt returns the text of the first prompt in p, or "" if no request has a prompt.
 func firstPrompt(p ScenarioResult) string {
 	for _, o := range p.summaries {
 		if o.prompt != "" {
@@ -67,8 +67,8 @@ func firstPrompt(p ScenarioResult) string {
 	return ""
 }
 
-// describeRequest returns a description of the request for a message: its prompt or, if it has no
-// prompt, its operation.
+// describeRequest describes the request of the exchange by its prompt or, if it has none, by its
+// operation.
 func (o exchangeSummary) describeRequest() string {
 	if o.prompt == "" {
 		return o.operation + " was sent"
@@ -76,10 +76,11 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability that the target seems to lack. ok reports whether that
-// would explain all findings of r, the result of a check in scenario result p. It does if each
+// MissingCapability returns the name of the capability that the target seems to lack, judging by r,
+// the result of a check in p. ok is true if the lack would explain all findings of r, because each
 // finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
-// have the operation.
+// have the operation. ok is false if r has no findings, if one of the operations starts runs, if
+// every target must have the capability, or if p is the evaluation of a recording.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

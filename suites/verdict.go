@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// evaluateAll evaluates the recorded conversations that were not evaluated before. It then adjusts
-// all verdicts to what the whole run shows: whether any exchange was complete, and which promises
-// the target broke. It modifies and returns parts.
+// evaluateAll evaluates those of the recorded conversations that have not been evaluated yet. Then
+// it adjusts all verdicts to what the whole run shows: whether any exchange was complete, and which
+// promises the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	all := make([]spec.Evaluation, len(parts))
 	for i := range parts {
@@ -49,8 +49,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 }
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
-// in p, unless p has one already. If the run is cancelled meanwhile, nothing in the evaluation is
-// judged, and p is marked as incomplete.
+// in p. If p already has an evaluation, it does nothing. If the run is cancelled in the meantime,
+// nothing is judged, and p.IncompleteReason is set.
 func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
@@ -64,9 +64,10 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	}
 }
 
-// evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries. If
-// ctx ends first, it returns at once: complete is false, and nothing in the evaluation is judged.
-// If a check panics, evaluate panics with the same value.
+// evaluate runs the checks of plan on events, the events of p's conversation, and sets p.summaries.
+// It does not store the evaluation in p. If ctx ends first, evaluate returns at once; complete is
+// then false, and the evaluation judges nothing. If a check panics, evaluate panics with the same
+// value.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {
@@ -99,9 +100,9 @@ func (p *ScenarioResult) evaluate(
 	return spec.Run(plan, func(func(spec.Event) bool) {}, nil), false
 }
 
-// EvaluateTrace evaluates recording t of scenario s with all checks of dialect d. info is what is
-// known about the recorded server, and maxEvent is the maximum size of one event in bytes. complete
-// is false if ctx ended before all events were judged.
+// EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d. The argument
+// info is what is known about the recorded server, and maxEvent is the maximum size of one event in
+// bytes. complete is false if ctx ended before all events were judged.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetInfo, maxEvent int,
 ) (p ScenarioResult, complete bool) {
@@ -111,9 +112,9 @@ func EvaluateTrace(
 }
 
 // isPromised reports whether the target promises what scenario s tests. If it does, an expected
-// check of s that has nothing to judge fails. Every target promises replies with text, and what the
-// document of its dialect requires. A claimed capability promises only the replies to conformance
-// prompts, because a natural prompt leaves the reply open.
+// check of s that has nothing to judge fails. Every target promises replies with text, and whatever
+// the document of its dialect requires. With natural prompts, a claimed capability does not promise
+// particular replies, because a natural prompt leaves the reply open.
 func (t *Target) isPromised(s Scenario) bool {
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
@@ -128,10 +129,10 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes the verdict of r, a result in scenario result p, for reasons that the
-// conversation does not show: capabilities that the server lacks, missing settings, errors and
-// broken promises. promised states whether the target promises what the scenario tests
-// ([Target.isPromised]).
+// adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation
+// does not show: capabilities that the server lacks, missing settings, errors and broken promises.
+// The argument promised states whether the target promises what the scenario tests (see
+// [Target.isPromised]).
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -154,8 +155,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	}
 }
 
-// requiresScripted reports whether the check with the given id judges only the replies of agents
-// that follow the test prompts.
+// requiresScripted reports whether the check with the given id judges only replies of agents that
+// follow the test prompts.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// citationPattern matches one citation in the source of a requirement. Its submatches are the file
-// name of the document and the cited lines.
+// citationPattern matches one citation in the source of a requirement, such as
+// "000_12d5b25074bebf3c.txt:23-26,30". Its submatches are the file name of the document and the
+// cited lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.(?:txt|md)):([0-9,-]+)$`)
 
 // A citedLines is a range of lines of one document that the source of a requirement cites.
@@ -20,9 +21,9 @@ type citedLines struct {
 	lines LineRange
 }
 
-// citationsIn returns the lines that the source of a requirement cites. Documents that are only
-// mentioned, within "derived: …" or "observed: …", are not citations. Invalid ranges of lines are
-// ignored.
+// citationsIn returns the ranges of lines that source, the source of a requirement, cites.
+// Documents that are only mentioned, within "derived: …" or "observed: …", are not citations.
+// Invalid ranges of lines are ignored.
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -39,8 +40,9 @@ func citationsIn(source string) (all []citedLines) {
 }
 
 // Unmapped returns a description of each gap in the given maps. There is a gap if a requirement of
-// one of the dialects mentions a document in which no clause names that requirement, or if it cites
-// lines that no clause naming it overlaps. Unmapped returns nil if there are no gaps.
+// one of the dialects mentions a document in which no clause names that requirement. There is also
+// a gap if a requirement cites lines but no clause that names the requirement overlaps these lines.
+// Unmapped returns nil if there are no gaps.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -58,13 +60,13 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 	return all
 }
 
-// names reports whether any clause of the document lists the requirement with the given id.
+// names reports whether any clause of the document names the requirement with the given id.
 func (d Document) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns the ranges of lines of the document that r cites and that no clause naming
-// r overlaps.
+// unmappedLines returns those ranges of lines in the document that r cites although no clause that
+// names r overlaps them.
 func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -76,9 +78,9 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	return all
 }
 
-// requirementsWithoutLines returns the requirements that no clause of any document names: they were
-// observed of released servers, or derived from other requirements. A requirement of several
-// dialects is listed once, as it is in the first of them.
+// requirementsWithoutLines returns the requirements of the dialects that no clause of any document
+// names, because they were observed of released servers or derived from other requirements. If
+// several dialects have the requirement, the result contains only that of the first one.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

@@ -48,17 +48,17 @@ type Document struct {
 // the reason why they have none.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
-	Summary       string    `yaml:"says"`         // the obligation, in this project's words
-	Requirements  []string  `yaml:"requirements"` // ids, of any version of any dialect
-	Informative   string    `yaml:"informative"`  // why the lines require nothing of a server
-	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain
+	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if the clause is informative
+	Requirements  []string  `yaml:"requirements"` // ids of requirements, of any version of any dialect
+	Informative   string    `yaml:"informative"`  // why the lines require nothing; "" if there are requirements
+	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain; "" if there is none
 }
 
-// A LineRange is a range of lines, both ends included. The first line of a document has number 1.
+// A LineRange is a range of lines, including both ends. The first line of a document has number 1.
 type LineRange struct{ From, To int }
 
-// UnmarshalYAML sets l to a range of lines that is written as "12" or "12-15". It returns an error
-// for any other text, and any error from decode.
+// UnmarshalYAML sets l to a range of lines that is written as "12" or "12-15". It calls decode to
+// get the text. It returns an error if decode does, or if the text has another form.
 func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -92,12 +92,12 @@ func (l LineRange) String() string {
 	return fmt.Sprintf("%d-%d", l.From, l.To)
 }
 
-// Overlaps reports whether the ranges have a line in common.
+// Overlaps reports whether l and other have a line in common.
 func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load reads the maps of all documents, in the order of their file names. It returns an error if a
-// map is invalid. The clauses of a map must be in order and must not overlap. Each clause must
-// either be informative or name requirements that a catalogue contains.
+// Load returns the maps of all documents, in the order of the names of the map files. It returns an
+// error if a map is invalid. The clauses of a map must be in order and must not overlap. Each
+// clause must either be informative or name requirements that a catalogue contains.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -106,13 +106,14 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
-// requirementsOf returns all requirements in the catalogue of d: those of servers, then those of clients.
+// requirementsOf returns all requirements in the catalogue of d, first those of servers and then
+// those of clients.
 func requirementsOf(d *dialect.Dialect) []spec.Requirement {
 	return slices.Concat(d.Requirements, d.ClientRequirements)
 }
 
-// load implements [Load] for the maps in files. The catalogues of the dialects define which
-// requirements are known.
+// load is like [Load], but reads the maps from files, and uses the catalogues of the given dialects
+// to check the requirements.
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
@@ -147,7 +148,8 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 }
 
 // validate returns an error if the document has no clauses, if a clause is invalid, or if the
-// clauses are out of order or overlap. The parameter known is the set of ids of all requirements.
+// clauses are out of order or overlap. The argument known is the set of the ids of all
+// requirements.
 func (d Document) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {
@@ -170,7 +172,7 @@ func (d Document) validate(known map[string]bool) error {
 
 // validate returns an error unless the clause has either requirements and a summary, or a reason
 // why it is informative. Only an informative clause may have a normative word. The requirements
-// must be distinct and contained in known, the set of ids of all requirements.
+// must be distinct and contained in known, the set of the ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

@@ -15,9 +15,9 @@ import (
 // their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render returns a Markdown document about the given maps: a summary, then every clause with its
-// requirements and their checks, then the requirements that have no clause. The requirements are
-// those in the catalogues of the given dialects.
+// Render returns a Markdown document about the given maps. It consists of a summary, all clauses
+// with their requirements and the checks of these, and the requirements that have no clause. The
+// requirements are those in the catalogues of the given dialects.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -59,8 +59,8 @@ exclusions, are in [requirements.md](requirements.md).
 	return b.Bytes()
 }
 
-// description returns the text of the clause in the table: the summary or, if the clause is
-// informative, the reason.
+// description returns the text of the clause for the table. It is the summary or, if the clause is
+// informative, the reason for that.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -71,10 +71,10 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements returns Markdown texts that state how each requirement of the clause is
-// judged, according to the catalogues of the given dialects. A requirement that is judged
-// differently in some versions has one text for each way. A text names its versions unless it
-// applies to all versions of the family.
+// judgedRequirements returns Markdown texts that state how the requirements of the clause are
+// judged, according to the catalogues of the given dialects. If a requirement is judged differently
+// in some versions of a dialect, it has one text for each way. A text names the versions to which
+// it applies, unless these are all versions.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -105,7 +105,7 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-// judgedBy returns the ids of the checks that judge r, joined by commas. If r is excluded from
+// judgedBy returns the ids of the checks that judge r, separated by commas. If r is excluded from
 // being judged, it returns "not judged" and the kind of the exclusion.
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
@@ -115,8 +115,8 @@ func judgedBy(r spec.Requirement) string {
 }
 
 // countClauses returns a text that states how many clauses the documents have, and how many of them
-// are judged, excluded (in total and by kind of exclusion) and informative. The catalogues of
-// dialects define which requirements are judged.
+// are judged, excluded and informative. It also gives the number of excluded clauses for each of
+// [exclusionKinds]. The catalogues of the dialects define which requirements are judged.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -153,9 +153,9 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
-// countRequirements returns the cells of one row of the summary, as decimal numbers: how many
-// requirements the list has, how many of them are judged, and how many are excluded for each of
-// exclusionKinds.
+// countRequirements returns the cells of one row of the summary, as decimal numbers: the number of
+// requirements in list, the number of those that are judged, and the number of those that are
+// excluded for each of [exclusionKinds].
 func countRequirements(list []spec.Requirement) []string {
 	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {
@@ -172,7 +172,7 @@ func countRequirements(list []spec.Requirement) []string {
 	return cells
 }
 
-// escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the
+// escapeCell returns s in a form that a cell of a Markdown table can contain: in one line, with the
 // characters | and < escaped.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))

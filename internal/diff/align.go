@@ -1,18 +1,19 @@
 package diff
 
 // maxCells is the maximum number of pairs of elements that [align] considers, because its time and
-// memory grow with that number. Lists with more possible pairs are paired by index.
+// memory grow with that number. If there are more possible pairs, the lists are paired by index.
 const maxCells = 1 << 22
 
-// An indexPair holds the indexes of two elements that match, one from each list. An index of -1
-// means that the other element has no match.
+// An indexPair holds the indexes of two elements that match: a in the first list and b in the
+// second. If one of the indexes is -1, the other element has no match.
 type indexPair struct{ a, b int }
 
-// align pairs elements of two lists, of length n and m, without changing their order, so that the
-// total weight of the pairs is greatest. The function weight returns the weight of the pair of
-// element i of the first list and element j of the second; a pair of weight 0 is never made. The
-// result contains all elements of both lists in order. An element without a match is paired with
-// -1. If there are more than [maxCells] possible pairs, align uses [alignByIndex] instead.
+// align pairs elements of two lists, of length n and m, so that the total weight of the pairs is
+// greatest. It does not change the order of elements. The function weight returns the weight of the
+// pair of element i of the first list and element j of the second. Pairs of weight 0 are never
+// made. The result contains all elements of both lists in order. An element without a match is
+// paired with -1. If there are more than [maxCells] possible pairs, align uses [alignByIndex]
+// instead.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
@@ -47,8 +48,8 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex is a simple form of [align] for long lists: it pairs only elements that have the
-// same index in both lists and a weight above 0.
+// alignByIndex is a simple form of [align] for long lists. It pairs two elements only if they have
+// the same index and the weight of their pair is above 0.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
@@ -61,8 +62,9 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
-// appendUnpaired appends elements without a match to all and returns the extended slice: those with
-// the indexes i to n-1 of the first list, then those with the indexes j to m-1 of the second.
+// appendUnpaired appends elements without a match to all and returns the extended slice. It first
+// appends the elements i to n-1 of the first list, and then the elements j to m-1 of the second
+// list.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

@@ -13,14 +13,14 @@ import (
 type exchangeEvents struct {
 	request      spec.Event
 	index        int
-	events       []spec.Event // of the response
+	events       []spec.Event // events of the response
 	startsMidway bool         // the request resumes a stream
-	clientLeft   bool         // the client left before the end
+	clientLeft   bool         // the client left before the end of the response
 }
 
 // splitExchanges groups the events of a conversation by exchange, in the order in which the
-// exchanges begin. Successive deltas of one text are merged, so that the result does not depend on
-// how a server divides a text into deltas. Comments are left out.
+// exchanges begin. Comments are left out. Successive deltas of one text are merged, so that the
+// result does not depend on how a server divides the text into deltas.
 func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	at := map[int]int{}
 	for _, e := range events {
@@ -46,8 +46,8 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 }
 
 // appendEvent adds e, an event of the response, to x.events. If e is a delta that continues the
-// last event, e is merged into that event. If e is a new state of the same tool call, content part
-// or progress as the last event, e replaces that event. Otherwise e is appended. Unrecognized
+// last event, e is merged into that event. If the last event is an earlier state of the tool call,
+// content part or progress in e, e replaces that event. Otherwise e is appended. Unrecognized
 // events at the end do not count as the last event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
@@ -79,9 +79,9 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request of x. Two requests have the same key if they have the
-// same operation, principal, name, poll limit, text, parts and violations, and both resume a stream
-// or neither does. Ids are not part of the key, because they differ between conversations.
+// requestKey returns a key for the request of x. Two requests have equal keys if they have the same
+// operation, principal, name, poll limit, text, parts and violations, and either both or neither of
+// them resume a stream. Ids are not part of the key, because they differ between conversations.
 func (x exchangeEvents) requestKey() string {
 	var b strings.Builder
 	r := x.request
@@ -98,22 +98,22 @@ func (x exchangeEvents) requestKey() string {
 // A comparer compares two conversations, A and B, and collects their differences.
 type comparer struct {
 	volatile  volatileFields
-	scope     string                       // the run whose messages and cursors are compared
-	idsAToB   map[string]map[string]string // field → id in A → id in B
-	idsBToA   map[string]map[string]string // the inverse
+	scope     string                       // identifies the run whose messages and cursors are compared
+	idsAToB   map[string]map[string]string // ids in B by the name of their field and the corresponding id in A
+	idsBToA   map[string]map[string]string // ids in A by the name of their field and the corresponding id in B
 	exchanges int
 	events    int
 	found     []Difference
 	notes     []string
 }
 
-// newComparer returns a comparer that ignores differences in the given volatile fields.
+// newComparer returns a comparer that ignores differences in the fields in volatile.
 func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
 
 // compareConversations pairs the exchanges of the conversations a and b and compares the responses
-// in each pair. It also records the exchanges that only one side has.
+// in each pair. It also records the exchanges that only one of the conversations has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
@@ -145,14 +145,15 @@ func (m *comparer) compareConversations(a, b []exchangeEvents) {
 }
 
 // sameOperation reports whether the requests of x and y have the same operation and principal, and
-// both resume a stream or neither does. The responses to such requests can be compared even if
-// other parts of the requests differ.
+// either both or neither of them resume a stream. The responses to such requests can be compared
+// even if the requests differ in other ways.
 func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 	return x.request.Operation == y.request.Operation && x.request.Principal == y.request.Principal &&
 		x.startsMidway == y.startsMidway
 }
 
-// requestKeys returns the [exchangeEvents.requestKey] of each exchange in list, in the same order.
+// requestKeys returns the result of [exchangeEvents.requestKey] for each exchange in list, in the
+// same order.
 func requestKeys(list []exchangeEvents) (all []string) {
 	for _, x := range list {
 		all = append(all, x.requestKey())
@@ -160,11 +161,10 @@ func requestKeys(list []exchangeEvents) (all []string) {
 	return all
 }
 
-// addUnmatched records the exchange x, which only one side, "A" or "B", has. Normally it is
-// recorded as a difference. If matched contains the operation of its request, both sides have
-// requests for that operation, and x is recorded only as a note, because the number of such
-// requests depends on earlier responses: for example, a run that is streamed in more pieces is
-// resumed more often.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has. Normally it
+// records a difference. But if matched contains the operation of x, which means that exchanges with
+// this operation were paired, it records only a note. The number of such requests may depend on
+// earlier responses. For example, a run that is streamed in more pieces is resumed more often.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -173,7 +173,7 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 	m.addOneSided(x, x.request, side)
 }
 
-// compareExchange compares the responses of a and b, the two exchanges of a pair, and records their
+// compareExchange compares the responses of a and b, the two exchanges of a pair, and records the
 // differences. It also records which ids in the two requests correspond.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
@@ -204,9 +204,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes in pairs of the first and the last pair with events on both
-// sides, not counting the start and the end of a response. The slice a holds the events of side A,
-// to which the pairs refer. If there is no such pair, first is len(pairs) and last is -1.
+// pairedRange returns the indexes in pairs of the first and the last pair that has events on both
+// sides. Pairs for the start or the end of a response do not count. The slice a holds the events of
+// side A, to which the pairs refer. If there is no such pair, first is len(pairs) and last is -1.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -217,8 +217,8 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// requestIDs returns the ids that both requests, a and b, have. Each element of the result holds
-// the name of the field, its value in a and its value in b.
+// requestIDs returns the ids in those fields that both requests, a and b, have. Each element of the
+// result holds the name of the field, its value in a and its value in b.
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
@@ -254,8 +254,8 @@ func (m *comparer) similarity(a, b spec.Event) int {
 	return 0
 }
 
-// addOneSided records a difference: the event e of the exchange x, which only the given side, "A" or
-// "B", has. If events of that kind are volatile, nothing is recorded.
+// addOneSided records as a difference that only the given side, "A" or "B", has the event e in
+// exchange x. If events of this kind are volatile, it records nothing.
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -269,15 +269,15 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	m.found = append(m.found, d)
 }
 
-// newSide returns the side of a difference on which the exchange x has the event e.
+// newSide returns the side of a difference that has the event e in the exchange x.
 func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 	return &DifferenceSide{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
-// compareEvent returns the fields in which the events a and b differ, without volatile fields, or
-// nil if they match. The fields startsMidway and clientLeft of open state whether either stream was
-// resumed, or left by the client; if so, differences that result only from where a stream was cut
-// are ignored.
+// compareEvent returns the fields in which the events a and b differ, or nil if they match.
+// Volatile fields are left out. Of open, only startsMidway and clientLeft are used. They state
+// whether one of the streams was resumed, or left by the client. If so, compareEvent ignores
+// differences that result only from where a stream was cut.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -306,9 +306,9 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	return fields
 }
 
-// factsMatch reports whether a and b, values of the same fact, match by the comparison that the
-// fact requires. Ids that match are recorded as in [comparer.matchIDs]. The parameter kind is the
-// kind of the events that have the facts; open is as for [comparer.compareEvent].
+// factsMatch reports whether a and b, two values of the same fact, match according to a.comparison.
+// Ids that match are recorded as in [comparer.matchIDs]. The argument kind is the kind of the
+// events that have the facts, and open has the same meaning as in [comparer.compareEvent].
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
@@ -322,10 +322,10 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs records that the id a of side A corresponds to the id b of side B and returns true. It
-// returns false, and records nothing, if either id already corresponds to a different one. The
-// parameter field is the name of the field that holds the ids; only ids in fields of the same name
-// are related.
+// matchIDs records that the id a of side A corresponds to the id b of side B and returns true. If
+// one of them already corresponds to a different id, it records nothing and returns false. The
+// argument field is the name of the field that holds the ids. Ids in fields of different names are
+// not related, nor are ids of messages and cursors in different runs.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

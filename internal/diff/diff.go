@@ -10,36 +10,36 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation holds the recordings of one conversation (the exchanges of a scenario, in order)
-// with a server under test. Fields that differ between the recordings are volatile and not
-// compared.
+// A Conversation holds one or more recordings of the same conversation with a server under test. A
+// conversation consists of the exchanges of one scenario. Fields in which the recordings differ are
+// volatile and are not compared.
 type Conversation struct {
 	Name       string
-	Takes      [][]spec.Event // the events of each recording, in order
-	Incomplete bool           // cut short, or without all of its recordings: not to be compared
+	Takes      [][]spec.Event // recordings, each with its events in order
+	Incomplete bool           // must not be compared, because it was cut short or a recording is missing
 }
 
-// A ConversationDiff is the result of comparing two conversations: how much was compared, and the
-// differences.
+// A ConversationDiff is the result of comparing two conversations. It states how much was compared,
+// and the differences.
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
-	Reason      string       `json:"why,omitempty"` // why the conversations were not compared
+	Reason      string       `json:"why,omitempty"` // why the conversations were not compared; "" if they were
 	Exchanges   int          `json:"exchanges"`     // number of exchanges compared
 	Events      int          `json:"events"`        // number of events compared
 	Differences []Difference `json:"differences"`
 	Dropped     int          `json:"dropped,omitempty"` // number of differences beyond [MaxDifferences]
-	Volatile    []string     `json:"volatile"`          // fields that were ignored: "message.delta text"
+	Volatile    []string     `json:"volatile"`          // fields that were ignored, such as "message.delta text"
 	Notes       []string     `json:"notes,omitempty"`
 }
 
 // A Difference is one difference between two responses: an event that only one side has, or an
-// event in which the sides differ. The side that lacks the event is nil.
+// event that differs between the sides. If a side lacks the event, its pointer is nil.
 type Difference struct {
 	Request string          `json:"asked"` // description of the request
 	A       *DifferenceSide `json:"a"`
 	B       *DifferenceSide `json:"b"`
-	Fields  []FieldDiff     `json:"fields,omitempty"` // if both sides have the event
+	Fields  []FieldDiff     `json:"fields,omitempty"` // fields that differ, if both sides have the event
 }
 
 // A DifferenceSide is the event that one side of a difference has.
@@ -51,21 +51,23 @@ type DifferenceSide struct {
 }
 
 // A FieldDiff is a field of an event that has different values on the two sides. A and B are the
-// parts of the values that differ, as text; "" means that the field is absent or empty.
+// values as text, or excerpts of long values. The empty string means that the field is absent or
+// empty.
 type FieldDiff struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// MaxDifferences is the maximum number of differences that are kept per conversation, to keep
-// reports readable. Further ones are only counted.
+// MaxDifferences is the maximum number of differences that are kept for a conversation, so that
+// reports stay readable. Further differences are only counted.
 const MaxDifferences = 100
 
-// Compare compares the first recording of a with the first recording of b. Fields that differ
-// between the recordings of a, or between those of b, are volatile and ignored. If nothing can be
-// compared, because a conversation is incomplete or a response or a common request is missing, the
-// field Compared of the result is false and Reason is set.
+// Compare compares the first recording of a with the first recording of b. It ignores volatile
+// fields, which are those that differ between the recordings of a or between the recordings of b.
+// Nothing is compared if a conversation is incomplete, if it has no responses, or if the
+// conversations have no request in common. In these cases, the field Compared of the result is
+// false and Reason is set.
 func Compare(a, b Conversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
@@ -105,17 +107,18 @@ func Compare(a, b Conversation) ConversationDiff {
 	return c
 }
 
-// hasResponse reports whether any request of a conversation got a response.
+// hasResponse reports whether any request in a conversation with the given events got a response.
 func hasResponse(events []spec.Event) bool {
 	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
-// volatileFields is the set of fields that differ between recordings of the same target. A member
-// is "KIND FIELD", or "KIND *" for an event that is not in every recording.
+// volatileFields is the set of fields that differ between recordings of the same target. The form
+// of its members is "KIND FIELD", as in "message.delta text", or "KIND *" for events that are not
+// in every recording.
 type volatileFields map[string]bool
 
-// addDifferences compares a and b, two recordings of the same target, and adds to the set the
-// fields in which they differ.
+// addDifferences compares a and b, the events of two recordings of the same target, and adds to v
+// the fields in which they differ.
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))
@@ -133,8 +136,9 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 	}
 }
 
-// describeRequest returns a short description of the request for use in reports: its operation,
-// prompt, first violation, and principal unless that is the primary user.
+// describeRequest returns a short description of the request for reports. It consists of the
+// operation, the prompt, the location of the first violation, and the principal unless that is the
+// primary user.
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {

@@ -17,12 +17,13 @@ type factComparison int
 
 // The ways in which the values of a fact are compared.
 const (
-	compareEqual    factComparison = iota // equal values match
+	compareEqual    factComparison = iota // values match if they are equal
 	compareAsID                           // ids match if they correspond one to one
-	comparePresence                       // any two values match, such as times
+	comparePresence                       // any two values match; used for times, for example
 )
 
-// A fact is a property of an event: its name, its value, and how the value is compared.
+// A fact is a property of an event, with a name, a value and the way in which the value is
+// compared.
 type fact struct {
 	name, value string
 	comparison  factComparison
@@ -35,17 +36,17 @@ var relevantHeaders = []string{
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
 }
 
-// maxDepth is the maximum depth to which the parts of an event, and the parts of these parts, are
-// compared.
+// maxDepth is the maximum depth to which the parts of an event, the parts of these parts, and so on
+// are compared.
 const maxDepth = 8
 
 // facts returns the properties of e and of its parts that are to be compared, in a fixed order.
 // Properties without a value are left out.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the facts of e, and of its parts, to all and returns the extended slice. The
-// name of each fact begins with prefix. The parameter depth is the nesting depth of e: 0 for an
-// event, 1 for a part of an event, and so on.
+// appendFacts appends the facts of e and of its parts to all and returns the extended slice. The
+// name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a part of an
+// event, and so on.
 func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
@@ -91,8 +92,8 @@ func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
 	return all
 }
 
-// header returns the values of the header field name of e as one comma-separated list, with
-// insignificant white space normalized. It returns "" if e does not have the field.
+// header returns the values of all header fields of e with the given name as one comma-separated
+// list, with insignificant white space normalized. It returns "" if e has no such field.
 func header(e spec.Event, name string) string {
 	var values []string
 	for _, f := range e.Header {
@@ -106,9 +107,9 @@ func header(e spec.Event, name string) string {
 	return strings.Join(values, ", ")
 }
 
-// canonical returns text in a canonical form if it is a JSON object or array: without insignificant
-// space and with members ordered by name, so that equal values are equal texts. Any other text is
-// returned unchanged.
+// canonical returns text in a canonical form if it is a JSON object or array, so that equal values
+// have equal texts. The canonical form has no insignificant space, and members are sorted by name.
+// Any other text is returned unchanged.
 func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
@@ -128,15 +129,15 @@ func canonical(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// endErrors lists the errors for the ways in which a body can end early.
+// endErrors lists the errors with which a body can end early.
 var endErrors = []error{
 	spec.ErrClientLeft, spec.ErrStillOpen,
 	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText describes how a body ended if e is the end of a body; details that depend on the machine
-// are left out. For any other event except the start of a response, it returns "cannot be decoded"
-// if e has an error. Otherwise it returns "".
+// endText describes how a body ended if e is the end of a body, without details that depend on the
+// machine. For any other event with an error, except the start of a response, it returns "cannot be
+// decoded". Otherwise it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
@@ -152,8 +153,9 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns the locations at which e violates the document and the kinds of the flaws
-// of e, as one sorted, comma-separated list without duplicates. It returns "" if e has neither.
+// violationText returns a sorted, comma-separated list without duplicates. The list contains the
+// locations at which e violates the document, and the kinds of the flaws of e. It is "" if e has
+// neither.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
@@ -166,8 +168,8 @@ func violationText(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// describeEvent returns the facts of an event on one line. Facts whose values are not compared,
-// such as times, and all ids except that of a tool call are left out.
+// describeEvent returns the facts of e in one line. It leaves out facts whose values are not
+// compared, such as times, and all ids except that of a tool call.
 func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
@@ -181,8 +183,8 @@ func describeEvent(e spec.Event) string {
 // maxQuoted is the maximum number of bytes of one value that describeEvent shows.
 const maxQuoted = 200
 
-// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the rest is cut
-// off, and an ellipsis and the length of v in bytes follow.
+// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the literal is
+// cut there, and is followed by an ellipsis and the length of v in bytes.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

@@ -21,7 +21,7 @@ type Report struct {
 	Salt    uint64 `json:"salt,omitempty"`
 	Exit    int    `json:"exit"`
 
-	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early
+	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early; "" if it did not
 
 	Dialects []DialectDiff `json:"dialects"`
 	Only     []string      `json:"only,omitempty"` // conversations that only one side has
@@ -33,9 +33,9 @@ type DialectDiff struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences. Otherwise it sets
-// r.Exit to [exitcode.Passed] if something was compared and r.Incomplete is empty, and to
-// [exitcode.Inconclusive] if not.
+// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences. Otherwise, it sets
+// r.Exit to [exitcode.Passed] if something was compared and r.Incomplete is "". In all other cases,
+// it sets r.Exit to [exitcode.Inconclusive].
 func (r *Report) Conclude() {
 	r.Exit = exitcode.Inconclusive
 	for _, d := range r.Dialects {
@@ -102,9 +102,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey returns a key that is equal for differences with the same kinds of events and the same
-// fields and values, so that the text report can show each of these only once. It returns "" if d
-// has no fields because only one side has the event.
+// fieldsKey returns a key for d. Two differences have equal keys if they have the same kinds of
+// events and the same fields and values, so that the text report can show such differences only
+// once. The key is "" if only one side has the event.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -112,9 +112,10 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes to b those differences of the conversation that were not shown before. The map times
-// holds, by [Difference.fieldsKey], the number of times that a difference occurs in the dialect, or
-// 0 after the difference was shown; write updates it.
+// write writes to b those differences of the conversation that have not been shown before. The map
+// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect. write
+// sets the number to 0 once it has shown the difference. Differences that have the key "" are
+// always shown. The argument dialect is the name of the dialect.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -159,7 +160,8 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 }
 
 // writeSummary writes to b how many conversations and events of the dialect were compared, how many
-// differences they have, and which conversations were not compared.
+// differences they have, and which conversations were not compared. For each conversation, it adds
+// the volatile fields, the first note and the number of notes.
 func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -190,18 +192,18 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 }
 
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
-// 3)". An event that is not a frame has a dash instead of the index.
+// 3)". If the event is not a frame, there is a dash in place of the index.
 func (s DifferenceSide) title() string {
 	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
 }
 
-// text returns the event as one line of text: its title and its facts.
+// text returns the title and the facts of the event in one line.
 func (s DifferenceSide) text() string {
 	return s.title() + " " + s.Facts
 }
 
-// eventNumber returns event, the index of a frame, as text, or a dash if it is negative, which
-// means that the event is not a frame.
+// eventNumber returns event, the index of a frame, in decimal. If event is negative, which means
+// that the event is not a frame, it returns a dash.
 func eventNumber(event int) string {
 	if event < 0 {
 		return "–"
@@ -209,8 +211,8 @@ func eventNumber(event int) string {
 	return strconv.Itoa(event)
 }
 
-// fieldValue returns v, the value of a field, in quotes, or a dash if v is empty, which means that
-// the field is absent.
+// fieldValue returns v, the value of a field, in quotation marks. If v is "", which means that the
+// field is absent or empty, it returns a dash.
 func fieldValue(v string) string {
 	if v == "" {
 		return "—"
@@ -222,7 +224,7 @@ func fieldValue(v string) string {
 const columnWidth = 56
 
 // writeRow writes the texts left and right to b side by side, each wrapped in its own column. The
-// first line begins with mark, and each other line with a space instead.
+// first line begins with mark, which is one character. The other lines begin with a space instead.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {
@@ -239,8 +241,8 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 	}
 }
 
-// wrapColumn splits s into lines of at most columnWidth characters, and replaces unprintable
-// characters. The result has at least one line.
+// wrapColumn replaces the unprintable characters in s, and splits s into lines of at most
+// columnWidth characters. The result has at least one line.
 func wrapColumn(s string) (all []string) {
 	runes := []rune(printableText(s))
 	for len(runes) > columnWidth {
@@ -250,8 +252,8 @@ func wrapColumn(s string) (all []string) {
 	return append(all, string(runes))
 }
 
-// printableText returns s with U+FFFD in place of each unprintable character, which could control the
-// terminal.
+// printableText returns s with U+FFFD in place of each unprintable character, because such
+// characters could control the terminal.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -261,15 +263,15 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Limits, in bytes, of the excerpt of a long value that a difference shows: its length, and the
-// length of the part before the first differing byte.
+// Limits, in bytes, on the excerpt of a long value in a difference: the length of the excerpt, and the
+// length of its part before the first byte that differs.
 const (
 	maxShown         = 400
 	maxContextBefore = 40
 )
 
-// differingParts returns excerpts of a and b. If either is longer than maxShown bytes, both
-// excerpts begin shortly before the first byte in which a and b differ; otherwise they begin at the
+// differingParts returns excerpts of a and b. If a or b is longer than maxShown bytes, both
+// excerpts begin shortly before the first byte in which a and b differ. Otherwise they begin at the
 // start.
 func differingParts(a, b string) (string, string) {
 	same := 0
@@ -283,8 +285,9 @@ func differingParts(a, b string) (string, string) {
 	return excerptFrom(a, from), excerptFrom(b, from)
 }
 
-// excerptFrom returns the part of s that begins at the byte offset from. A part longer than
-// maxShown bytes is cut, and the length of s is added. An ellipsis marks each omission.
+// excerptFrom returns the part of s that begins at the byte offset from. If that part is longer
+// than maxShown bytes, it is cut off, and the length of s is added. An ellipsis marks each
+// omission.
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

@@ -11,13 +11,13 @@ import (
 // in a text and in the results of undoing the escapes of that text.
 type secretPattern struct {
 	text   []byte
-	base64 bool // also search across line breaks
-	// The character before or after also contains bits of the secret and is removed too.
+	base64 bool // a part of Base64 text, which is also searched for across line breaks
+	// Whether the character before, or after, the text also contains bits of the secret and must be removed.
 	extendBefore, extendAfter bool
 }
 
 // minFoldedHex is the minimum length, in characters, of a hexadecimal secret that is also searched
-// for in upper and lower case. Shorter secrets would match too much by chance.
+// for in upper case and in lower case. Shorter secrets would match too much by chance.
 const minFoldedHex = 8
 
 // secretPatterns returns the spellings in which the secret s is searched for: s itself, its
@@ -47,12 +47,13 @@ func secretPatterns(s string) (all []secretPattern) {
 	return append(all, base64Patterns(s)...)
 }
 
-// replacementChar is U+FFFD, with which decoders of UTF-8 replace invalid bytes.
+// replacementChar is U+FFFD, by which decoders of UTF-8 replace invalid bytes.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns patterns that find s within Base64 text: for each of the three positions
-// at which s can begin within a group of bytes, and for each of the two alphabets. A pattern
-// consists of the Base64 characters that depend only on s.
+// base64Patterns returns patterns that find s within Base64 text. There is one for each of the
+// three positions at which s can begin within a group of three bytes, and for each of the two
+// alphabets. A pattern consists of the Base64 characters that depend only on s. Equal patterns
+// occur only once.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
@@ -72,10 +73,10 @@ func base64Patterns(s string) (all []secretPattern) {
 	return all
 }
 
-// isHex reports whether s consists of hexadecimal digits and hyphens, as in a UUID.
+// isHex reports whether s consists only of hexadecimal digits and hyphens, as a UUID does.
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF-") == "" }
 
-// isASCII reports whether s consists of ASCII characters.
+// isASCII reports whether s consists only of ASCII characters.
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
@@ -90,8 +91,8 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns x, the range of text in which the pattern was found, extended by the adjacent
-// Base64 characters that also contain bits of the secret, if there are any.
+// widen returns x, a range of text in which the pattern was found, extended by the adjacent Base64
+// characters that also contain bits of the secret, if there are any.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Placeholder is the text that replaces a secret. A [Redactor] uses "***" instead if Placeholder
-// contains one of its secrets.
+// Placeholder is the text that replaces a secret. If it contains one of the secrets of a
+// [Redactor], that Redactor uses "***" instead.
 const Placeholder = "REDACTED"
 
 // MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values occur in
@@ -22,18 +22,18 @@ const Placeholder = "REDACTED"
 const MinSecret = 4
 
 // MinDetectedSecret is the minimum length, in bytes, of a value in recorded traffic that is removed
-// only because the name of its field marks it as a secret.
+// only because of the name of its field.
 const MinDetectedSecret = 6
 
-// minFragment is the minimum number of bytes at the edge of a text that are recognized as a part of
-// a secret. Fewer bytes would match too much by chance.
+// minFragment is the minimum number of bytes at the beginning or the end of a text that are
+// recognized as a part of a secret. Fewer bytes would match too much by chance.
 const minFragment = 4
 
-// jsonLiterals lists words that are never treated as secrets, whether in upper or lower case:
-// "none", and the literals of JSON, since removing those would break all JSON.
+// jsonLiterals lists words that are never treated as secrets, in upper or lower case: the literals
+// of JSON, whose removal would break all JSON, and "none".
 var jsonLiterals = []string{"true", "false", "null", "none"}
 
-// A Redactor removes a set of secrets from texts. It is safe for concurrent use. A nil Redactor
+// A Redactor removes a set of secrets from texts. It is safe for concurrent use. A nil *Redactor
 // removes nothing.
 type Redactor struct {
 	placeholder string
@@ -43,9 +43,9 @@ type Redactor struct {
 	shortest    int // length of the shortest pattern in bytes
 }
 
-// New returns a Redactor for the given secrets. Secrets shorter than [MinSecret] and the words
-// true, false, null and none are ignored; if no secret is left, New returns nil, which is a
-// Redactor that removes nothing.
+// New returns a Redactor for the given secrets. It ignores secrets shorter than [MinSecret] and the
+// words true, false, null and none, in upper or lower case. If no secret is left, it returns nil,
+// which is a valid Redactor that removes nothing.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{placeholder: Placeholder, numberDigit: '9'}
 	seen := map[string]bool{}
@@ -82,7 +82,7 @@ func (r *Redactor) String(s string) string {
 	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
 }
 
-// Fragment is like [Redactor.String], for a text s that was cut out of a longer one. It also
+// Fragment is like [Redactor.String], but for a text s that was cut out of a longer one. It also
 // removes what may be a part of a secret: the last bytes of a secret at the beginning of s, and the
 // first bytes of a secret at the end of s.
 func (r *Redactor) Fragment(s string) string {
@@ -95,9 +95,9 @@ func (r *Redactor) Fragment(s string) string {
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like [Redactor.String], for a text in which values were shortened. If s contains an
-// [Ellipsis], Shortened also removes parts of secrets directly before and after each one, and at
-// both ends of s.
+// Shortened is like [Redactor.String], but for a text in which values were shortened. If s contains
+// an [Ellipsis], Shortened also removes parts of secrets directly before and after each Ellipsis,
+// and at both ends of s.
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -114,8 +114,8 @@ func (r *Redactor) Shortened(s string) string {
 }
 
 // Bytes returns data with each secret overwritten by as many other bytes, so that offsets and lines
-// do not change. It does not modify data: it returns data itself if there are no secrets in it, and
-// a modified copy otherwise.
+// do not change. It does not modify data. If data contains no secrets, it returns data itself, and
+// otherwise a modified copy.
 func (r *Redactor) Bytes(data []byte) []byte {
 	if r == nil {
 		return data
@@ -129,7 +129,7 @@ func (r *Redactor) Bytes(data []byte) []byte {
 	return data
 }
 
-// Mask overwrites the secrets in data, in place and without changing its length. It also overwrites
+// Mask overwrites the secrets in data in place, without changing its length. It also overwrites
 // what may be parts of secrets at the beginning and the end of data.
 func (r *Redactor) Mask(data []byte) {
 	if r != nil {
@@ -142,10 +142,10 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns a copy of s in which the placeholder replaces each of the given ranges, which
-// must be sorted and must not overlap. Inside a JSON number, other digits replace the digits, so
-// that it remains a number. If a replacement happens to form another secret with the text around it,
-// that secret is overwritten too.
+// replaceRanges returns a copy of s in which each range in spans is replaced by the placeholder.
+// The ranges must be sorted and must not overlap. If a range lies in a JSON number, its digits are
+// replaced by other digits, so that the number remains a number. If a placeholder and the text
+// around it happen to form another secret, that secret is overwritten as well.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
@@ -171,9 +171,9 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	return clean
 }
 
-// maskRanges overwrites the ranges spans of data, in place and without changing its length. The new
-// bytes are asterisks, the placeholder or digits, which are not syntax of JSON, SSE or HTML. Line
-// ends are kept.
+// maskRanges overwrites the ranges spans of data in place, without changing its length. The new
+// bytes are asterisks, the placeholder or digits, none of which are syntax of JSON, SSE or HTML.
+// Line ends are kept.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
@@ -194,7 +194,7 @@ func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 }
 
 // inNumber reports whether the range x of s consists of digits that, judging by the characters
-// around them, belong to a JSON number.
+// around the range, belong to a JSON number.
 func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {

@@ -6,12 +6,14 @@ import (
 	"slices"
 )
 
-// A byteRange is the part of a text from one offset up to, but not including, another.
+// A byteRange is a part of a text. It begins at the byte offset from and ends before the byte
+// offset to.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns the range x of data, extended so that it contains no half of a backslash
-// escape, which would break the text. It adds the backslash before x if that escapes the first byte
-// of x, and the byte after x if the last backslash of x escapes that byte.
+// includeEscapes returns x, a range of data, extended so that it contains no half of a backslash
+// escape, because removing half an escape would break the text. It adds the byte before x if that
+// is a backslash that escapes the first byte of x. It adds the byte after x if the last byte of x
+// is a backslash that escapes it.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -40,7 +42,7 @@ const (
 )
 
 // secretRanges returns the ranges of data that contain secrets, in order and without overlaps. If
-// edges is set, parts of secrets at the beginning and the end of data count too.
+// edges is true, parts of secrets at the beginning and the end of data count as well.
 func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	if len(data) < r.shortest && !edges {
 		return nil
@@ -65,8 +67,8 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 }
 
 // splitPoint returns an offset at which data can be split for the search without dividing an
-// escape: the last such offset that is not greater than the parameter at, or at itself if there is
-// none within 4096 bytes.
+// escape. It is the last such offset that is not greater than the argument at. If there is none
+// within 4096 bytes, splitPoint returns at.
 func splitPoint(data []byte, at int) int {
 	const escape, far = 12, 4096
 	for p := at; p > at-far; p-- {
@@ -77,8 +79,8 @@ func splitPoint(data []byte, at int) int {
 	return at
 }
 
-// mergeRanges returns the union of the ranges in all as ranges in order and without overlaps. The
-// result reuses the memory of all, which is overwritten.
+// mergeRanges returns the union of the ranges in all, in order and without overlaps. The result
+// reuses the memory of all, which is overwritten.
 func mergeRanges(all []byteRange) []byteRange {
 	if len(all) < 2 {
 		return all
@@ -99,11 +101,11 @@ func mergeRanges(all []byteRange) []byteRange {
 // finds them.
 type searcher struct {
 	r              *Redactor
-	atStart, atEnd bool        // the view begins, or ends, at an edge of the text
-	found, all     []byteRange // in the current view, and in the whole text
+	atStart, atEnd bool        // whether parts of secrets at the beginning or the end of a view count
+	found, all     []byteRange // ranges in the current part of the text, and in the whole text
 }
 
-// Limits for the number of layers of escapes to undo, as each layer multiplies the work. maxLayers
+// Limits on the number of layers of escapes to undo, because each layer multiplies the work. maxLayers
 // applies if all escapes of each layer are undone. maxMixed applies if there is a layer of which
 // only the escapes of one kind are undone, although it has escapes of several kinds.
 const (
@@ -111,9 +113,10 @@ const (
 	maxLayers = 4
 )
 
-// searchView adds to s.found the ranges of the secrets in a view, and in the views that result from
-// undoing its escapes. layer is the number of layers of escapes that were undone to get the view.
-// chain is true if all escapes of each of these layers were undone, and not only those of one kind.
+// searchView adds to s.found the ranges of the secrets in v, and in the views that result from
+// undoing the escapes of v. The argument layer is the number of layers of escapes that were undone
+// to get v. The argument chain is true if all escapes of each of these layers were undone, and
+// false if only those of one kind were undone in some layer.
 func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	s.searchText(v)
 	if layer == maxLayers || !chain && layer == maxMixed {
@@ -136,8 +139,9 @@ func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	}
 }
 
-// searchText adds to s.found the ranges of the secrets in the text of a view, without undoing
-// further escapes. At the edges of the text, parts of secrets count if s.atStart or s.atEnd is set.
+// searchText adds to s.found the ranges of the secrets in the text of v. It undoes no escapes
+// except line breaks within Base64. If s.atStart is true, parts of secrets at the beginning of the
+// text count as well, and if s.atEnd is true, those at the end.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {
@@ -161,8 +165,8 @@ func (s *searcher) searchText(v *unescapedView) {
 	}
 }
 
-// hasBrokenBase64 reports whether the text may contain Base64 that is broken into lines: whether
-// there are line ends with Base64 characters directly before and after them.
+// hasBrokenBase64 reports whether v may contain Base64 that is broken into lines, because there are
+// line ends with Base64 characters directly before and after them.
 func (v *unescapedView) hasBrokenBase64() bool {
 	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
 		before := i
@@ -176,7 +180,7 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
-// findOccurrences adds all occurrences of a pattern in a view to s.found.
+// findOccurrences adds to s.found the ranges of the original text for all occurrences of p in v.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)
@@ -189,8 +193,8 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findSuffix adds a range to s.found if the view begins with the last bytes of a pattern, and thus
-// perhaps with a part of a secret.
+// findSuffix adds a range to s.found if v begins with the last bytes of p, which may be a part of a
+// secret.
 func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
@@ -200,8 +204,8 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findPrefix adds a range to s.found if the view ends with the first bytes of a pattern, and thus
-// perhaps with a part of a secret. A truncated escape may follow them.
+// findPrefix adds a range to s.found if v ends with the first bytes of p, which may be a part of a
+// secret. A truncated escape may follow these bytes.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// identityHeaders are the header fields with which a client authenticates itself.
+// identityHeaders are the header fields with which the sender of a request authenticates itself to
+// a server.
 var identityHeaders = []string{
 	"Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token",
 	"X-Amz-Security-Token", "X-Goog-Api-Key",
 }
 
-// otherSecretNames are header fields and query parameters that hold secrets but do not
-// identify the sender of a request to the server.
+// otherSecretNames are header fields and query parameters that hold secrets but do not identify the
+// sender of a request to the server.
 var otherSecretNames = []string{
 	"Proxy-Authorization", "Set-Cookie", "X-Csrf-Token", "X-Xsrf-Token",
 	"access_token", "refresh_token", "id_token", "token", "api_key", "apikey",
 	"client_secret", "password", "secret", "signature", "sig",
 }
 
-// secretNameParts are texts, in lower case, that mark a field as secret if its name in lower case
+// secretNameParts are texts, in lower case, that mark a field as secret if its name, in lower case,
 // contains one of them.
 var secretNameParts = []string{
 	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
@@ -35,13 +36,13 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of secret and of harmless fields, grouped by their length as groupByLength returns them.
+// The names of secret and of harmless fields, in the form that groupByLength returns.
 var (
 	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
 	harmlessByLength = groupByLength(harmlessHeaders)
 )
 
-// groupByLength returns the names in all lists, grouped by length: element n of the result holds
+// groupByLength returns the names in all lists, grouped by length. Element n of the result holds
 // the names that have n bytes.
 func groupByLength(lists ...[]string) (byLength [][]string) {
 	for _, name := range slices.Concat(lists...) {
@@ -53,22 +54,22 @@ func groupByLength(lists ...[]string) (byLength [][]string) {
 	return byLength
 }
 
-// containsName reports whether a list made by groupByLength contains the given name, in upper or
-// lower case.
+// containsName reports whether byLength, a result of groupByLength, contains the given name. The
+// comparison ignores case.
 func containsName(byLength [][]string, name string) bool {
 	return len(name) < len(byLength) &&
 		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// IsHarmless reports whether a header field with the given name, in upper or lower case, is known
-// not to hold a secret.
+// IsHarmless reports whether header fields with the given name are known not to hold secrets. The
+// comparison of names ignores case.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
 	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
-// IsCredential reports whether the name of a header field or query parameter, in upper or lower
-// case, indicates that its value is a secret.
+// IsCredential reports whether a header field or query parameter with the given name probably holds
+// a secret. The comparison of names ignores case.
 func IsCredential(name string) bool {
 	if containsName(secretsByLength, name) {
 		return true
@@ -81,25 +82,25 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// Names holds the names of header fields and query parameters that hold secrets in addition to
+// Names holds the names of header fields and query parameters that hold secrets, in addition to
 // those for which [IsCredential] returns true.
 type Names []string
 
-// Contains reports whether the field with the given name holds a secret: n contains the name, or
-// [IsCredential] returns true for it. The comparison with the names in n ignores case.
+// Contains reports whether a field with the given name holds a secret, because n contains the name
+// or [IsCredential] returns true for it. The comparison with the names in n ignores case.
 func (n Names) Contains(name string) bool {
 	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// IdentifiesUser reports whether a header field with the given name, in upper or lower case, is one
-// with which the sender of a request authenticates itself.
+// IdentifiesUser reports whether a header field with the given name is one with which the sender of
+// a request authenticates itself. The comparison of names ignores case.
 func IdentifiesUser(name string) bool {
 	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// SecretValues returns the secrets in the value of the header field with the given name: the whole
-// value and, where it has them, the token after a scheme, the user and password of Basic
-// credentials, and the values of cookies. It returns an empty list for an empty value.
+// SecretValues returns the secrets in the value of the header field with the given name. These are
+// the whole value, the token after a scheme, the user and password of Basic credentials, and the
+// values of cookies, as far as the value contains them. The result is empty if the value is empty.
 func SecretValues(name, value string) []string {
 	value = strings.TrimSpace(value)
 	all := []string{value}
@@ -122,8 +123,8 @@ func SecretValues(name, value string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// basicSecrets returns the secrets in a token of basic authentication: the decoded user and
-// password together, and the password. It returns nil if the token is not Base64.
+// basicSecrets returns the secrets in token, which has the form of basic authentication: the
+// decoded text, and the password in it, if any. It returns nil if token is not Base64.
 func basicSecrets(token string) []string {
 	plain, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
@@ -135,8 +136,8 @@ func basicSecrets(token string) []string {
 	return []string{string(plain)}
 }
 
-// WithoutUser returns text, a URL, with [Placeholder] in place of the user and the password. It
-// returns text unchanged if text has no user or is not a URL.
+// WithoutUser returns text, a URL, with [Placeholder] in place of the user and the password. If
+// text has no user or is not a valid URL, it is returned unchanged.
 func WithoutUser(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil {
@@ -147,7 +148,8 @@ func WithoutUser(text string) string {
 }
 
 // RedactTarget returns target, the path and query of a request, with [Placeholder] in place of the
-// value of each query parameter for whose decoded name the function secret returns true.
+// values of secret query parameters. It calls secret with the decoded name of each parameter; a
+// result of true means that the value is secret.
 func RedactTarget(target string, secret func(name string) bool) string {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok {
@@ -166,9 +168,10 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// SecretParameters returns the values of those query parameters of target, the path and query of a
-// request, for whose decoded names the function secret returns true. It returns each value twice: as
-// written and decoded. Empty values are left out.
+// SecretParameters returns the values of the secret query parameters of target, the path and query
+// of a request. It calls secret with the decoded name of each parameter; a result of true means
+// that the value is secret. The result contains each value twice: as written, and decoded. Empty
+// values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {
@@ -180,7 +183,7 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
-// unescape returns s decoded as a part of a query, or s unchanged if it is malformed.
+// unescape returns s decoded as a part of a query. If s is malformed, it returns s unchanged.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

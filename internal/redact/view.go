@@ -12,8 +12,9 @@ import (
 )
 
 // An unescapedView is a part of a text with some of its escapes undone. Byte i of the field text
-// stands for the bytes of the original from offset from[i] up to, but not including, to[i]. If from
-// and to are nil, no escapes were undone, and an offset in text is also that in the original.
+// stands for those bytes of the original text that begin at the offset from[i] and end before the
+// offset to[i]. If from and to are nil, no escapes were undone, and offsets in text and in the
+// original text are the same.
 type unescapedView struct {
 	text     []byte
 	from, to []int32
@@ -28,8 +29,8 @@ func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// appendFrom appends other.text[from:to] to the text of v without undoing further escapes, together
-// with the ranges of the original text for which these bytes stand.
+// appendFrom appends other.text[from:to] to v.text without undoing further escapes. It also appends
+// the ranges of the original text for which these bytes stand.
 func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
@@ -41,25 +42,25 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	}
 }
 
-// An escapeKind is a set of ways in which text is escaped.
+// An escapeKind is a set of ways in which text can be escaped.
 type escapeKind int
 
-// The kinds of escapes, which can be combined with |.
+// The kinds of escapes. They can be combined with |.
 const (
 	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
 	percents                           // URLs, format strings
 	entities                           // HTML
-	lineEnds                           // line breaks in Base64; not escapes, but undone alike
+	lineEnds                           // line breaks in Base64; not escapes, but undone in the same way
 	escapes     = backslashes | percents | entities
 )
 
-// escapeStarts maps each kind to the bytes with which escapes of that kind begin.
+// escapeStarts maps each kind of escapes to the bytes with which such an escape can begin.
 var escapeStarts = map[escapeKind]string{
 	backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n",
 }
 
 // nextEscape searches text, starting at the offset from, for the first byte with which an escape of
-// the kind may begin. It returns the offset of that byte, or the length of text if there is none.
+// kind k may begin. It returns the offset of that byte, or the length of text if there is none.
 func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
 	if set := escapeStarts[k]; len(set) == 1 {
@@ -77,8 +78,8 @@ func (k escapeKind) nextEscape(text []byte, from int) int {
 // may be large, needs several of them.
 var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
-// release makes the view available for reuse, unless it is too large to be kept. The caller must
-// not use the view afterwards.
+// release makes v available for reuse, unless it is too large to be kept. The caller must not use v
+// afterwards.
 func (v *unescapedView) release() {
 	const maxIdle = 4 << 20
 	if cap(v.text) <= maxIdle {
@@ -86,8 +87,8 @@ func (v *unescapedView) release() {
 	}
 }
 
-// unescape returns a new view of v with the escapes of the kind undone, or nil if v has none. The
-// caller must release the result.
+// unescape returns a new view of the text of v with the escapes of kind k undone. It returns nil if
+// v has no such escapes. The caller must release the result.
 func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	var out *unescapedView
 	var buf [utf8.UTFMax]byte
@@ -119,9 +120,9 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode appends to dst the characters that the escape at the beginning of s stands for, and
-// returns the result as plain. n is the length of the escape, or 0 if s does not begin with an
-// escape of the kind. s must not be empty.
+// decode appends to dst the characters for which the escape at the beginning of s stands, and
+// returns the result as plain. n is the length of the escape in bytes, or 0 if s does not begin
+// with an escape of kind k. In the latter case, plain is nil. s must not be empty.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -147,11 +148,12 @@ func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	return nil, 0
 }
 
-// shortEscapes lists pairs of characters: a letter that may follow a backslash, and the character
-// that the backslash and the letter stand for.
+// shortEscapes lists pairs of characters. The first of each pair is a letter that may follow a
+// backslash, and the second is the character for which the backslash and the letter stand.
 const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
-// decodeBackslash implements decode for an escape that begins with a backslash.
+// decodeBackslash is like [decode], but only for escapes that begin with a backslash. s must begin
+// with one and have at least two bytes.
 func decodeBackslash(dst, s []byte) ([]byte, int) {
 	switch c := s[1]; {
 	case c == 'u':
@@ -172,8 +174,8 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 	return nil, 0
 }
 
-// decodeUTF16 implements decode for an escape such as \u002d, or for two such escapes that form a
-// surrogate pair.
+// decodeUTF16 is like [decode], but only for an escape such as \u002d, or two such escapes that
+// form a surrogate pair. s must begin with \u.
 func decodeUTF16(dst, s []byte) ([]byte, int) {
 	code, n := parseDigits(s, 2, 4, 16)
 	if n == 0 {
@@ -188,7 +190,7 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
-// decodeUTF32 implements decode for an escape such as \U0000002d.
+// decodeUTF32 is like [decode], but only for an escape such as \U0000002d. s must begin with \U.
 func decodeUTF32(dst, s []byte) ([]byte, int) {
 	code, n := parseDigits(s, 2, 8, 16)
 	if n == 0 {
@@ -197,8 +199,8 @@ func decodeUTF32(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, rune(code)), n
 }
 
-// decodeByte implements decode for an escape that stands for one byte. The value of the byte begins
-// at s[after] and has the given number of digits in the given base.
+// decodeByte is like [decode], but only for an escape that stands for one byte. The value of the
+// byte begins at s[after] and has the given number of digits in the given base.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {
@@ -207,9 +209,9 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	return append(dst, byte(code)), n
 }
 
-// parseDigits returns the number that begins at s[after] and has exactly the given number of digits
-// in the given base. n is the offset of the end of the number, or 0 if s has other characters in
-// its place.
+// parseDigits returns the number that begins at s[after] and has the given number of digits in the
+// given base. n is the offset after the last digit. If there are other characters or too few
+// digits, n is 0.
 func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0
@@ -230,12 +232,12 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	return code, after + digits
 }
 
-// maxEntity is the maximum length of an HTML character reference that is decoded, in bytes. It
+// maxEntity is the maximum length, in bytes, of an HTML character reference that is decoded. It
 // limits the search for the semicolon after each ampersand.
 const maxEntity = 32
 
-// decodeEntity implements decode for an HTML character reference at the beginning of s. It returns nil
-// and 0 if there is none.
+// decodeEntity is like [decode], but only for HTML character references. s must begin with an
+// ampersand.
 func decodeEntity(dst, s []byte) ([]byte, int) {
 	n := bytes.IndexByte(s[:min(len(s), maxEntity)], ';') + 1
 	isOther := func(r rune) bool { return r != '#' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

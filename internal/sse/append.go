@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// A Frame is one event to encode. The zero value encodes to nothing.
+// A Frame is one event to be encoded. The zero value is encoded as nothing.
 type Frame struct {
-	Comments []string // comments before the fields; each line of one becomes a comment line
+	Comments []string // comments before the fields; a comment of several lines becomes several comment lines
 	ID       string
 	HasID    bool   // encode the id field even if ID is empty, which resets the last event ID
-	Event    string // omitted if empty
+	Event    string // event name; omitted if empty
 	Retry    string // milliseconds as ASCII digits; omitted if empty
-	Data     []byte // one data field per line; if nil there is none, and clients dispatch no event
+	Data     []byte // one data field per line; if nil, there is no data field and clients dispatch no event
 }
 
-// ErrFrame means that a frame has a value that the event stream format cannot represent.
+// ErrFrame means that a frame has a value that an event stream cannot represent.
 var ErrFrame = errors.New("invalid frame")
 
-// Append appends the encoding of a frame to dst and returns the result. Lines of data may end with
-// LF, CR or CR LF; a decoder returns them joined by LF, since the format does not preserve line
-// ends. If an id or event name contains a line end or NUL, or if Retry is not a number, Append
-// returns dst unchanged and an error that wraps [ErrFrame].
+// Append appends the encoding of f to dst and returns the result. Lines of f.Data may end with LF,
+// CR or CR LF. A decoder returns them joined by LF, because the format does not preserve line ends.
+// If f.ID or f.Event contains a line end or NUL, or if f.Retry is not a number, Append returns dst
+// unchanged and an error that wraps [ErrFrame].
 func Append(dst []byte, f Frame) ([]byte, error) {
 	for _, field := range [...]struct{ name, value string }{{"id", f.ID}, {"event", f.Event}} {
 		if strings.ContainsAny(field.value, "\r\n\x00") {
@@ -55,9 +55,9 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return dst, nil
 }
 
-// Write encodes a frame and writes it to w with one call of w.Write. It does not call w.Write for a
-// frame that encodes to nothing. If the frame cannot be encoded, Write returns an error that wraps
-// [ErrFrame]. If writing to w fails, it returns an error that wraps the error from w.
+// Write encodes f and writes it to w with one call of w.Write. If the encoding is empty, it does
+// not call w.Write. If f cannot be encoded, Write returns an error that wraps [ErrFrame]. If
+// writing to w fails, it returns an error that wraps the error from w.
 func Write(w io.Writer, f Frame) error {
 	text, err := Append(nil, f)
 	if err != nil || len(text) == 0 {
@@ -69,15 +69,15 @@ func Write(w io.Writer, f Frame) error {
 	return nil
 }
 
-// AppendComment appends text to dst as a comment and returns the result: one comment line for each
-// line of text, followed by a blank line. To put a comment within a frame use [Frame.Comments], as
-// the blank line would end the frame.
+// AppendComment appends text to dst as a comment and returns the result. The comment has one
+// comment line for each line of text, followed by a blank line. To put a comment within a frame,
+// use [Frame.Comments] instead, because the blank line would end the frame.
 func AppendComment(dst []byte, text string) []byte {
 	return append(appendLines(dst, ":", []byte(text)), '\n')
 }
 
-// appendLines appends each line of text to dst, with the prefix before it and LF after it, and
-// returns the result. An empty text is one empty line.
+// appendLines appends each line of text to dst, with prefix before the line and LF after it, and
+// returns the result. An empty text counts as one empty line.
 func appendLines(dst []byte, prefix string, text []byte) []byte {
 	for more := true; more; {
 		var line []byte
@@ -87,9 +87,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine splits text after its first line. line is that line without its line end, and rest is the
-// text after the line end. more reports whether there was a line end; then rest is a further line,
-// even if it is empty.
+// cutLine splits text after its first line. line is the first line without its line end, and rest
+// is the text after that line end. more is false if the first line has no line end. If more is
+// true, rest is a further line even if it is empty.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := indexLineEnd(text)
 	if i < 0 {

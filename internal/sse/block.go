@@ -6,31 +6,33 @@ import (
 	"unicode/utf8"
 )
 
-// A block collects the field lines of an event since the last blank line. Positions in it are
-// relative to the first byte of the block, since the block may move in memory until it ends.
+// A block collects the field lines of an event since the last blank line. The positions in it are
+// offsets from the first byte of the block, because the bytes may move in memory until the block
+// ends.
 type block struct {
 	isOpen bool
-	item   Item // the item so far
+	item   Item // item of the lines so far
 
 	dataFields         int    // number of data fields
-	dataStart, dataEnd int    // position of the value of the first data field
+	dataStart, dataEnd int    // offsets of the value of the first data field
 	moreData           []byte // LF and value of each further data field
 
-	fieldNames []string // names of all fields
+	fieldNames []string // names of all fields in order
 
-	// Strings of the previous block, which are shared if they recur, as in most streams.
+	// Strings of the previous block. They are used again if they recur, as in most streams.
 	lastFieldNames []string
 	lastEventName  string
 }
 
-// begin starts a new block with the line that has the given number and byte offset in the stream.
+// begin starts a new block. The arguments are the number of its first line and the byte offset of
+// that line in the stream.
 func (b *block) begin(line, offset int) {
 	b.isOpen, b.item = true, Item{Line: line, Offset: offset}
 	b.dataFields, b.moreData, b.fieldNames = 0, b.moreData[:0], b.fieldNames[:0]
 }
 
-// addField adds one field line to the block. at is the offset of the line from the start of the
-// block.
+// addField adds one field line, without its line end, to the block. The argument at is the offset
+// of the line from the start of the block.
 func (b *block) addField(line []byte, at int) {
 	if !b.item.InvalidUTF8 && !utf8.Valid(line) {
 		b.item.InvalidUTF8 = true
@@ -56,9 +58,9 @@ func (b *block) addField(line []byte, at int) {
 	}
 }
 
-// internName returns the name of a field as a string. To avoid allocations it reuses constants for
-// the names in the standard, and the string of the previous block if the name at the same position
-// is equal.
+// internName returns the name of the next field as a string. To avoid allocations, it returns a
+// constant for a name in the standard, and the string of the previous block if the name at the same
+// position is equal.
 func (b *block) internName(name []byte) string {
 	switch string(name) {
 	case "data":
@@ -76,8 +78,8 @@ func (b *block) internName(name []byte) string {
 	return string(name)
 }
 
-// eventName returns the value of an event field as a string. It reuses the string of the last event
-// field if the value is the same.
+// eventName returns the value of an event field as a string. If the value is the same as in the
+// last event field, it returns the same string, to avoid an allocation.
 func (b *block) eventName(value []byte) string {
 	if b.lastEventName != string(value) {
 		b.lastEventName = string(value)
@@ -85,8 +87,8 @@ func (b *block) eventName(value []byte) string {
 	return b.lastEventName
 }
 
-// addData adds the value of a data field to the block. at is the offset of the value from the start
-// of the block.
+// addData adds the value of a data field to the block. The argument at is the offset of the value
+// from the start of the block.
 func (b *block) addData(value []byte, at int) {
 	if b.dataFields++; b.dataFields == 1 {
 		b.dataStart, b.dataEnd = at, at+len(value)
@@ -95,8 +97,8 @@ func (b *block) addData(value []byte, at int) {
 	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
-// end ends the block and returns it as an item, whose LastEventID and End the caller sets. raw
-// holds the bytes of the block; the item shares its memory.
+// end ends the block and returns it as an item without LastEventID and End, which the caller must
+// set. The argument raw holds the bytes of the block. The item shares the memory of raw.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw
@@ -126,11 +128,11 @@ func (b *block) end(raw []byte) Item {
 	return item
 }
 
-// maxScratch is the maximum number of bytes of buffers that are kept to be reused for the next
-// block, so that one large event does not occupy memory for the rest of the stream.
+// maxScratch is the maximum number of bytes of a buffer that is kept for the next block. Larger
+// buffers are released, so that one large event does not occupy memory for the rest of the stream.
 const maxScratch = 64 << 10
 
-// isDigits reports whether value consists of ASCII digits and is not empty.
+// isDigits reports whether value consists of ASCII digits only and is not empty.
 func isDigits(value []byte) bool {
 	for _, c := range value {
 		if c < '0' || c > '9' {

@@ -3,10 +3,10 @@ package sse
 import "unicode/utf8"
 
 // Close ends the stream. If the stream ended within an item, Close returns that incomplete item and
-// true: clients must discard it, but checks may need it as evidence. Otherwise, and after an error,
-// it returns a zero Item and false. An unterminated last line counts as a line of the incomplete
-// item; an id in that item does not become the last event ID. Complete items that were not consumed
-// are dropped.
+// true. Clients must discard the item, but checks may need it as evidence. Otherwise, and after an
+// error, Close returns a zero Item and false. An unterminated last line counts as a line of the
+// incomplete item. An id in that item does not become the last event ID. Complete items that were
+// not consumed are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
 	if d.paused {
 		d.decodeLines(func(Item) bool { return true })
@@ -18,8 +18,8 @@ func (d *Decoder) Close() (rest Item, ok bool) {
 	return rest, ok
 }
 
-// incompleteItem returns, as an Item, the bytes at the end of d.buf that belong to no complete
-// item.
+// incompleteItem returns the bytes at the end of d.buf that belong to no complete item, in the form
+// of an item.
 func (d *Decoder) incompleteItem() (item Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]
 	comment := len(tail) > 0 && tail[0] == ':'
@@ -44,7 +44,7 @@ func (d *Decoder) incompleteItem() (item Item) {
 }
 
 // trimPartialRune returns text without the incomplete UTF-8 sequence at its end, if there is one.
-// Such a sequence does not count as invalid UTF-8, as the stream was cut off there.
+// Such a sequence does not count as invalid UTF-8, because the stream was cut off there.
 func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {

@@ -9,50 +9,52 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultMaxEvent is the default limit for the size of one event, in bytes.
+// DefaultMaxEvent is the default maximum size of one event, in bytes.
 const DefaultMaxEvent = 16 << 20
 
-// ErrTooLarge means that an event or a comment exceeds the limit. Nothing after it is decoded.
+// ErrTooLarge means that an event or a comment exceeds the limit of the decoder. Nothing after it
+// is decoded.
 var ErrTooLarge = errors.New("the event is too large")
 
-// byteOrderMark is a character that may precede a stream once and is then ignored.
+// byteOrderMark is a character that is ignored at the beginning of a stream.
 const byteOrderMark = "\ufeff"
 
-// minJoinBytes is the minimum number of bytes that are copied at a time to complete an event that
-// began in an earlier piece. Copying fewer would take many steps for events that arrive in small
-// pieces.
+// minJoinBytes is the minimum number of bytes to copy at a time in order to complete an event that
+// began in an earlier piece. With fewer bytes, decoding would take many steps if events arrive in
+// small pieces.
 const minJoinBytes = 512
 
-// A Decoder decodes one stream. Between pieces it holds only the event that is not complete yet.
-// For that it needs memory of about twice the limit if lines are long, and of about twenty times
-// the limit if there are many very short lines, whose names are kept in Item.Fields. A Decoder must
-// not be used concurrently.
+// A Decoder decodes one stream. Between pieces, it holds only the event that is not yet complete.
+// This takes memory of about twice the limit if lines are long. It takes about twenty times the
+// limit if there are very many short lines, because their names are kept in Item.Fields. A Decoder
+// must not be used concurrently.
 type Decoder struct {
-	limit int // bytes of one event
+	limit int // maximum number of bytes in one event
 
-	// buf is the part of the stream that is being decoded. It is in the caller's memory while Feed
-	// runs, and otherwise in the decoder's own. The positions below are relative to it.
+	// buf is the part of the stream that is being decoded. While Feed runs, it may be in the caller's
+	// memory, otherwise it is in the decoder's own. The positions below are offsets in buf.
 	buf        []byte
 	owned      bool // buf is in the decoder's memory
 	start      int  // start of the current line
-	scan       int  // position up to which its end was searched
+	scan       int  // position up to which the end of the current line was searched
 	nextLF     int  // position of the first LF from scan on, or len(buf)
 	blockStart int  // start of the current block, if one is open
 
 	offset     int    // offset of buf in the stream
 	line       int    // number of complete lines
 	bomChecked bool   // a byte order mark was skipped or is absent
-	skipLF     bool   // the last line ended with CR; an LF now belongs to it
+	skipLF     bool   // the last line ended with CR, so an LF that follows belongs to it
 	lastID     string // the last event ID
-	paused     bool   // the caller stopped iterating: buf may hold complete items
+	paused     bool   // the caller stopped iterating, so buf may hold complete items
 	closed     bool
 	err        error
 
 	block block // the current block
 }
 
-// NewDecoder returns a decoder that allows at most limit bytes for a comment and for an event, from
-// its first line to the end of its last. If limit is 0 or negative, [DefaultMaxEvent] applies.
+// NewDecoder returns a decoder that allows at most limit bytes for a comment and for an event. The
+// size of an event is counted from the start of its first line to the end of its last line. If
+// limit is 0 or negative, [DefaultMaxEvent] applies.
 func NewDecoder(limit int) *Decoder {
 	if limit <= 0 {
 		limit = DefaultMaxEvent
@@ -66,9 +68,10 @@ func NewDecoder(limit int) *Decoder {
 func (d *Decoder) Err() error { return d.err }
 
 // Items returns an iterator over the items of a complete body: all complete items, and then the
-// incomplete item at the end of the body, if there is one. limit is as in [NewDecoder]. If an item
-// exceeds it, the last pair is a zero Item with an error that wraps [ErrTooLarge]. The Raw and Data
-// of items alias body, except the Data of events with several data lines.
+// incomplete item at the end of the body, if there is one. The argument limit has the same meaning
+// as in [NewDecoder]. If an item exceeds it, the last pair is a zero Item and an error that wraps
+// [ErrTooLarge]. In all other pairs, the error is nil. The fields Raw and Data of items alias body,
+// except the Data of events with several data lines.
 func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		d := NewDecoder(limit)
@@ -87,13 +90,13 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 
 // Feed returns an iterator over the items that p, the next piece of the stream, completes. The
 // iterator yields each item as soon as the item is known to be complete. How the stream is divided
-// into pieces does not affect the items. An item that lies entirely in p may alias p; other items
+// into pieces does not affect the items. An item that lies entirely in p may alias p. Other items
 // alias memory that the decoder does not write again. The caller may reuse p once the iteration is
 // over and the items of p are no longer needed.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
-// stopped early, the iterator returned by the next call to Feed, whose argument may be nil, yields
-// the remaining items first. After an error or a call to Close, the iterator yields no items.
+// stopped early, the remaining items are the first ones of the next call to Feed, whose argument
+// may be nil. After an error or a call to Close, the iterator yields no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
@@ -114,7 +117,7 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 
 // decodeHeld decodes the incomplete item in d.buf together with its continuation in p, and the
 // items after it. It appends only a part of p to d.buf, so that a large p is not copied as a whole.
-// rest is the part of p that is not decoded yet. more is false if decoding has to stop.
+// rest is the part of p that has not been decoded. more is false if decoding has to stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
@@ -138,7 +141,8 @@ func (d *Decoder) pendingStart() int {
 }
 
 // discard removes the first n bytes of d.buf, which belong to complete items, and adapts the
-// positions to the shorter d.buf. It leaves nextLF, which decodeLines determines anew.
+// positions to the shorter d.buf. It does not adapt d.nextLF, because decodeLines determines that
+// position anew.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -147,8 +151,9 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain copies the incomplete item at the end of d.buf, and p, which is not decoded yet, into
-// memory of the decoder, because the caller of Feed may reuse its memory.
+// retain copies the incomplete item at the end of d.buf into memory of the decoder, followed by p,
+// the bytes that have not been decoded. It does so because the caller of Feed may reuse the memory
+// of its argument.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil
@@ -167,8 +172,8 @@ func (d *Decoder) retain(p []byte) {
 }
 
 // decodeLines decodes the complete lines of d.buf and calls yield with the items that they
-// complete. It returns false if an item exceeds the limit or yield returned false, and true
-// otherwise.
+// complete. It returns false if an item exceeds the limit or yield returns false, and true
+// otherwise. If yield returns false, decodeLines sets d.paused.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // d.buf may have grown
 	if !d.skipByteOrderMark() {
@@ -199,7 +204,7 @@ func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	}
 }
 
-// skipByteOrderMark skips a byte order mark at the start of the stream, if there is one, and
+// skipByteOrderMark skips the byte order mark at the start of the stream, if there is one, and
 // returns true. It returns false if d.buf is too short to decide whether there is one.
 func (d *Decoder) skipByteOrderMark() bool {
 	if d.bomChecked {
@@ -236,8 +241,9 @@ func (d *Decoder) lineEnd() int {
 	return -1
 }
 
-// checkLimit reports whether the current item is within the limit, and sets d.err if it is not. The
-// item includes the current line up to the position end; -1 stands for len(d.buf).
+// checkLimit reports whether the current item is within the limit. If it is not, checkLimit sets
+// d.err. The item includes the current line up to the position end. An end of -1 stands for
+// len(d.buf).
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -253,8 +259,8 @@ func (d *Decoder) checkLimit(end int) bool {
 	return false
 }
 
-// decodeLine decodes the line d.buf[at:end], and calls yield with the item that the line completes,
-// if any. It returns the result of yield, or true if it did not call yield.
+// decodeLine decodes the line d.buf[at:end] and, if the line completes an item, calls yield with
+// that item. It returns the result of yield, or true if it did not call yield.
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
@@ -279,8 +285,8 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block, whose bytes end before the position end in d.buf, and returns it
-// as an item. An id of the block becomes the last event ID.
+// endBlock ends the current block and returns it as an item. The bytes of the block end before the
+// position end in d.buf. If the block has an id, that becomes the last event ID.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -1,8 +1,8 @@
 package sse
 
-// An EventCounter counts the events and comments of a stream without decoding them, to enforce a
-// limit cheaply. An event is a block of lines up to a blank line; each comment line counts too. The
-// zero value is ready to use.
+// An EventCounter counts the events and comments of a stream without decoding them, which makes it
+// cheap to enforce a limit. An event is a block of lines that ends with a blank line. Each comment
+// line counts as well. The zero value is ready to use.
 type EventCounter struct {
 	N            int  // number of complete events and comments
 	lineHasBytes bool // the current line is not empty
@@ -11,9 +11,9 @@ type EventCounter struct {
 	afterCR      bool // the last byte was a CR
 }
 
-// Add counts the events and comments that the next piece of the stream completes. It stops as soon
-// as c.N exceeds limit. It returns the number of bytes that it examined, which is len(piece) unless
-// it stopped.
+// Add counts the events and comments that piece, the next part of the stream, completes. It stops
+// as soon as c.N exceeds limit. It returns the number of bytes that it examined, which is
+// len(piece) unless it stopped early.
 func (c *EventCounter) Add(piece []byte, limit int) int {
 	for i, b := range piece {
 		switch {
@@ -30,7 +30,8 @@ func (c *EventCounter) Add(piece []byte, limit int) int {
 	return len(piece)
 }
 
-// endLine counts the comment or event that the end of the current line completes, if any.
+// endLine updates the counter at the end of a line. If the line completes a comment or an event, it
+// increments c.N.
 func (c *EventCounter) endLine() {
 	switch {
 	case c.isComment:

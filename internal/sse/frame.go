@@ -6,19 +6,20 @@ import (
 )
 
 // A FrameSplitter divides a stream of bytes into frames. A frame consists of the lines up to and
-// including the next blank line; lines end with LF, CR or CR LF. The frames that Split yields,
+// including the next blank line. Lines end with LF, CR or CR LF. The frames that Split yields,
 // followed by the result of Rest, are exactly the bytes of the stream. The zero value is ready to
 // use. A FrameSplitter must not be used concurrently.
 type FrameSplitter struct {
-	rest []byte // the incomplete frame
+	rest []byte // bytes of the incomplete frame
 	line int    // offset in rest of the current line
-	scan int    // offset up to which the end of that line was searched
+	scan int    // offset in rest up to which the end of that line was searched
 }
 
-// Split returns an iterator over the frames that p, the next piece of the stream, completes. A
-// frame that ends with CR is complete, whatever follows: an LF after it is a frame without lines.
-// The frames alias p or the memory of the splitter, and are valid until the next call to Split. If
-// the iteration is stopped early, the part of p that was not returned is lost.
+// Split returns an iterator over the frames that p, the next piece of the stream, completes. If p
+// ends with the CR of a blank line, the frame is complete. If the next piece then begins with LF,
+// that LF is a separate frame without lines. The frames alias p or the memory of the splitter, and
+// are valid until the next call to Split. If the iteration is stopped early, the part of p that was
+// not yielded is lost.
 func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		held := s.rest
@@ -41,13 +42,13 @@ func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Rest returns the bytes after the last complete frame, which begin an incomplete one, or nil if
-// there are none. They are valid until the next call to Split.
+// Rest returns the bytes after the last complete frame, which are the beginning of an incomplete
+// one. It returns nil if there are none. The bytes are valid until the next call to Split.
 func (s *FrameSplitter) Rest() []byte { return s.rest }
 
 // frameEnd returns the length of the first frame of p, or -1 if that frame is incomplete. In the
-// latter case it stores how far it has searched, and p must be the beginning of the argument of the
-// next call.
+// latter case, frameEnd stores how far it has searched, and the argument of the next call must
+// begin with p.
 func (s *FrameSplitter) frameEnd(p []byte) int {
 	for {
 		if s.line > 0 && s.line < len(p) && p[s.line-1] == '\r' && p[s.line] == '\n' {
@@ -68,20 +69,20 @@ func (s *FrameSplitter) frameEnd(p []byte) int {
 	}
 }
 
-// A Line is one line of a frame: a field, or a comment.
+// A Line is one line of a frame. It is a field or a comment.
 type Line struct {
-	Name  string // of the field; "" for a comment
-	Value []byte // what follows the colon and, in a field, one space; it aliases the frame
+	Name  string // name of the field; "" for a comment
+	Value []byte // bytes after the colon, in a field without one leading space; aliases the frame
 
-	// The offsets in the frame of the line, of its value, and of the next line.
+	// Offsets in the frame: of the line, of its value, and of the next line.
 	Start, ValueStart, Next int
 }
 
-// ValueEnd returns the offset in the frame of the end of the line's value.
+// ValueEnd returns the offset in the frame of the end of the value.
 func (l Line) ValueEnd() int { return l.ValueStart + len(l.Value) }
 
-// Lines returns an iterator over the lines of a frame except the blank ones. The last line need not
-// have a line end.
+// Lines returns an iterator over the lines of frame, except blank ones. The last line need not have
+// a line end.
 func Lines(frame []byte) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		for at := 0; at < len(frame); {
@@ -104,8 +105,8 @@ func Lines(frame []byte) iter.Seq[Line] {
 	}
 }
 
-// FindField returns the first line of a frame that is a field with the given name. ok is false if
-// there is none.
+// FindField returns the first line of frame that is a field with the given name. ok is false if
+// there is no such line.
 func FindField(frame []byte, name string) (field Line, ok bool) {
 	for l := range Lines(frame) {
 		if l.Name == name {
@@ -115,7 +116,8 @@ func FindField(frame []byte, name string) (field Line, ok bool) {
 	return Line{}, false
 }
 
-// HasFields reports whether a frame has at least one field. A frame with comments only has none.
+// HasFields reports whether frame has at least one field. A frame that consists of comments has
+// none.
 func HasFields(frame []byte) bool {
 	for l := range Lines(frame) {
 		if l.Name != "" {
@@ -125,8 +127,8 @@ func HasFields(frame []byte) bool {
 	return false
 }
 
-// splitField returns the name and the value of the field in line. One space after the colon does
-// not belong to the value. If line is a comment, name is empty.
+// splitField returns the name and the value of the field in line. If the value begins with a space,
+// that space is left out. If line is a comment, name is empty.
 func splitField(line []byte) (name, value []byte) {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {
@@ -150,8 +152,8 @@ func indexLineEnd(p []byte) int {
 	return lf
 }
 
-// lineEndLen returns the length of the line end with which p begins: 2 for CR LF, and 1 otherwise.
-// p must not be empty.
+// lineEndLen returns the length of the line end at the beginning of p, which is 2 for CR LF and 1
+// otherwise. p must begin with a line end.
 func lineEndLen(p []byte) int {
 	if p[0] == '\r' && len(p) > 1 && p[1] == '\n' {
 		return 2

@@ -13,28 +13,28 @@ const (
 	Block                   // a block without data, which clients do not dispatch
 )
 
-// An Item is one element of a stream: a block of fields up to its blank line, or a comment
+// An Item is one element of a stream: a block of fields that ends with a blank line, or a comment
 // line. A comment within a block does not end the block. Its item precedes that of the block,
-// because items are in the order of their completion. Blank lines that end no block are not
+// because items are in the order in which they are completed. Blank lines that end no block are not
 // items.
 //
-// A block is complete as soon as its blank line ends, and a comment as soon as its line ends.
-// If that line ends with CR LF, the item is complete after the CR, because waiting for the LF
-// would delay live events. End is then the offset after the CR, however the stream was cut
-// into pieces.
+// A block is complete as soon as its blank line ends, and a comment as soon as its line ends. If
+// that line ends with CR LF, the item is complete after the CR, because waiting for the LF would
+// delay live events. End is then the offset after the CR, however the stream was divided into
+// pieces.
 //
-// Items share memory with the decoder and with the pieces given to Feed; they must not be modified.
+// Items share memory with the decoder and with the pieces given to Feed. They must not be modified.
 type Item struct {
 	Kind ItemKind
 
 	Event       string   // value of the last event field, or ""
 	Data        []byte   // values of the data fields joined by LF; nil unless Kind is Event
-	ID          string   // value of the last id field that contains no NUL
+	ID          string   // value of the last id field whose value contains no NUL
 	HasID       bool     // there is such an id field, perhaps empty
 	LastEventID string   // last event ID after this item, with which a client would reconnect
-	Retry       string   // value in milliseconds of the last retry field that is a number, as spelled
-	Fields      []string // names of all fields in order, as spelled
-	Text        string   // of a Comment: everything after the colon
+	Retry       string   // value of the last retry field that is a number, in milliseconds and as received
+	Fields      []string // names of all fields in order, as received
+	Text        string   // everything after the colon of a Comment
 
 	// Raw holds the lines as received, comments included, without the blank line of a
 	// block and without the line end of a comment.

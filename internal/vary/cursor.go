@@ -10,16 +10,16 @@ import (
 )
 
 // A cursorEncoding is a form in which a cursor, the position from which a client resumes a stream,
-// can be sent: an encoded text between a prefix and a suffix. Cursors are opaque to clients, so any
-// text that is valid as an SSE id and as a header value is legal.
+// can be sent. It is an encoded text between a prefix and a suffix. Cursors are opaque to clients,
+// so any text that is valid as an SSE id and as a header value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
 	decode         func(string) ([]byte, error)
 }
 
-// cursorEncodings lists the forms of cursors. Each has a different prefix, by which DecodeCursor
-// recognizes it.
+// cursorEncodings lists the forms of cursors. Each form has a different prefix, by which
+// DecodeCursor recognizes it.
 var cursorEncodings = []cursorEncoding{
 	{"==", "", base64.StdEncoding.EncodeToString, base64.StdEncoding.DecodeString},
 	{"0x", "", hex.EncodeToString, hex.DecodeString},
@@ -28,9 +28,9 @@ var cursorEncodings = []cursorEncoding{
 	{strings.Repeat("long-", 60), "", hex.EncodeToString, hex.DecodeString},
 }
 
-// EncodeCursor returns text, a cursor as the reference server writes it, in the form that the
-// variation uses. It returns text unchanged if text is empty or the variation does not vary
-// cursors.
+// EncodeCursor converts text, a cursor as written by the reference server, to the form that the
+// variation uses. If text is "" or the variation does not have the trait [Cursors], it returns text
+// unchanged.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -38,11 +38,12 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
-// wrap returns text, a cursor as the reference server writes it, in the form f.
+// wrap converts text, a cursor as written by the reference server, to the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor reverses [Variation.EncodeCursor] for every variation: it returns the cursor that
-// was encoded as text. If text has none of the forms of encoded cursors, it is returned unchanged.
+// DecodeCursor reverses [Variation.EncodeCursor] for every variation. It returns the cursor from
+// which text was encoded. If text does not have the form of an encoded cursor, it returns text
+// unchanged.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
 		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
@@ -57,8 +58,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether the document of dialect d allows a request to resume a stream
-// from a cursor in each of the forms of cursorEncodings.
+// allowsAnyCursor reports whether the document of dialect d allows requests to resume a stream from
+// cursors in all forms of cursorEncodings.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

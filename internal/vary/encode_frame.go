@@ -10,12 +10,12 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A fieldLine is one field of a frame, or a comment if the name is empty.
+// A fieldLine is one field of a frame. If the name is "", it is a comment.
 type fieldLine struct{ name, value string }
 
-// parseFrame returns the lines of a frame that has the form that the reference server writes: at
-// most one id, event and data field each, and comments, with LF as the line end. For a frame of any
-// other form, ok is false.
+// parseFrame returns the lines of frame. ok is false unless frame has the form in which the
+// reference server writes frames: comments and at most one id, event and data field each, where
+// only LF ends lines, and a frame with an id or event field also has a data field.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
@@ -32,14 +32,14 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	return all, end < len(frame) && (!seen["id"] && !seen["event"] || seen["data"])
 }
 
-// hasData reports whether at least one of the lines of a frame is a data field.
+// hasData reports whether at least one of the lines in all is a data field.
 func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
 
 // encodeFields appends the lines of a frame to dst, varied, and returns the extended slice. It does
-// not append the final blank line. The parameter all contains the lines, and frame is the original
-// frame, whose bytes determine the random choices.
+// not append the blank line at the end. The argument all contains the lines of the frame, and frame
+// holds its original bytes, which determine the random choices.
 func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -72,8 +72,8 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData returns the data field of a frame with its value, a JSON text, rewritten. If the
-// rewritten text has several lines, it returns one data field for each line.
+// encodeData returns the data field of a frame, whose value is a JSON text, with the value
+// rewritten. If the rewritten value has several lines, it returns one data field for each line.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
@@ -84,7 +84,7 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 }
 
 // addFields inserts random fields that clients must ignore into the fields of a frame, as far as
-// the variation allows them, and returns the result.
+// the traits of the variation allow, and returns the result.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -100,14 +100,14 @@ func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 }
 
 var (
-	// retryValues are values of the retry field in milliseconds: short, to keep tests fast.
+	// retryValues are values of the retry field in milliseconds. They are short to keep tests fast.
 	retryValues       = []string{"0", "10", "0100", "250"}
 	unknownFieldNames = []string{"Data", "datax", "comment", "x-trace", " data"}
 	commentTexts      = []string{"", " ", " busy", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
 )
 
-// reorderFields shuffles the fields of a frame in place and returns them. The data fields keep
-// their order relative to each other.
+// reorderFields shuffles the fields of a frame in place and returns them. Data fields keep their
+// order relative to each other.
 func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	var data []fieldLine
 	for _, l := range fields {
@@ -124,8 +124,8 @@ func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	return fields
 }
 
-// commentText returns the text of a comment after its colon: the text that the dialect requires or,
-// if it requires none, a random one.
+// commentText returns the text of a comment after the colon. It is the text that the dialect
+// requires or, if the dialect requires none, a random one.
 func (v *Variation) commentText(r *rand.Rand) string {
 	if v.profile.keepAliveText != "" {
 		return v.profile.keepAliveText
@@ -134,8 +134,8 @@ func (v *Variation) commentText(r *rand.Rand) string {
 }
 
 // appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
-// dst ends with CR, it does not choose LF, because the two would form a single line end instead of
-// an empty line.
+// dst ends with CR, it does not append LF, because CR and LF would form a single line end instead
+// of two.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

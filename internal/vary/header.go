@@ -11,17 +11,18 @@ import (
 )
 
 // framingHeaders lists the header fields that net/http looks up by their canonical names to
-// determine how to send a body. Their names are not varied.
+// determine how to send a body. The names of these fields are not varied.
 var framingHeaders = []string{
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// mediaTypeParams lists parameters that may be appended to the media type of JSON or of an event
-// stream. They do not change its meaning, because both formats are always UTF-8.
+// mediaTypeParams lists parameters that may be appended to the media type of JSON or of event
+// streams. They do not change the meaning of the type, because both formats always use UTF-8.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader varies the header h of a response in place. It may make names non-canonical, which
-// the methods of http.Header then do not find, so it must be called just before the header is sent.
+// EncodeHeader varies the header h of a response in place. Afterwards, names may be non-canonical,
+// so that the methods of http.Header do not find them. EncodeHeader must therefore be called just
+// before the header is sent.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))
 	if v.Has(MediaTypes) {
@@ -38,8 +39,8 @@ func (v *Variation) EncodeHeader(h http.Header) {
 	}
 }
 
-// varyMediaType returns text, a Content-Type value, in another form if it is the type of JSON or of
-// an event stream. It returns "" for any other type.
+// varyMediaType returns text, a Content-Type value, in another form if it is the media type of JSON
+// or of event streams. For any other type, it returns "".
 func varyMediaType(r *rand.Rand, text string) string {
 	media, _, _ := strings.Cut(text, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -51,8 +52,8 @@ func varyMediaType(r *rand.Rand, text string) string {
 }
 
 // changeHeaderCase changes the case of the names of header fields in h, except framingHeaders. The
-// canonical names stay in h with nil values, so that net/http neither sends these names nor adds
-// defaults for them.
+// old names stay in h with nil values, so that net/http neither sends these names nor adds defaults
+// for them.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	convert := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
 	for _, name := range slices.Sorted(maps.Keys(h)) { // the result must not depend on the order of the map
@@ -65,7 +66,8 @@ func changeHeaderCase(r *rand.Rand, h http.Header) {
 	}
 }
 
-// alternateCase returns name with every second letter in upper case and the others in lower case.
+// alternateCase returns name with every second character in upper case and the others in lower
+// case.
 func alternateCase(name string) string {
 	b := []byte(strings.ToLower(name))
 	for i := 1; i < len(b); i += 2 {

@@ -13,22 +13,21 @@ type dialectProfile struct {
 	frameShape, replyShape *dialect.Shape
 	unknownEvent           dialect.UnknownEventForm
 	forbidden              map[Trait]bool
-	keepAliveText          string // required text of comments; "": any
+	keepAliveText          string // text that all comments must have; "" if any text is allowed
 }
 
-// The ids of the checks that fail if frames have optional fields, and if lines end with anything
+// The ids of the checks that fail if frames have optional fields, or if lines end with anything
 // but LF. A dialect allows such frames and lines unless one of its requirements names the check.
 const (
 	plainFramesCheck = "wire.frames-are-plain"
 	lineEndsCheck    = "wire.lines-end-with-lf"
 )
 
-// profiles caches the profiles of dialects, because it takes long to derive a profile from a
-// document.
+// profiles caches the profiles of dialects, because deriving a profile from a document takes long.
 var profiles sync.Map // *dialect.Dialect → *dialectProfile
 
-// profileOf returns the profile of dialect d from the cache, to which it adds the profile if it is
-// not there yet.
+// profileOf returns the profile of dialect d. It keeps the profile in the cache, so that later
+// calls return the same one. It is safe for concurrent use.
 func profileOf(d *dialect.Dialect) *dialectProfile {
 	known, ok := profiles.Load(d)
 	if !ok {
@@ -37,7 +36,7 @@ func profileOf(d *dialect.Dialect) *dialectProfile {
 	return known.(*dialectProfile)
 }
 
-// newProfile derives the profile of a dialect from its document and catalogue.
+// newProfile derives the profile of dialect d from the document and the catalogue of d.
 func newProfile(d *dialect.Dialect) *dialectProfile {
 	b := &dialectProfile{}
 	b.frameShape, b.replyShape = d.Shapes()
@@ -65,5 +64,5 @@ func newProfile(d *dialect.Dialect) *dialectProfile {
 // allows reports whether responses of the dialect may have the trait t.
 func (b *dialectProfile) allows(t Trait) bool { return !b.forbidden[t] }
 
-// hasKind reports whether the document of dialect d defines k, an event kind or a slot.
+// hasKind reports whether the document of dialect d defines k, which is an event kind or a slot.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }

@@ -18,16 +18,16 @@ import (
 type jsonRewriter struct {
 	variation     *Variation
 	rng           *rand.Rand
-	input         []byte // the rest of the text
+	input         []byte // part of the text that is still to be rewritten
 	output        []byte
 	allowNewlines bool // insert line feeds between tokens
 	allowEscapes  bool // escape ASCII characters in strings
 }
 
-// rewriteJSON returns another encoding of the JSON text with the same meaning. If text is not valid
-// JSON, rewriteJSON returns it unchanged. Random choices are drawn from r, and s is the shape of
-// the value, which is what the document says about its members. Of the argument p, only the options
-// allowNewlines and allowEscapes are used.
+// rewriteJSON returns text, a JSON text, in another encoding with the same meaning. If text is not
+// valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
+// shape of the value, which is what the document says about the members of the value. Of p, only
+// the options allowNewlines and allowEscapes are used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -40,7 +40,7 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p j
 }
 
 // rewriteValue takes the next value from the input and appends it rewritten to the output. The
-// parameter s is the shape of the value, or nil if the document does not describe the value.
+// argument s is the shape of the value, or nil if the document does not describe the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 	if s == nil {
 		s = &dialect.Shape{}
@@ -57,8 +57,8 @@ func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 	}
 }
 
-// rewriteObject takes the next value, an object of shape s, from the input and appends it rewritten
-// to the output.
+// rewriteObject takes the next value, which must be an object of shape s, from the input and
+// appends it rewritten to the output.
 func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
@@ -82,14 +82,16 @@ func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
 	p.appendJoined('{', members, '}')
 }
 
-// rewriteList takes the next value, an array of shape s, from the input and appends it rewritten to
-// the output.
+// rewriteList takes the next value, which must be an array of shape s, from the input and appends
+// it rewritten to the output.
 func (p *jsonRewriter) rewriteList(s *dialect.Shape) {
 	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(itemShape(s)) }), ']')
 }
 
-// rewriteEach takes the next value, an object or array that ends with the bracket end, from the
-// input and returns its members or items, rewritten. It calls rewrite for each of them.
+// rewriteEach takes the next value from the input, an object or array that ends with the bracket
+// end. It calls rewrite at the beginning of each member or item. That function must take the member
+// or item from the input and append it rewritten to the output. rewriteEach returns what the calls
+// appended, and leaves the output as it was.
 func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
 	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
@@ -103,7 +105,7 @@ func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	return all
 }
 
-// capture returns what write appends to the output, and leaves the output as it was.
+// capture calls write and returns what it appends to the output. It leaves the output as it was.
 func (p *jsonRewriter) capture(write func()) []byte {
 	outer := p.output
 	p.output = nil
@@ -113,9 +115,9 @@ func (p *jsonRewriter) capture(write func()) []byte {
 	return text
 }
 
-// memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
+// memberShape returns the shape of a member of an object whose shape is s. The argument literal is
 // the name of the member as a JSON string. The result is nil if the document does not describe the
-// member, or maps the object as a whole to one field of an event (a slot).
+// member, or if the object as a whole is the value of one field of an event (a slot).
 func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -125,8 +127,8 @@ func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 }
 
 // itemShape returns the shape of the items of an array whose shape is s. The result is nil if the
-// document does not describe the items, or maps the array as a whole to one field of an event (a
-// slot).
+// document does not describe the items, or if the array as a whole is the value of one field of an
+// event (a slot).
 func itemShape(s *dialect.Shape) *dialect.Shape {
 	if s.HasSlot {
 		return nil
@@ -134,8 +136,8 @@ func itemShape(s *dialect.Shape) *dialect.Shape {
 	return s.Items
 }
 
-// appendJoined appends rewritten members or items to the output, separated by commas, between the
-// brackets open and end.
+// appendJoined appends members, which are rewritten members or items, to the output. It separates
+// them by commas and encloses them in the brackets open and end.
 func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, open)
 	for i, m := range members {
@@ -152,20 +154,20 @@ func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, end)
 }
 
-// unknownMemberNames lists the beginnings of names of unknown members; a number is added to make
-// them unique.
+// unknownMemberNames lists the beginnings of the names of unknown members. A number is added to
+// make a name unique.
 var unknownMemberNames = []string{"x", "X-Unknown ", "_", "$", "ünbekannt", "type.", "data:", "__proto__", "👽"}
 
-// unknownMemberValues lists the values of unknown members, as JSON. Clients must accept and ignore
-// all of them.
+// unknownMemberValues lists the values of unknown members as JSON texts. Clients must accept and
+// ignore all of them.
 var unknownMemberValues = []string{
 	`null`, `true`, `-0.5e-3`, `9007199254740993`, `""`, `"data: [DONE]"`, `"\u0000\ud83d\ude00"`,
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns the JSON of a member whose name the document does not define for objects of
-// shape s. The parameter n is the number of preceding members in the object; it becomes part of the
-// name, so that the name is unique in the object.
+// unknownMember returns the JSON text of a member whose name the document does not define for
+// objects of shape s. The argument n is the number of preceding members in the object. It becomes
+// part of the name, so that the name is unique in the object.
 func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
@@ -179,7 +181,8 @@ func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
 	})
 }
 
-// takeToken removes the next token, a string, number or keyword, from the input and returns it.
+// takeToken removes the next token from the input and returns it. The token must be a string, a
+// number or a keyword.
 func (p *jsonRewriter) takeToken() []byte {
 	end := 1
 	if p.input[0] == '"' {
@@ -199,11 +202,12 @@ func (p *jsonRewriter) takeToken() []byte {
 	return text
 }
 
-// skipSpace removes leading white space from the input.
+// skipSpace removes white space from the beginning of the input.
 func (p *jsonRewriter) skipSpace() { p.input = bytes.TrimLeft(p.input, " \t\r\n") }
 
-// addSpace appends random white space, or none, to the output: line feeds if allowNewlines is set,
-// and spaces and tabs if the variation has the trait Whitespace.
+// addSpace appends a random amount of white space, possibly none, to the output. It appends line
+// feeds only if allowNewlines is true, and spaces and tabs only if the variation has the trait
+// [Whitespace].
 func (p *jsonRewriter) addSpace() {
 	if p.allowNewlines && p.rng.IntN(5) == 0 {
 		p.output = append(p.output, '\n')
@@ -213,9 +217,9 @@ func (p *jsonRewriter) addSpace() {
 	}
 }
 
-// rewriteNumber appends text, a number or one of the keywords true, false and null, to the output.
-// If the variation has the trait Numbers and s is the shape of a number, it may write a
-// non-negative integer in another form, such as 1.0.
+// rewriteNumber appends text, which is a number, true, false or null, to the output. If the
+// variation has the trait [Numbers] and s is the shape of a number, it may write a non-negative
+// integer in another form, such as 1.0.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.Shape) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
@@ -238,7 +242,7 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.Shape) {
 }
 
 // rewriteString appends literal, a JSON string, to the output. If the variation has the trait
-// Escapes, it escapes some of the characters, chosen at random.
+// [Escapes], it escapes some of the characters, which it chooses at random.
 func (p *jsonRewriter) rewriteString(literal []byte) {
 	if !p.variation.Has(Escapes) {
 		p.output = append(p.output, literal...)
@@ -262,8 +266,8 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends r, a character of a string, to the output, escaped or not, at random. The
-// parameter raw holds the bytes of the character in the input.
+// rewriteChar appends r, a character of a JSON string, to the output. It decides at random whether
+// to escape the character. The argument raw holds the bytes of the character in the input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {
@@ -281,8 +285,9 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	}
 }
 
-// EncodeReply returns another encoding of a JSON response body with the same meaning. A body that
-// is not JSON is returned unchanged. The variation, the seed and the body determine the encoding.
+// EncodeReply returns another encoding of body, a JSON response body, with the same meaning. If
+// body is not valid JSON, it is returned unchanged. The encoding depends only on the variation, the
+// seed and the body.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
 	rewriter := jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true}

@@ -16,24 +16,23 @@ type StreamEncoder struct {
 	rng       *rand.Rand
 	started   bool
 	frames    int  // number of frames with data so far
-	lastByte  byte // last byte returned
+	lastByte  byte // last byte returned; LF at first
 	joinNext  bool
 	segments  [][]byte
 }
 
 // NewStream returns an encoder for one stream. The seed determines the text between frames and the
-// division into segments, which are flushed one by one. It does not affect the encoding of the
-// frames themselves.
+// division into segments. It does not affect the encoding of the frames themselves.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 	rng := v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
 	return &StreamEncoder{variation: v, rng: rng, lastByte: '\n'}
 }
 
-// EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller
-// must flush after each segment except possibly the last; see CanJoin. The result may use
-// the capacity of dst and is valid until the next call. If the frame does not have the form
-// that the reference server writes, its bytes are not changed; only a byte order mark may
-// precede them at the start of the stream.
+// EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller must
+// flush after each segment, except that it need not flush after the last one if CanJoin returns
+// true. The result may use the capacity of dst and is valid until the next call. If the frame does
+// not have the form in which the reference server writes frames, its bytes are not changed. At the
+// start of the stream, a byte order mark may precede them even then.
 func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
 	if !s.started && s.variation.Has(ByteOrderMark) {
@@ -64,10 +63,9 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 // next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends to dst, at random, what clients must ignore before the next frame:
-// comments, blank lines, retry fields and, after the first frame with data, events of unknown
-// types. The parameter all contains the lines of the next frame. insertIgnored returns the extended
-// slice.
+// insertIgnored appends to dst, at random, what clients must ignore before the next frame, and
+// returns the extended slice. It appends comments, blank lines, retry fields and, after the first
+// frame with data, events of unknown types. The argument all contains the lines of the next frame.
 func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -89,8 +87,8 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine appends a line end to dst, so that dst ends with an empty line if it consists of
-// complete lines. It returns the extended slice.
+// appendBlankLine appends a line end to dst and returns the extended slice. If dst consists of
+// complete lines, it then ends with a blank line.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
 		return append(dst, '\r')
@@ -98,12 +96,14 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	return s.variation.appendLineEnd(s.rng, dst)
 }
 
-// unknownEventTypes lists event types that no document names, for events that clients must ignore.
+// unknownEventTypes lists event types that no document names. They are used for events that clients
+// must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data of an event of an unknown type, to be sent before the frame
-// whose lines are all. It returns nil if that frame has no JSON data or lacks a member whose value
-// both events must share. The dialect must allow such events.
+// newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The event is to
+// be sent before the frame whose lines are all. newUnknownEvent returns nil if that frame has no
+// JSON object as data or lacks a member whose value both events must share. The dialect must allow
+// events of unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -126,11 +126,11 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 }
 
 // maxSegments is the approximate maximum number of segments of a frame. Each segment is flushed, so
-// more of them would make tests slow.
+// more segments would make tests slow.
 const maxSegments = 200
 
-// split divides an encoded frame into segments, which are flushed one by one. The segments are
-// parts of out, and the list of them is valid until the next call.
+// split divides out, an encoded frame, into segments, which are to be flushed one by one. The
+// segments share the memory of out. The list of segments is valid until the next call.
 func (s *StreamEncoder) split(out []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(out) == 0 {
@@ -148,8 +148,8 @@ func (s *StreamEncoder) split(out []byte) [][]byte {
 	return append(s.segments, out[from:])
 }
 
-// splitOffsets returns the offsets in an encoded frame at which segments end, in any order and
-// possibly repeated.
+// splitOffsets returns the offsets in out, an encoded frame, at which segments end. The offsets are
+// in no particular order and may be repeated.
 func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {

@@ -17,31 +17,31 @@ import (
 // server.
 type Trait string
 
-// The traits of variations: the ways in which their streams may differ from the original ones. A
+// The traits of variations, which are the ways in which responses may differ from the original ones. A
 // variation has only the traits that the document of its dialect allows.
 const (
 	ByteOrderMark      Trait = "mark"            // the stream begins with a byte order mark
 	CRLF               Trait = "crlf"            // lines end with CR LF
 	CR                 Trait = "cr"              // lines end with CR
-	MixedLineEnds      Trait = "mixed-ends"      // lines end with any of the three
+	MixedLineEnds      Trait = "mixed-ends"      // each line ends with LF, CR LF or CR
 	NoSpace            Trait = "no-space"        // no space after the colon of a field
-	FieldOrder         Trait = "field-order"     // fields of a frame in random order
+	FieldOrder         Trait = "field-order"     // the fields of a frame are in random order
 	Comments           Trait = "comments"        // comments between frames
 	InnerComments      Trait = "inner-comments"  // comments between the lines of a frame
-	BlankLines         Trait = "blank-lines"     // more blank lines than one
-	MultilineData      Trait = "many-lines"      // data over several lines
+	BlankLines         Trait = "blank-lines"     // more than one blank line between frames
+	MultilineData      Trait = "many-lines"      // data is divided into several lines
 	Retry              Trait = "retry"           // retry fields, alone and in frames
 	UnknownFields      Trait = "unknown-fields"  // SSE fields that the standard does not define
 	EventNames         Trait = "event-names"     // an explicit event name "message", which is the default
 	EventIDs           Trait = "event-ids"       // ids from which streams cannot be resumed
-	KeyOrder           Trait = "key-order"       // JSON members in random order
+	KeyOrder           Trait = "key-order"       // JSON members are in random order
 	Whitespace         Trait = "whitespace"      // whitespace between JSON tokens
 	Escapes            Trait = "escapes"         // characters of JSON strings as \u escapes
 	Numbers            Trait = "numbers"         // other forms of JSON numbers, such as 1.0 and 10e-1
 	UnknownMembers     Trait = "unknown-members" // JSON members that the document does not name
 	UnknownEvents      Trait = "unknown-events"  // events of types that the document does not name
-	Cursors            Trait = "cursors"         // another form of cursors
-	HeaderCase         Trait = "header-case"     // content-type, CONTENT-TYPE
+	Cursors            Trait = "cursors"         // cursors have another form
+	HeaderCase         Trait = "header-case"     // names of header fields in another case, such as CONTENT-TYPE
 	MediaTypes         Trait = "media-types"     // other forms of the Content-Type value
 	UnknownHeaders     Trait = "unknown-headers" // additional header fields
 	SingleByteSegments Trait = "bytes"           // short frames in segments of one byte
@@ -58,18 +58,18 @@ var Traits = []Trait{
 	UnknownHeaders, SingleByteSegments, SplitCharacters, RandomSegments, JoinedFrames,
 }
 
-// A Variation is a legal encoding of the output of a server: a selection of the traits that
-// the dialect allows. It always encodes the same frame or cursor in the same way, because
-// a replayed event must equal the original. It is safe for concurrent use.
+// A Variation is a legal way to encode the output of a server. It consists of some of the traits
+// that the dialect allows. A Variation always encodes the same frame or cursor in the same way,
+// because a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
 	profile        *dialectProfile
 	traits         []Trait
 	cursorEncoding cursorEncoding
-	lineEnds       []string // the line ends in use
+	lineEnds       []string // the line ends among which the variation chooses
 }
 
-// New returns a variation of dialect d. The seed determines the traits of the variation and all of
+// New returns a variation for dialect d. The seed determines the traits of the variation and all of
 // its choices.
 func New(seed uint64, d *dialect.Dialect) *Variation {
 	v := &Variation{seed: seed, profile: profileOf(d)}
@@ -84,8 +84,8 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds chooses the line ends of the variation at random. The variation gets one of the
-// traits CRLF, CR and MixedLineEnds, which exclude each other, or none of them.
+// chooseLineEnds chooses the line ends of the variation at random. The variation then has one of
+// the traits CRLF, CR and MixedLineEnds, or none of them.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	if !v.profile.allows(choice) {
@@ -103,12 +103,13 @@ func (v *Variation) chooseLineEnds(r *rand.Rand) {
 // Has reports whether the variation has the trait t.
 func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 
-// Traits returns the traits that the variation has, in no particular order. The caller may modify
-// the slice.
+// Traits returns the traits of the variation in no particular order. The caller may modify the
+// slice.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
 // rng returns a source of random numbers whose sequence depends only on the seed of the variation
-// and on the arguments, so that equal frames are encoded in the same way.
+// and on the arguments, so that equal frames are encoded in the same way. The argument purpose
+// separates the sequences for different purposes.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -117,8 +118,8 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// requiresCheck reports whether dialect d has a requirement of the level MUST or SHOULD that the
-// check with the given id judges.
+// requiresCheck reports whether dialect d has a requirement of level MUST or SHOULD that is judged
+// by the check with the given id.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)

@@ -18,8 +18,8 @@ import (
 // errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
-// connect opens a connection to the target, with TLS if the scheme of the base URL is https. It
-// returns an error of type *Error if that fails or takes longer than the idle timeout.
+// connect opens a connection to the target, with TLS if the scheme of the base URL is https. If
+// that fails or takes longer than the idle timeout, it returns an error of type *Error.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
@@ -53,8 +53,9 @@ func isHTTP2(conn net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// connectReason returns one line that explains err, the reason why no connection could be opened.
-// parent is the context of the exchange, without the timeout for connecting.
+// connectReason explains in one line why no connection could be opened. The argument err is the
+// error from the attempt, and parent is the context of the exchange, without the timeout for
+// connecting.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -73,8 +74,8 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// tlsReason returns one line that explains err, the reason why the TLS handshake failed. parent is
-// the context of the exchange, without the timeout for connecting.
+// tlsReason explains in one line why the TLS handshake failed. The argument err is the error from
+// the handshake, and parent is the context of the exchange, without the timeout for connecting.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
@@ -95,7 +96,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// certReason returns why a certificate was rejected, in words for an error message.
+// certReason describes err, the reason why a certificate was rejected, for use in an error message.
 func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "signed by an unknown authority"
@@ -103,8 +104,8 @@ func certReason(err error) string {
 	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
-// isPlainHTTPRefusal reports whether a response is the refusal that TLS servers of Go, nginx and
-// Apache send if a client speaks plain HTTP to them.
+// isPlainHTTPRefusal reports whether resp is the refusal with which TLS servers of Go, nginx and
+// Apache respond to plain HTTP.
 func isPlainHTTPRefusal(resp *spec.Response) bool {
 	if resp.Status != 400 || len(resp.Body) > 4<<10 {
 		return false
@@ -115,9 +116,9 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError returns an error that wraps [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded]
-// or [spec.ErrNotHTTP]. err is the error from a read that failed because of the server. Errors of
-// unknown causes become [spec.ErrTruncated].
+// peerError converts err, the error from a read that failed because of the server, to an error that
+// wraps [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded] or [spec.ErrNotHTTP]. If the
+// cause of err is unknown, the result wraps [spec.ErrTruncated] and err.
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
@@ -130,7 +131,7 @@ func peerError(err error) error {
 	return fmt.Errorf("%w: %w", spec.ErrTruncated, err)
 }
 
-// The numbers of ECONNREFUSED and ECONNRESET on Windows. No other system uses them.
+// The numbers of ECONNRESET and ECONNREFUSED on Windows. No other system uses these numbers.
 const (
 	wsaConnReset   = syscall.Errno(10054)
 	wsaConnRefused = syscall.Errno(10061)

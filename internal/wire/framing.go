@@ -13,9 +13,11 @@ import (
 // of the chunk and may contain extensions.
 const maxSizeLine = 4 << 10
 
-// bodyReader determines how the end of a body is marked (RFC 9112 section 6.3), stores the result
-// in resp.Framing, and returns a reader of the body without its framing. The reader returns io.EOF
-// only at the marked end of the body. An error means that Content-Length is invalid.
+// bodyReader determines how the end of the body is marked (RFC 9112 section 6.3), sets
+// resp.Framing, and returns a reader of the body without its framing. The argument method is the
+// method of the request. The reader returns io.EOF only at the marked end of the body, which may be
+// the end of the connection. It sets resp.Trailer if there is a trailer. bodyReader returns an
+// error if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -38,14 +40,14 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	return br, nil
 }
 
-// hasNoBody reports whether the response to a request with this method, and with this status, never
-// has a body. Bytes after status 101 belong to another protocol.
+// hasNoBody reports whether a response with the given status to a request with the given method
+// never has a body. Bytes after status 101 belong to another protocol.
 func hasNoBody(method string, status int) bool {
 	return method == "HEAD" || status == 101 || status == 204 || status == 304
 }
 
-// joinedValues returns all values of a header field as one comma-separated list. The second result
-// is false if the header does not have the field.
+// joinedValues returns all values of the header field with the given name as one comma-separated
+// list. The second result is false if the header does not have the field.
 func joinedValues(h spec.Header, name string) (string, bool) {
 	var values []string
 	for _, f := range h {
@@ -56,13 +58,15 @@ func joinedValues(h spec.Header, name string) (string, bool) {
 	return strings.Join(values, ","), values != nil
 }
 
-// lastElement returns the last element of a comma-separated list, without the spaces around it.
+// lastElement returns the last element of a comma-separated list, without the spaces and tabs
+// around it.
 func lastElement(list string) string {
 	return strings.Trim(list[strings.LastIndexByte(list, ',')+1:], " \t")
 }
 
-// parseLength returns the number in a Content-Length field. The field may be a list if all its
-// elements are equal; otherwise, or if it is not a number, parseLength returns an error.
+// parseLength returns the number in list, the value of a Content-Length field. The value may be a
+// comma-separated list if all its elements are equal. If they are not, or if the value is not a
+// number, parseLength returns an error.
 func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
@@ -78,14 +82,14 @@ func parseLength(list string) (int64, error) {
 	return int64(n), nil
 }
 
-// A lengthReader reads a body of known length.
+// A lengthReader reads a body whose length is known.
 type lengthReader struct {
 	br   *bufio.Reader
-	left int64 // bytes
+	left int64 // number of bytes that are still to be read
 }
 
-// Read reads from the body. It returns io.EOF after the announced number of bytes, and
-// io.ErrUnexpectedEOF if the connection ends before.
+// Read reads from the body. It returns io.EOF at the end of the body, and io.ErrUnexpectedEOF if
+// the connection ends before.
 func (c *lengthReader) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, io.EOF
@@ -99,7 +103,7 @@ func (c *lengthReader) Read(p []byte) (int, error) {
 // chunk, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	br      *bufio.Reader
-	left    uint64 // bytes of the current chunk
+	left    uint64 // number of bytes of the current chunk that are still to be read
 	inChunk bool   // the line end after the chunk's data is still to be read
 	ended   bool
 	trailer *spec.Header
@@ -121,9 +125,9 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// nextChunk reads up to the data of the next chunk and sets c.left to the size of that chunk. After
-// the last chunk, it reads the trailer as well and sets c.ended. It returns an error if the framing
-// is invalid or the connection ends.
+// nextChunk reads everything before the data of the next chunk and sets c.left to the size of that
+// chunk. After the last chunk, it reads the trailer into c.trailer and sets c.ended. It returns an
+// error if the framing is invalid or the connection ends.
 func (c *chunkedReader) nextChunk() error {
 	budget := newByteBudget(maxSizeLine, "a line before a chunk")
 	if c.inChunk {

@@ -14,12 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxHead is the maximum size, in bytes, of everything before a body, interim responses included.
+// maxHead is the maximum size, in bytes, of everything before a body, including interim responses.
 // It also limits the trailer after the body.
 const maxHead = 256 << 10
 
-// A connReader reads from a connection. It records when the last bytes arrived, and then restarts
-// the watchdog's idle timeout.
+// A connReader reads from a connection. Whenever bytes arrive, it records the time and restarts the
+// idle timeout of the watchdog.
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
@@ -38,25 +38,25 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A watchedReader restarts the watchdog's idle timeout at each Read of the embedded reader, so that
-// sending a large request counts as activity.
+// A watchedReader restarts the idle timeout of the watchdog at each Read of the embedded reader. A
+// request body is read through it, so that sending a large body counts as activity.
 type watchedReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the embedded reader and restarts the idle timeout, even if it got no bytes.
+// Read reads from the embedded reader and restarts the idle timeout, even if it gets no bytes.
 func (s watchedReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
 	return n, err
 }
 
-// exchangeHTTP1 sends the request m over conn, and records the response in h. It returns nil if the
-// response is complete, otherwise the reason why it ended early. The request is written while the
-// response is read, because a server may refuse a request without reading all of it. At the end,
-// exchangeHTTP1 gives conn to idle, if that is not nil and the connection can be used again, and
-// closes it otherwise.
+// exchangeHTTP1 sends the request m over conn and records the response in h. It returns nil if the
+// response is complete, and otherwise the reason why it ended early. The request is written while
+// the response is read, because a server may refuse a request without reading all of it. If idle is
+// not nil and the connection can be used again, exchangeHTTP1 finally passes conn to idle.
+// Otherwise it closes conn.
 func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConn) (end error) {
 	written := make(chan error, 1)
 	go func() {
@@ -87,8 +87,8 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 }
 
 // recordHead waits for the first byte of a response, and then reads the head of the response into
-// h.resp. The head must be complete within the idle timeout after its first byte. An error is the
-// reason why the head is incomplete or invalid.
+// h.resp. The head must be complete within the idle timeout after its first byte. If the head is
+// incomplete or invalid, recordHead returns an error with the reason.
 func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
 		return unexpectedEOF(err)
@@ -98,8 +98,8 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 }
 
 // readHead reads the head of the final response into resp, after skipping interim responses. If the
-// head is incomplete or invalid, it stores the part that it could read and returns an error with
-// the reason.
+// head is incomplete or invalid, readHead stores the part that it could read and returns an error
+// with the reason.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := checkProtocol(br); err != nil {
 		return err
@@ -126,8 +126,8 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 	}
 }
 
-// checkProtocol returns an error if the first bytes of a response are not "HTTP/". It does
-// not wait for a complete line, which a server of another protocol may never send.
+// checkProtocol returns an error if the first bytes of a response are not "HTTP/". It does not wait
+// for a complete line, because a server of another protocol may never send one.
 func checkProtocol(br *bufio.Reader) error {
 	const want = "HTTP/"
 	for n := 1; n <= len(want); n++ {
@@ -162,8 +162,9 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 	return proto, int(n), reason, true
 }
 
-// readFields reads header fields up to and including the empty line after them. If it returns an
-// error, it also returns the fields that it read before.
+// readFields reads header fields up to and including the empty line after them. It returns an error
+// if a line is invalid, if the lines exceed the budget, or if the connection ends. Even then it
+// returns the fields that it has read.
 func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	var fields spec.Header
 	for {
@@ -186,20 +187,21 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	}
 }
 
-// A byteBudget limits the size of a part of a message, such as its head. Reading a line reduces the
+// A byteBudget limits the size of a part of a message, such as the head. Reading a line reduces the
 // budget by the length of the line.
 type byteBudget struct {
-	left int    // bytes
-	part string // name of the part, for errors
-	max  int    // bytes
+	left int    // number of bytes that may still be read
+	part string // name of the part for errors, such as "a head"
+	max  int    // number of bytes at the beginning
 }
 
-// newByteBudget returns a budget of max bytes for the named part of a message.
+// newByteBudget returns a budget of max bytes for a part of a message. The argument part is the
+// name of that part in errors, such as "a head".
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads one line and returns it without the line end. It returns an error that wraps
-// spec.ErrLimitExceeded if the line is longer than what is left of the budget, and
-// io.ErrUnexpectedEOF if the connection ends within the line.
+// readLine reads one line and returns it without its line end. If the line is longer than what is
+// left of the budget, it returns an error that wraps spec.ErrLimitExceeded. If the connection ends
+// within the line, it returns io.ErrUnexpectedEOF.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {
@@ -218,8 +220,8 @@ func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	}
 }
 
-// unexpectedEOF returns io.ErrUnexpectedEOF in place of io.EOF, for a connection that ends within a
-// message, and any other error unchanged.
+// unexpectedEOF returns io.ErrUnexpectedEOF if err is io.EOF, and err otherwise. It is used where
+// the connection must not end, because a message is incomplete.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -227,14 +229,14 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// notHTTPError returns an error that wraps [spec.ErrNotHTTP]; its message is formatted like
-// fmt.Sprintf.
+// notHTTPError returns an error that wraps [spec.ErrNotHTTP] and adds a text, which is formatted as
+// by [fmt.Sprintf].
 func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
-// limitError returns an error that wraps [spec.ErrLimitExceeded]; its message is formatted like
-// fmt.Sprintf.
+// limitError returns an error that wraps [spec.ErrLimitExceeded] and adds a text, which is
+// formatted as by [fmt.Sprintf].
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

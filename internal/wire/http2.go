@@ -22,8 +22,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeHTTP2 sends the request m as the only stream of the connection, and records the response
-// in h. It returns nil if the response is complete, otherwise the reason why it ended early.
+// exchangeHTTP2 sends the request m as the only stream of conn and records the response in h. It
+// returns nil if the response is complete, and otherwise the reason why it ended early.
 func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	in := &headRecorder{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
@@ -59,9 +59,9 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest returns the request in the form that package http2 sends. The context of w cancels
-// it, and sending its body restarts the idle timeout of w. Its URL is opaque because the package
-// would encode the path of any other URL again.
+// httpRequest converts m to a request for package http2. The context of w cancels the request, and
+// sending the body restarts the idle timeout of w. The URL of the request is opaque, because the
+// package would encode the path of any other URL again.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -84,16 +84,16 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
-// An http2Body reads the body of an HTTP/2 response, restarts the watchdog's idle timeout when
-// bytes arrive, and converts errors from the library to errors from package spec, such as
+// An http2Body reads the body of an HTTP/2 response. It restarts the idle timeout of the watchdog
+// when bytes arrive, and converts errors from the library to errors from package spec, such as
 // [spec.ErrReset].
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body it
-// returns io.EOF; it returns all other errors as converted by [http2EndError].
+// Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body
+// it returns io.EOF. All other errors are converted by [http2EndError].
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
@@ -106,8 +106,8 @@ func (s *http2Body) Read(p []byte) (int, error) {
 }
 
 // http2EndError converts err, an error from the HTTP/2 library, to an error that wraps one from
-// package spec, such as [spec.ErrReset]. If the client itself ended the exchange, it returns the
-// reason for that instead.
+// package spec, such as [spec.ErrReset]. If the context of w has ended because the client ended the
+// exchange, it returns the cause of that context instead.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -131,9 +131,9 @@ func http2EndError(w *watchdog, err error) error {
 	return peerError(err)
 }
 
-// sortedHeader converts a header of package net/http, which does not preserve the order and
-// spelling of header fields. In the result, names are in lower case, as HTTP/2 requires, and the
-// fields are sorted by name.
+// sortedHeader converts h to a [spec.Header]. Package net/http preserves neither the order nor the
+// spelling of header fields, so names are in lower case, as HTTP/2 requires, and fields are sorted
+// by name.
 func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
@@ -145,16 +145,16 @@ func sortedHeader(h http.Header) spec.Header {
 	return fields
 }
 
-// A headRecorder records the first bytes received over an HTTP/2 connection, from which the order
-// of the header fields can be found. The library does not preserve that order.
+// A headRecorder records the first bytes received over an HTTP/2 connection. The order of the
+// header fields is taken from these bytes, because the library does not preserve it.
 type headRecorder struct {
 	net.Conn
 	mu       sync.Mutex
 	recorded []byte
-	err      error // error that ended the connection
+	err      error // error from the last read that failed
 }
 
-// Read reads from the connection and records what it got, up to a limit.
+// Read reads from the connection and records the bytes that it gets, up to a limit.
 func (t *headRecorder) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.mu.Lock()
@@ -168,22 +168,22 @@ func (t *headRecorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// connError returns the error that ended the connection, or nil if no read has failed.
+// connError returns the error from the last read that failed, or nil if no read has failed.
 func (t *headRecorder) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// recordedBytes returns the number of bytes that were recorded.
+// recordedBytes returns the number of bytes that have been recorded.
 func (t *headRecorder) recordedBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.recorded)
 }
 
-// fields returns the header fields of the final response in the order in which they were received,
-// or nil if the recorded bytes cannot be decoded.
+// fields returns the header fields of the final response in the order in which they were received.
+// It returns nil if the recorded bytes cannot be decoded.
 func (t *headRecorder) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,14 +10,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An idleConn holds the connection of a complete exchange until another exchange uses it. At most
-// one is held. It is safe for concurrent use. The method take of a nil *idleConn returns nil.
+// An idleConn holds at most one connection of a complete exchange until another exchange uses it.
+// It is safe for concurrent use. A nil *idleConn holds no connection, and its method put must not
+// be called.
 type idleConn struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
-// put makes i hold conn, and closes the connection that i held before, if any.
+// put stores conn in i. If i already holds a connection, put closes that connection.
 func (i *idleConn) put(conn net.Conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -27,8 +28,9 @@ func (i *idleConn) put(conn net.Conn) {
 	i.conn = conn
 }
 
-// take returns the held connection, which is then no longer held. It returns nil if there is none,
-// or if the server has closed it or sent something that no request asked for.
+// take removes the connection from i and returns it. It returns nil if i holds none. If the server
+// has closed the connection, or has sent something without a request, take closes it and returns
+// nil.
 func (i *idleConn) take() net.Conn {
 	if i == nil {
 		return nil
@@ -44,7 +46,7 @@ func (i *idleConn) take() net.Conn {
 	return conn
 }
 
-// isQuiet reports whether conn is open and nothing has arrived on it.
+// isQuiet reports whether conn is open and nothing has arrived on it. It waits up to a millisecond.
 func isQuiet(conn net.Conn) bool {
 	if conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
@@ -53,8 +55,8 @@ func isQuiet(conn net.Conn) bool {
 	return n == 0 && isTimeout(err) && conn.SetReadDeadline(time.Time{}) == nil
 }
 
-// isPersistent reports whether the connection of a complete response can be used for another
-// request (RFC 9112, section 9.3).
+// isPersistent reports whether another request can be sent over the connection of the complete
+// response resp (RFC 9112, section 9.3).
 func isPersistent(resp *spec.Response) bool {
 	options, _ := joinedValues(resp.Header, "Connection")
 	for option := range strings.SplitSeq(options, ",") {
@@ -65,9 +67,9 @@ func isPersistent(resp *spec.Response) bool {
 	return resp.Proto == "HTTP/1.1" && resp.Framing != spec.FramingClose && resp.Status != 101
 }
 
-// isStale reports whether resp, recorded from a reused connection, shows that the server closed
-// that connection without any response. It may do so at any time, so the request must be sent again
-// (RFC 9112, section 9.3.1).
+// isStale reports whether resp, recorded from a reused connection, shows that the server closed the
+// connection without any response. A server may close an idle connection at any time, so the
+// request must then be sent again (RFC 9112, section 9.3.1).
 func isStale(resp spec.Response) bool {
 	return resp.Status == 0 && (errors.Is(resp.End, spec.ErrTruncated) || errors.Is(resp.End, spec.ErrReset))
 }

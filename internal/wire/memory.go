@@ -12,31 +12,32 @@ import (
 )
 
 // unreservedBytes is how many bytes of bodies a conversation may hold without a slot of the
-// MemoryLimiter, so that only large conversations ever wait.
+// [MemoryLimiter]. It lets small conversations proceed without ever waiting for a slot.
 const unreservedBytes = 1 << 20
 
 // errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It wraps
-// spec.ErrClientLeft, since no single response exceeded a limit.
+// [spec.ErrClientLeft], because no single response exceeded a limit.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation with
-// bodies of more than 1 MiB in total needs one of a fixed number of slots. If none is free, it
-// waits, and its responses are not read meanwhile. A conversation that exceeds the limiter's
-// maximum size ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for
-// concurrent use.
+// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation whose
+// bodies have more than 1 MiB in total needs one of a fixed number of slots. If none is free, the
+// conversation waits, and its responses are not read in the meantime. A conversation that exceeds
+// the limiter's maximum size ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is
+// safe for concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{}
 	maxBytes int
 }
 
-// NewMemoryLimiter returns a limiter with the given number of slots. The maximum size of a
-// conversation is maxBytes, in addition to the 1 MiB that needs no slot.
+// NewMemoryLimiter returns a limiter with the given number of slots. The bodies of one conversation
+// may have at most maxBytes bytes, in addition to the 1 MiB that needs no slot.
 func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A reservation counts the memory that one conversation holds, in all of its exchanges, and whether
-// it has a slot of the limiter.
+// A reservation counts the memory that one conversation holds for the bodies of all of its
+// exchanges. It also records whether the conversation has a slot of the limiter. If limiter is nil,
+// there is no limit.
 type reservation struct {
 	limiter *MemoryLimiter
 
@@ -45,9 +46,10 @@ type reservation struct {
 	hasSlot bool
 }
 
-// reserve adds n bytes to the memory of the conversation and, if the conversation has now become
-// large, waits for a slot. It returns an error if the conversation exceeds its limit, or if the
-// exchange ended during the wait.
+// reserve adds n bytes to the memory of the conversation. If the conversation is now so large that
+// it needs a slot, and does not have one, reserve waits for a slot and pauses the timeouts of w
+// meanwhile. It returns an error if the conversation exceeds its limit, or if the exchange ends
+// during the wait.
 func (h *reservation) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -80,7 +82,8 @@ func (h *reservation) release() {
 	h.bytes, h.hasSlot = 0, false
 }
 
-// acquire waits for a free slot and takes it. If ctx is done first, it returns the cause of ctx.
+// acquire waits for a free slot and takes it. If ctx is done first, it returns the cause of ctx and
+// takes no slot.
 func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -90,8 +93,9 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use calls do while the conversation has a slot: the one that it already has, or one that is taken
-// only for the call. It returns false, without calling do, if ctx was done before a slot was free.
+// use calls do while the conversation has a slot. If the conversation does not have one, use takes
+// a slot only for the call. It returns false, without calling do, if ctx is done before a slot is
+// free.
 func (h *reservation) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
@@ -110,8 +114,8 @@ func (h *reservation) use(ctx context.Context, do func()) bool {
 	return true
 }
 
-// CountEvents returns the number of complete events and comments in the body of r if its media type
-// is that of event streams, and 0 otherwise. It does not undo a content coding.
+// CountEvents returns the number of complete events and comments in the body of r. It returns 0 if
+// the media type of r is not that of event streams. It does not undo a content coding.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {
@@ -120,7 +124,8 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// formatBytes returns a number of bytes for a message, with a unit if that is exact: "64 MiB".
+// formatBytes returns a description of n bytes for a message, in the largest unit in which the
+// number is an integer, such as "64 MiB".
 func formatBytes(n int) string {
 	for _, unit := range []struct {
 		size int
@@ -133,8 +138,8 @@ func formatBytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// formatThousands returns a number for a message, with commas between groups of three digits:
-// "200,000".
+// formatThousands returns n in decimal for a message, with commas between groups of three digits,
+// such as "200,000". n must not be negative.
 func formatThousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

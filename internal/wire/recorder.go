@@ -9,17 +9,17 @@ import (
 )
 
 // maxReads is the maximum number of arrivals that are kept for a body, to limit memory. When it is
-// reached, they are merged in pairs.
+// reached, the arrivals are merged in pairs.
 const maxReads = 1 << 20
 
-// A recorder records the response of one exchange, and ends the exchange when the response reaches
-// a limit.
+// A recorder records the response of one exchange. It ends the exchange when the response reaches a
+// limit.
 type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
-	stopWhen StopWhen // Frames is reduced by each event that is complete
+	stopWhen StopWhen // when to leave; Frames counts down with each complete event
 	decoder  *sse.Decoder
-	maxBody  int // bytes
+	maxBody  int // maximum number of bytes in the body
 
 	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter
@@ -27,9 +27,10 @@ type recorder struct {
 	memory     *reservation
 }
 
-// recordBody records the body of the response. It returns nil if the body is complete, otherwise
-// the reason why it ended early. body reads the body without its framing and returns io.EOF only at
-// its marked end; arrived returns the time at which the last bytes arrived.
+// recordBody records the body of the response. It returns nil if the body is complete, and
+// otherwise the reason why it ended early. It reads the body without its framing from the reader
+// body, which must return io.EOF only at the marked end of the body. The function arrived returns
+// the time at which the last bytes arrived.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err
@@ -52,9 +53,10 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a copy of a piece of the body, which arrived at the given time after the
-// request was sent. If recordPiece returns an error, the client must stop reading: a limit was
-// reached, or the condition under which the caller wants to leave is met.
+// recordPiece records a copy of piece, which is the next part of the body. The argument at is the
+// time from the sending of the request to the arrival of piece, without the time for which the
+// timeouts were paused. If recordPiece returns an error, the client must stop reading, because a
+// limit was reached or the condition under which the caller wants to leave is met.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -107,9 +109,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt removes the bytes after offset end from the recorded body and arrivals. end is the end
-// of the last event that StopWhen.Frames counts. A client that disconnects there would not have
-// received it.
+// truncateAt removes the bytes after the offset end from the recorded body and arrivals. The offset
+// is the end of the last event that StopWhen.Frames counts. Bytes after that event are removed
+// because a client that disconnects there would not have received them.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.
@@ -126,9 +128,9 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their number
-// by merging every two successive arrivals into the later one, and returns the result, which uses
-// the memory of reads.
+// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their
+// number: it merges every two successive arrivals into the later one. The result then uses the
+// memory of reads.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// userAgent is the User-Agent of requests that do not set one.
+// userAgent is the value of the User-Agent field in requests that do not have this field.
 const userAgent = "streamassay"
 
 // An outgoingRequest is a request in the form in which it is sent.
@@ -24,8 +24,8 @@ type outgoingRequest struct {
 	body                       []byte
 }
 
-// newMessage returns the request r in the form in which it is sent, with the client's own header
-// fields added. It returns an error if HTTP cannot represent the request.
+// newMessage returns r in the form in which it is sent, with the client's own header fields added.
+// It returns an error if HTTP cannot represent the request.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -63,7 +63,8 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	return m, nil
 }
 
-// http1Head returns the request line and the header fields of the request as HTTP/1.1 sends them.
+// http1Head returns the request line, the header fields and the empty line of the request in the
+// form of HTTP/1.1.
 func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
@@ -78,10 +79,10 @@ func (m *outgoingRequest) http1Head() []byte {
 }
 
 // joinTarget returns target appended to the path of the base URL, without normalizing either. An
-// empty target stands for the base URL itself. If both parts have a slash where they meet, one of
-// them is dropped. A query of the base URL precedes that of the target. joinTarget returns an error
-// if target contains bytes that must be percent-encoded, or if it is not empty and begins with
-// neither a slash nor a question mark.
+// empty target stands for the base URL itself. If the path ends with a slash and target begins with
+// one, one of the two is dropped. A query of the base URL precedes that of target. joinTarget
+// returns an error if target contains bytes that must be percent-encoded, or if it begins with
+// neither a slash nor a question mark and is not empty.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
 		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)
@@ -138,8 +139,8 @@ func findUnsendableByte(target string) (b byte, ok bool) {
 	return 0, false
 }
 
-// checkHeader returns an error if the name or the value of a field is invalid in HTTP. Errors never
-// contain values, which may be secret.
+// checkHeader returns an error if HTTP does not allow the name or the value of a field. The error
+// never contains the value, which may be secret.
 func checkHeader(h spec.Header) error {
 	for _, f := range h {
 		if !httpguts.ValidHeaderFieldName(f.Name) {
@@ -152,8 +153,9 @@ func checkHeader(h spec.Header) error {
 	return nil
 }
 
-// withBasicAuth returns h with the user and password of a URL as basic authentication. It returns h
-// unchanged if user is nil or h already has an Authorization field.
+// withBasicAuth returns h with an Authorization field added for basic authentication with the name
+// and password in user. It returns h unchanged if user is nil or h already has an Authorization
+// field.
 func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h
@@ -163,8 +165,8 @@ func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	return append(h, spec.Field{Name: "Authorization", Value: "Basic " + pair})
 }
 
-// plainURL returns the text of a URL without the parts that may be secret: user, password, query
-// and fragment.
+// plainURL returns the text of u without the parts that may be secret: user, password, query and
+// fragment.
 func plainURL(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	if !strings.Contains(u.Opaque, "@") {
@@ -173,7 +175,8 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns received bytes in quotation marks for a message, cut after the first 64 bytes.
+// quoteStart returns b, bytes that were received, in quotation marks for a message. It cuts them
+// off after the first 64 bytes.
 func quoteStart(b []byte) string {
 	const maxBytes = 64
 	if len(b) > maxBytes {

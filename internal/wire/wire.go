@@ -32,52 +32,54 @@ const (
 	DefaultMaxEventBytes = sse.DefaultMaxEvent
 )
 
-// A Config holds the target and the limits of a conversation. Only Base is required; zero
-// values elsewhere stand for the defaults.
+// A Config holds the target and the limits of a conversation. Only Base is required. Other fields
+// that are zero stand for the defaults.
 type Config struct {
 	// Base is the prefix of every request's target: http or https, a host, and optionally
 	// a path and a query. Its user and password are sent as basic authentication.
 	Base *url.URL
 
-	// IsEndpoint says that Base is not a prefix but the only URL: the target "/" stands for it.
+	// IsEndpoint says that Base is not a prefix but the only URL. The request target "/" then
+	// stands for Base.
 	IsEndpoint bool
 
-	// Header is added to every request that does not have the same field itself. It may
-	// contain secrets: neither exchanges nor errors contain it.
+	// Header has the fields that are added to every request that does not have a field of the same
+	// name. It may contain secrets. Neither exchanges nor errors contain it.
 	Header spec.Header
 
-	// IdleTimeout limits how long nothing may arrive, from the start of the connection on
-	// (spec.ErrIdleTimeout), and how long a head may take after its first byte.
+	// IdleTimeout limits the time in which nothing arrives, beginning with the start of the
+	// connection (spec.ErrIdleTimeout). It also limits the time from the first byte of a head to
+	// the end of the head.
 	IdleTimeout   time.Duration
-	TotalTimeout  time.Duration // for one complete response (spec.ErrLimitExceeded)
-	MaxBodyBytes  int           // bytes of a body (spec.ErrLimitExceeded)
-	MaxEvents     int           // events and comments of a stream (spec.ErrLimitExceeded)
-	MaxEventBytes int           // bytes of one event that StopWhen.Frames counts
+	TotalTimeout  time.Duration // time limit for one complete response (spec.ErrLimitExceeded)
+	MaxBodyBytes  int           // maximum number of bytes in a body (spec.ErrLimitExceeded)
+	MaxEvents     int           // maximum number of events and comments in a stream (spec.ErrLimitExceeded)
+	MaxEventBytes int           // maximum number of bytes in an event that StopWhen.Frames counts
 
-	// Memory limits the memory for the bodies of several conversations together; nil means
-	// no limit.
+	// Memory limits the memory for the bodies of several conversations together. If it is nil,
+	// there is no limit.
 	Memory *MemoryLimiter
 
 	// KeepAlive makes the clients of a conversation send a request over the connection of an
-	// earlier HTTP/1.1 exchange if that one is complete.
+	// earlier HTTP/1.1 exchange, if that exchange is complete and the connection is still open.
 	KeepAlive bool
 
-	CA       *x509.CertPool // trusted authorities; nil means those of the system
-	Insecure bool           // accept any certificate
+	CA       *x509.CertPool // trusted certificate authorities; nil means those of the system
+	Insecure bool           // accept any certificate of the server
 }
 
-// A Client performs and records the exchanges of one conversation. It is safe for concurrent
-// use: one goroutine may read a stream while another cancels its run.
+// A Client performs and records the exchanges of one conversation. It is safe for concurrent use:
+// one goroutine may read a stream while another one cancels the run.
 type Client struct {
 	cfg     Config
 	name    string // base URL without secrets, for errors
 	started time.Time
 	memory  *reservation // shared by all Clients of the conversation
-	idle    *idleConn    // likewise; nil if connections are not reused
+	idle    *idleConn    // shared in the same way; nil if connections are not reused
 }
 
-// NewClient returns a client for a conversation that begins now. It sends nothing yet. It
-// returns an error if the Config is invalid.
+// NewClient returns a client for a conversation that begins now, and sends nothing. It returns an
+// error if cfg is invalid.
 func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err
@@ -104,25 +106,25 @@ func NewClient(cfg Config) (*Client, error) {
 }
 
 // ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
-// bodies of its exchanges must not be used any longer.
+// bodies of the conversation's exchanges must not be used afterwards.
 func (c *Client) ReleaseMemory() { c.memory.release() }
 
-// CloseIdleConnection closes the connection that Config.KeepAlive keeps for the next request of the
-// conversation, if there is one.
+// CloseIdleConnection closes the connection that is kept for the next request of the conversation
+// because of Config.KeepAlive. If there is none, it does nothing.
 func (c *Client) CloseIdleConnection() {
 	if conn := c.idle.take(); conn != nil {
 		conn.Close()
 	}
 }
 
-// Use calls do while the conversation holds a slot of Config.Memory. It is for work that needs as
-// much memory as a large body. It returns false, without calling do, if ctx was done before a slot
-// was free.
+// Use calls do while the conversation holds a slot of Config.Memory. It is intended for work that
+// needs as much memory as a large body. It returns false, without calling do, if ctx is done before
+// a slot is free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
-// WithHeader returns a client for the same conversation with other credentials: header replaces
-// Config.Header, and the user and password of the base URL are not sent. It returns an error if
-// header is invalid.
+// WithHeader returns a client for the same conversation with other credentials. The argument header
+// replaces Config.Header, and the user and password of the base URL are not sent. WithHeader
+// returns an error if header is invalid.
 func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
-// AtRoot returns a client for the same conversation that sends no credentials and appends request
+// AtRoot returns a client for the same conversation that sends no credentials. It appends request
 // targets to the root of the host instead of the base URL.
 func (c *Client) AtRoot() *Client {
 	other := *c
@@ -148,49 +150,50 @@ func (c *Client) AtRoot() *Client {
 // own accord. The response's End is then spec.ErrClientLeft. The zero value reads every response to
 // its end.
 type StopWhen struct {
-	// Frames is the number of events after which to leave; comments and blocks without
-	// data do not count, nor do events after one that exceeds Config.MaxEventBytes. The
-	// record ends with the blank line of the last event.
+	// Frames is the number of events after which the client leaves. If it is 0, events are not
+	// counted. Comments and blocks without data do not count, nor do events after one that exceeds
+	// Config.MaxEventBytes. The record ends with the blank line of the last event.
 	Frames int
 
-	// Elapsed is the time after sending the request at which to leave.
+	// Elapsed is how long after sending the request the client leaves. If it is 0, there is no such
+	// limit.
 	Elapsed time.Duration
 
-	// Until is called when more of the response has arrived: once with the head alone,
-	// then after each piece of the body. The client leaves when it returns true. It must
-	// not modify the response. Nothing is read until it returns.
+	// Until is called when more of the response has arrived: once with the head alone, and then
+	// after each piece of the body. If it returns true, the client leaves. It must not modify the
+	// response. Nothing is read until it returns. It may be nil.
 	Until func(r spec.Response) bool
 
-	// Linger is called like Until. Once it returns a positive duration, it is not called again, and
-	// the client leaves when that time has passed. The response's End is then the error that Linger
-	// returned.
+	// Linger is called in the same way as Until, and may be nil. Once it returns a positive
+	// duration, it is not called again, and the client leaves when that time has passed. The
+	// response's End is then the error that Linger returned.
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
-// An Error is a failure that prevented a measurement, caused by the client or the network. It
-// is never a finding about the target.
+// An Error is a failure of the client or the network that prevented a measurement. It is never a
+// finding about the target.
 type Error struct {
-	URL    string // the base URL, without user, password and query
-	Reason string // one line
+	URL    string // base URL without user, password and query
+	Reason string // why the measurement failed, in one line
 	Err    error  // underlying error
 }
 
-// Error returns the base URL and the reason, as one line.
+// Error returns the base URL and the reason in one line.
 func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Do sends one request and records the response until the response ends, exceeds a limit of the
-// Config, or meets the condition limit. The Exchange shows what the server did, even if the server
-// closed the connection or sent nothing. If no HTTP response arrived, Status is 0 and Response.End
-// is the reason. An error is of type *Error and is caused by the client or the network: an invalid
-// request, no connection, a TLS failure, or a cancelled context.
+// Config, or meets a condition in limit. The Exchange shows what the server did, even if the server
+// closed the connection or sent nothing. If no HTTP response arrived, Response.Status is 0 and
+// Response.End is the reason. An error is of type *Error and is caused by the client or the
+// network: an invalid request, no connection, a TLS failure, or a cancelled context.
 //
-// The request is sent as given: its request target is appended to the path of the base URL byte for
-// byte, and header fields keep their order and spelling (except in HTTP/2). There are these
-// exceptions: the client adds Host and the fields of Config.Header, adds User-Agent if the request
-// has none, and replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
+// The request is sent as given, with a few exceptions. The request target is appended to the path
+// of the base URL byte for byte, and header fields keep their order and spelling (except in
+// HTTP/2). The client adds Host and the fields of Config.Header, and adds User-Agent if the request
+// has none. It replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
 // the body.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
@@ -210,9 +213,9 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return c.exchange(ctx, conn, m, x, limit)
 }
 
-// exchange sends the request m over conn and returns x, the exchange without its response, with the
-// response recorded. It closes conn or keeps it for the next request. Its errors are those of
-// [Client.Do].
+// exchange sends the request m over conn, and returns x with the response recorded in it. Before
+// the call, x has no response. exchange closes conn or keeps it for the next request. It returns
+// the same errors as [Client.Do].
 func (c *Client) exchange(
 	ctx context.Context, conn net.Conn, m *outgoingRequest, x spec.Exchange, limit StopWhen,
 ) (spec.Exchange, error) {
@@ -232,8 +235,8 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if the response ended because of the client or the network and not
-// because of the target. Otherwise it returns nil.
+// localError returns an error if resp ended because of the client or the network and not because of
+// the target. Otherwise it returns nil. The argument ctx is the context of the exchange.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -248,11 +251,11 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns an *Error with the base URL of the client, the given reason (why) and the underlying
-// error err.
+// fail returns an *Error with the base URL of the client, the reason why, and the underlying error
+// err.
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
-// cloneRequest returns a copy of r that shares no memory with it.
+// cloneRequest returns a copy of r that shares no memory with r.
 func cloneRequest(r spec.Request) spec.Request {
 	r.Header, r.Body = slices.Clone(r.Header), slices.Clone(r.Body)
 	return r
@@ -262,9 +265,9 @@ func cloneRequest(r spec.Request) spec.Request {
 // The cause of the watchdog's context is then the reason.
 type watchdog struct {
 	ctx        context.Context
-	sentAt     time.Time     // when the request was sent
+	sentAt     time.Time     // when the client began to send the request
 	timeout    time.Duration // idle timeout
-	mu         sync.Mutex    // held to restart or stop idleTimer
+	mu         sync.Mutex    // held while idleTimer is restarted or stopped
 	isPaused   bool          // guarded by mu
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
@@ -273,11 +276,12 @@ type watchdog struct {
 	reads      atomic.Int64  // number of reads that got bytes, over HTTP/1
 	lingers    *time.Timer   // nil until leaveAfter is called
 	hangUp     context.CancelCauseFunc
-	stop       func() bool // ends the watch; the first call reports whether the connection is still open
+	stop       func() bool // ends the watch; the first call reports whether the watchdog has left the connection open
 }
 
-// newWatchdog returns a watchdog for an exchange over conn, with its timeouts running. The caller
-// must call the stop function of the watchdog when the exchange is over.
+// newWatchdog returns a watchdog for an exchange over conn whose context is parent. Its timeouts
+// are already running, including limit.Elapsed. The caller must call the stop function of the
+// watchdog when the exchange is over.
 func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {
@@ -307,15 +311,15 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	return w
 }
 
-// leaveAfter makes the client leave after the given time, with end as the reason. It must be called
-// by the goroutine that reads the response, and only once.
+// leaveAfter makes the client leave after the time d, with the error end as the reason. It must be
+// called only once, by the goroutine that reads the response.
 func (w *watchdog) leaveAfter(d time.Duration, end error) {
 	w.lingers = time.AfterFunc(d, func() { w.hangUp(end) })
 }
 
 // touch restarts the idle timeout, unless the timeouts are paused. It must be called whenever bytes
-// are sent or received. It is safe for concurrent use: a request may still be written while its
-// response is read.
+// are sent or received. It is safe for concurrent use, because a request may still be written while
+// its response is read.
 func (w *watchdog) touch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -324,7 +328,7 @@ func (w *watchdog) touch() {
 	}
 }
 
-// setPaused stops the idle timeout, or restarts it.
+// setPaused stops the idle timeout if paused is true, and restarts it otherwise.
 func (w *watchdog) setPaused(paused bool) {
 	w.mu.Lock()
 	w.isPaused = paused
@@ -333,8 +337,9 @@ func (w *watchdog) setPaused(paused bool) {
 	w.touch()
 }
 
-// runPaused calls wait and stops the timeouts until wait returns, because the server is not to
-// blame while the client does not read. It returns the error that wait returned.
+// runPaused calls wait and returns its result. The timeouts are stopped until wait returns, because
+// the server is not to blame while the client does not read. The duration of the call is added to
+// w.paused.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.setPaused(true)
 	w.totalTimer.Stop()
@@ -348,8 +353,9 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead limits the time for the head of a response: it ends the exchange if the head is not
-// complete within the idle timeout. The caller must call stop when the head is complete.
+// watchHead ends the exchange if the head of the response is not complete within the idle timeout.
+// If nothing arrives in that time, it leaves this to the idle timeout itself. The caller must call
+// stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {
@@ -361,9 +367,9 @@ func (w *watchdog) watchHead() (stop func()) {
 	return func() { t.Stop() }
 }
 
-// endError returns the reason why a response ended early. err is the error from the read that
-// failed. If the client itself closed the connection, the reason is the cause of w.ctx; otherwise it
-// is what the server did, as [peerError] describes it.
+// endError returns the reason why a response ended early. The argument err is the error from the
+// read that failed. If the client itself closed the connection, the reason is the cause of w.ctx.
+// Otherwise it is what [peerError] returns for err.
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
