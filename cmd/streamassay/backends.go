@@ -22,22 +22,22 @@ import (
 // A backendKind is one kind of backend of the server, such as the SQLite store. T is the type of an
 // opened backend.
 type backendKind[T any] struct {
-	// syntax is how a flag selects the kind: NAME, NAME:TEXT, NAME:BASE_URL, or a URL with the
-	// scheme NAME. The flag has any text that is not empty instead of TEXT.
+	// syntax is the form of the flag values that select the kind: NAME, NAME:TEXT, NAME:BASE_URL,
+	// or a URL with the scheme NAME. TEXT stands for any text that is not empty.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // what a store keeps unless the flags say otherwise, for help: "1000 in memory"
-	// open opens the backend at a location: what the flag has instead of TEXT or BASE_URL, or the
-	// complete URL.
+	keeps  string // what a store keeps by default, for help, such as "1000 in memory"; may be ""
+	// open opens the backend at a location. The location is the part of the flag value in the
+	// place of TEXT or BASE_URL, the complete URL, or "" if the syntax is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 
-// A backendSettings holds the settings of backends besides their locations.
+// A backendSettings holds the settings with which backends are opened, besides their locations.
 type backendSettings struct {
-	retention          state.Config
-	signingKey         []byte // of links to attachments
-	apiKey             string // of the services of models
-	model, speechModel string // names of models; "": no model, and the default of the service
+	retention          state.Config // limits of the store of runs
+	signingKey         []byte       // of links to attachments
+	apiKey             string       // of services that run models; may be ""
+	model, speechModel string       // names of models; "" means no model, and the default model, respectively
 }
 
 // openAISyntax is the syntax of each kind of backend that uses a service with the API of OpenAI.
@@ -85,19 +85,19 @@ var (
 	}
 )
 
-// openRedis opens the store of a Redis server.
+// openRedis opens the store on the Redis server at location, a URL.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
 }
 
-// always returns a value for the field open of a backendKind: a function that returns the same
+// always returns a function for the field open of a backendKind. The function returns the given
 // backend for every location.
 func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a value for the field open of a backendKind: a function that opens a store of
-// attachments in the storage that open returns.
+// filesIn returns a function for the field open of a backendKind. The function opens a store of
+// attachments in the storage that the argument open returns for the location.
 func filesIn(
 	open func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -110,15 +110,15 @@ func filesIn(
 	}
 }
 
-// A backendFlag is the flag that selects a backend of one of several kinds.
+// A backendFlag is a flag that selects one of several kinds of a backend.
 type backendFlag[T any] struct {
 	name  string // of the flag
 	text  string // as it was given
 	kinds []backendKind[T]
 }
 
-// syntax returns a list of the valid values of the flag, for help and errors, such as "memory,
-// dir:PATH or s3://BUCKET".
+// syntax returns a description of the valid values of the flag, for help and errors, such as
+// "memory, dir:PATH or s3://BUCKET".
 func (f *backendFlag[T]) syntax() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -130,8 +130,8 @@ func (f *backendFlag[T]) syntax() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keeps returns, for the help, what each kind of store keeps by default, such as "1000 in memory,
-// 1000000 in SQLite".
+// keeps returns a description, for the help, of what each kind of store keeps by default, such as
+// "1000 in memory, 1000000 in SQLite".
 func (f *backendFlag[T]) keeps() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -142,9 +142,9 @@ func (f *backendFlag[T]) keeps() string {
 	return strings.Join(all, ", ")
 }
 
-// find returns the kind that the flag selects, and the location to pass to its open function; the
-// location is "" for a kind whose syntax is only a name. An error is a usage error that describes
-// the valid values.
+// find returns the kind that the flag selects, and the location to pass to the function open of
+// that kind. The location is "" if the syntax of the kind is only a name. If the value of the flag
+// is invalid, find returns a usage error that describes the valid values.
 func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
 	name, rest, _ := strings.Cut(f.text, ":")
 	for _, k := range f.kinds {
@@ -173,7 +173,7 @@ func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error
 	return kind, "", f.usageError(errors.New("must be " + f.syntax()))
 }
 
-// open opens the backend that the flag selects. An error is a usage error.
+// open opens the backend that the flag selects. Errors are usage errors.
 func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T, err error) {
 	kind, location, err := f.find()
 	if err != nil {
@@ -185,8 +185,8 @@ func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T
 	return backend, nil
 }
 
-// usageError returns a usage error for err, the reason why the backend cannot be used. The error
-// names the flag and shows its value without secrets.
+// usageError returns a usage error with the text of err, which is the reason why the backend cannot
+// be used. The error names the flag and shows the value of the flag without secrets.
 func (f *backendFlag[T]) usageError(err error) error {
 	return usageError("--%s %s: %v", f.name, withoutSecrets(f.text), err)
 }
@@ -200,7 +200,8 @@ type backendFlags struct {
 	model, speechModel string
 }
 
-// addFlags adds --agent, --state and the other flags about backends and models to flags.
+// addFlags sets p to the default backends, and adds --agent, --state and the other flags for
+// backends and models to flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
@@ -222,8 +223,9 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 
-// check returns a usage error if a flag is invalid, or if a model is named for a backend that has
-// no model.
+// check returns a usage error if a flag is invalid, if --model is missing although the agent needs
+// a model, or if a model is named for a backend that does not use a model. It does not open any
+// backend.
 func (p *backendFlags) check() error {
 	agent, _, err := p.agent.find()
 	if err != nil {
@@ -249,8 +251,10 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// withoutSecrets returns text, which may be a URL, without user name, password and query. If text
-// is malformed as a URL, the part of it that may be a password is removed.
+// withoutSecrets returns text, the value of a flag, for messages. If text contains "://", it is a
+// URL, and its user name, password and query are removed. Otherwise, text is returned unchanged if
+// it is a command, which contains white space. Anything else may be an incomplete URL, of which
+// only the part after the last "@" is returned.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

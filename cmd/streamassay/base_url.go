@@ -13,9 +13,9 @@ import (
 )
 
 // baseURL parses text as the base URL of a target of dialect d. If the URL has no path, it gets the
-// base path of d; a slash at the end of the path is removed. The URL of an endpoint stays as it is.
-// An error begins with name, the flag or field that holds the URL, and does not show credentials in
-// the URL.
+// base path of d, and a slash at the end of the path is removed. If d.IsEndpoint, the URL stays as
+// it is. If text is invalid, baseURL returns a usage error. The error begins with name, the name of
+// the flag or field that holds the URL, and does not show credentials in the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	if err := checkBase(name, text); err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	return u, nil
 }
 
-// checkBase returns a usage error if text is not a valid base URL. The error begins with name and
-// does not show credentials in the URL.
+// checkBase returns a usage error if text is not a valid base URL. The error begins with name, the
+// name of the flag or field that holds the URL, and does not show credentials in the URL.
 func checkBase(name, text string) error {
 	_, err := parseBase(text)
 	if err == nil {
@@ -44,8 +44,8 @@ func checkBase(name, text string) error {
 	return usageError("%s %q %v", name, withoutSecrets(text), err)
 }
 
-// parseBase parses a base URL. Its errors are worded as predicates, such as "has no scheme", so
-// that the caller can put the URL before them.
+// parseBase parses text as a base URL. The texts of its errors are predicates, such as "has no
+// host", so that the caller can put the URL before them.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
@@ -78,8 +78,9 @@ var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// parseHeaders parses lines of the form 'Name: value'. Errors name the flag and, if there are
-// several lines, the number of the line; they never show a value, which may be a secret.
+// parseHeaders parses lines of the form 'Name: value'. If a line is invalid, it returns a usage
+// error that begins with flag and, if there are several lines, the number of the line. Errors never
+// show a value, which may be a secret.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag

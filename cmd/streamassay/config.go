@@ -24,17 +24,18 @@ import (
 const maxConfig = 1 << 20
 
 // A configSource is the position of a target in a --config file. The zero value stands for a target
-// defined by flags.
+// that flags define.
 type configSource struct {
 	file       string
 	index      int            // the number of the target in the file, starting at 1
-	line       int            // line on which the target begins
+	line       int            // line on which the target begins, from 1
 	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns the name of an option for error messages: the name of the field if the
-// --config file sets the option for this target, and otherwise that of the flag or argument, such
-// as "--timeout". The parameter name is the name of the option in [targetFlags].
+// settingName returns the name of an option for error messages. If the --config file sets the
+// option for this target, the result is the name of the field; otherwise it is that of the flag or
+// argument, such as "--timeout" or "TARGET". The argument name is the name of the option in
+// [targetFlags].
 func (s configSource) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o targetFlag) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -46,10 +47,10 @@ func (s configSource) settingName(name string) string {
 	return "--" + name
 }
 
-// locate adds the position of the target in the --config file to err if err is a usage error. The
-// line is that of the field with which the message begins or, if it begins with no field, the first
-// line of the target. Other errors, errors that already have their position, and errors of a target
-// defined by flags are returned unchanged.
+// locate returns err with the position of the target in the --config file if err is a usage error.
+// The line is that of the field with which the message begins. If the message does not begin with a
+// field, it is the first line of the target. Other errors, errors that already have a position, and
+// errors of a target that flags define are returned unchanged.
 func (s configSource) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -59,9 +60,10 @@ func (s configSource) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns the prefix of message, an error message about a target in a --config file:
-// the file, the line and the number of the target. The line is that of the field with which the
-// message begins or, if it begins with no field, the first line of the target.
+// locationPrefix returns the prefix for message, an error message about a target in a --config
+// file. The prefix consists of the file, the line and the number of the target. The line is that of
+// the field with which message begins. If message does not begin with a field, it is the first line
+// of the target.
 func (s configSource) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -70,9 +72,9 @@ func (s configSource) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig reads the targets of a --config file. The fields that a target does not set have the
-// values of the parameter flags. Errors are usage errors that name the file and, if it is known,
-// the line.
+// readConfig returns the targets in a --config file. The argument flags holds the values of the
+// options that a target does not set. Errors are usage errors that name the file and, if it is
+// known, the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -97,7 +99,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	return list, nil
 }
 
-// readConfigFile returns the content of a --config file. An error means that the file cannot be
+// readConfigFile returns the content of a --config file. It returns an error if the file cannot be
 // read, is empty or is larger than [maxConfig] bytes. The error does not contain the file name,
 // which the caller adds.
 func readConfigFile(file string) ([]byte, error) {
@@ -121,12 +123,13 @@ func readConfigFile(file string) ([]byte, error) {
 // A configItem is one target of a --config file before its fields are decoded.
 type configItem struct {
 	fields     yaml.MapSlice
-	line       int
-	fieldLines map[string]int
+	line       int            // line on which the target begins, from 1
+	fieldLines map[string]int // line of each field, by key
 }
 
-// configItems splits data, the text of a --config file, into its targets. Errors begin with ":" or
-// ":LINE:", so that the caller can put the file name before them.
+// configItems splits data, the content of a --config file, into its targets. It returns an error if
+// data is invalid or has no targets. Errors begin with ":" or ":LINE:", so that the caller can put
+// the file name before them.
 func configItems(data []byte) ([]configItem, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -171,9 +174,8 @@ func configItems(data []byte) ([]configItem, error) {
 	return items, nil
 }
 
-// yamlError returns an error of one line for err, a syntax error of the YAML parser. The text of
-// the result begins with ":LINE:", the position of the syntax error, or with ":" if the position is
-// unknown.
+// yamlError returns an error of one line for err, a syntax error of the YAML parser. The text
+// begins with ":LINE:", the line of the syntax error, or with ":" if the line is unknown.
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -183,8 +185,8 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// fieldLineNumbers returns the line number of each field of n, by key. The result is empty if n is
-// not a mapping.
+// fieldLineNumbers returns the line number of each field of n, from 1, by key. The result is empty
+// if n is not a mapping.
 func fieldLineNumbers(n ast.Node) map[string]int {
 	lines := map[string]int{}
 	for _, field := range yamltree.Fields(n) {
@@ -193,8 +195,9 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 	return lines
 }
 
-// setFields sets the options of the target from fields, its mapping in a --config file. Prompts are
-// added to those that the target has already. An error names the invalid field.
+// setFields sets the options in t from fields, the mapping of the target in a --config file.
+// Options that are mappings, such as prompts, are added to those that t has already. It returns a
+// usage error that names the field if a field is unknown or invalid.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string
@@ -221,8 +224,9 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	return nil
 }
 
-// setField sets the option of t to value, the value of the field key in a --config file. The
-// parameter set has the flags of t. setField returns a usage error if value is invalid.
+// setField sets the option in t to value, the value of the field key in a --config file. The
+// argument set contains the flags that set the options in t. setField returns a usage error if
+// value is invalid.
 func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
@@ -256,8 +260,8 @@ func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, v
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points.
-// It returns false if value is null or does not have the type of the variable.
+// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points,
+// and returns true. It returns false if value is null or does not have the type of the variable.
 func convertYAML(value, to any) bool {
 	text, err := yaml.Marshal(value)
 	return err == nil && value != nil && yaml.Unmarshal(text, to) == nil

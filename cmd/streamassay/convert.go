@@ -19,8 +19,8 @@ type convertOptions struct {
 	dialects          []string
 }
 
-// convertCommand returns the command convert, which converts recordings and fixtures of other tools
-// into files that the mock can serve.
+// convertCommand returns the command convert, which converts recordings, and fixtures of other
+// tools, to files that the mock can serve.
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
@@ -60,9 +60,10 @@ converted, 2 usage error.`,
 	return cmd
 }
 
-// run converts the files at paths, writes the results to the output directory, and prints their
-// names and the problems that it found. It returns an error with exit code 1 if something could not
-// be converted.
+// run converts the files at paths and writes the results to the output directory. It prints the
+// names of the results to standard output, and the problems that it found to standard error. It
+// returns an error with exit code 1 if something could not be converted, and a usage error if a
+// flag is invalid or a file cannot be written.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -108,8 +109,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. An existing file is overwritten only with --force;
-// otherwise it is an error.
+// write writes f to the output directory. It overwrites an existing file only with --force;
+// otherwise it returns a usage error.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

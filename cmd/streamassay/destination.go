@@ -15,25 +15,25 @@ import (
 // stdoutPath is the path that stands for standard output.
 const stdoutPath = "-"
 
-// maxLinks is the maximum number of symbolic links that are followed to find the file that a path
-// names. The limit is needed because links can form a loop.
+// maxLinks is the maximum number of symbolic links that are followed to find the file to which a
+// path leads. The limit is needed because links can form a loop.
 const maxLinks = 40
 
 // fifoTimeout is the maximum time that a write to a FIFO waits for a process to open the FIFO for
 // reading.
 const fifoTimeout = 10 * time.Second
 
-// A destination is a file to which a report or a ready file is written. A regular file is
-// replaced in one step; anything else (a device, a FIFO, a descriptor) is opened and written to.
+// A destination is the place to which a command writes a report or a ready file. A regular file is
+// replaced in one step. Anything else (a device, a FIFO, a descriptor) is opened and written to.
 type destination struct {
 	path string      // as given
 	fd   int         // descriptor of this process that the path names, or -1
 	file string      // path with symbolic links resolved; "" for a descriptor
-	info fs.FileInfo // of the existing file, or nil
+	info fs.FileInfo // of the file; nil if it does not exist or for a descriptor
 }
 
-// newDestination returns the destination that a path names. It returns an error if the path cannot
-// be a file; the error does not contain the path, which the caller adds.
+// newDestination returns the destination to which path leads. It returns an error if path cannot be
+// that of a file. The error does not contain path, which the caller adds.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -88,10 +88,10 @@ func isDescriptorDir(dir string) bool {
 	return dir == "/dev/fd" || dir == fmt.Sprintf("/proc/%d/fd", os.Getpid())
 }
 
-// isFile reports whether the destination is a regular file, or would be one if it were created.
+// isFile reports whether the destination is a regular file, or will be one once it is created.
 func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
 
-// isSame reports whether both destinations are the same file or the same descriptor.
+// isSame reports whether d and other are the same file or the same descriptor.
 func (d destination) isSame(other destination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd
@@ -99,16 +99,16 @@ func (d destination) isSame(other destination) bool {
 	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
 }
 
-// isStdout reports whether the destination is the regular file that standard output is redirected
-// to.
+// isStdout reports whether the destination is a regular file to which standard output is
+// redirected.
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
 }
 
-// checkWritable returns an error if the destination cannot be written. It does not change the
-// destination and does not block. For a new file, it creates and removes a temporary file in the
-// same directory.
+// checkWritable returns an error if the destination cannot be written to. It does not change the
+// destination and does not block. To check whether a new file can be created, it creates a
+// temporary file in the same directory and removes it.
 func (d destination) checkWritable() error {
 	switch {
 	case d.fd >= 0:
@@ -129,7 +129,7 @@ func (d destination) checkWritable() error {
 	return checkAccess(d.file)
 }
 
-// checkFolder returns an error if no file can be created in dir, an existing directory. To find
+// checkFolder returns an error if no file can be created in the existing directory dir. To find
 // out, it creates a temporary file and removes it.
 func checkFolder(dir string) error {
 	probe, err := os.CreateTemp(dir, ".streamassay-*")
@@ -140,8 +140,8 @@ func checkFolder(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write writes data to the destination. If the destination is a FIFO, write waits for a reader, but
-// not after ctx is done. Other writes ignore ctx.
+// write writes data to the destination. If the destination is a FIFO, write waits for a reader
+// until ctx is done or [fifoTimeout] has passed. Other writes ignore ctx.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
@@ -155,9 +155,9 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces the content of a regular file in one step, so that no reader sees a part of the
-// new content. If no file can be created in the directory of an existing file, the file is
-// overwritten in place.
+// replace replaces the content of a regular file with data in one step, so that no reader sees a
+// part of the new content. If the file exists and no file can be created in its directory, replace
+// overwrites the file in place instead.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
@@ -167,8 +167,8 @@ func (d destination) replace(data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// writeFIFO writes data to a FIFO once a process has opened it for reading. It returns
-// [errNoReader] if no process does so within [fifoTimeout] or before ctx ends.
+// writeFIFO waits until a process has opened the FIFO for reading, and then writes data to it. It
+// returns [errNoReader] if no process does so within [fifoTimeout] or before ctx is done.
 func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
@@ -188,9 +188,9 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened a FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to file and closes it, even if writing fails. Its first two arguments are
-// the results of opening the file: if err is not nil, writeAndClose writes nothing and returns err.
-// It removes the path of the file from the error that it returns.
+// writeAndClose writes data to file and closes it, even if writing fails. The arguments file and
+// err are the results of opening the file. If err is not nil, writeAndClose writes nothing and
+// returns err. It removes the path of the file from the error that it returns.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)
@@ -203,7 +203,8 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 }
 
 // checkDir returns an error if no file can be created in the directory path. If the directory does
-// not exist, the nearest existing directory above it is checked instead. No directory is created.
+// not exist, checkDir checks the nearest existing directory above it instead, and does not create
+// any directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

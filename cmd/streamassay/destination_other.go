@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// checkAccess returns nil for every file, because the check is implemented only for Unix. A file
-// that is not writable is detected when it is written.
+// checkAccess returns nil for every file, because the check is implemented only for Unix. On other
+// systems, a file that is not writable is detected only when it is written to.
 func checkAccess(string) error { return nil }
 
 // checkDescriptor returns an error for every descriptor except standard output, because no other
@@ -27,5 +27,6 @@ func writeDescriptor(_ int, data []byte) error {
 	return err
 }
 
-// openFIFO opens a FIFO for writing. It blocks until a process opens the FIFO for reading.
+// openFIFO opens the FIFO at path for writing. It blocks until a process opens the FIFO for
+// reading.
 func openFIFO(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }

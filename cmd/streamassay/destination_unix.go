@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// checkAccess returns an error if the existing file at path cannot be written. It does not open the
-// file, because that would be visible to the reader of a FIFO.
+// checkAccess returns an error if the existing file at path cannot be written to. It does not open
+// the file, because the reader of a FIFO would notice that.
 func checkAccess(path string) error {
 	const write = 2 // W_OK
 	if err := syscall.Access(path, write); err != nil {
@@ -19,7 +19,7 @@ func checkAccess(path string) error {
 	return nil
 }
 
-// checkDescriptor returns an error if fd is not a descriptor of this process that is open for
+// checkDescriptor returns an error unless fd is a descriptor of this process that is open for
 // writing.
 func checkDescriptor(fd int) error {
 	var stat syscall.Stat_t
@@ -34,7 +34,7 @@ func checkDescriptor(fd int) error {
 	return nil
 }
 
-// writeDescriptor writes data to a descriptor of this process and leaves it open.
+// writeDescriptor writes data to fd, a descriptor of this process, and leaves the descriptor open.
 func writeDescriptor(fd int, data []byte) error {
 	own, err := syscall.Dup(fd)
 	if err != nil {
@@ -43,8 +43,8 @@ func writeDescriptor(fd int, data []byte) error {
 	return writeAndClose(os.NewFile(uintptr(own), fmt.Sprintf("descriptor %d", fd)), nil, data)
 }
 
-// openFIFO opens a FIFO for writing without blocking. It returns [errNoReader] if no process has
-// opened the FIFO for reading.
+// openFIFO opens the FIFO at path for writing, without blocking. It returns [errNoReader] if no
+// process has opened the FIFO for reading.
 func openFIFO(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENXIO) {

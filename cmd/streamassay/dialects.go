@@ -16,9 +16,9 @@ import (
 const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
 	"OpenAPI document (.yaml)"
 
-// openDialect returns the dialect with the given name, as the user wrote it: an embedded dialect or,
-// if the name contains a slash or backslash or ends with .yaml or .yml, the dialect that the document
-// in that file defines. An error is one line that names the dialect or the file.
+// openDialect returns the dialect that the user named. A name that contains a slash or backslash,
+// or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
+// that of an embedded dialect. The message of an error is one line that contains the name.
 func openDialect(name string) (*dialect.Dialect, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return dialect.OpenFile(name, rules.All)
@@ -31,7 +31,8 @@ func openDialect(name string) (*dialect.Dialect, error) {
 }
 
 // dialectsNamed returns the dialects with the given names, without duplicates, or all embedded
-// dialects if names is empty. An error begins with flag, the flag or field that holds the names.
+// dialects if names is empty. If a name is invalid, it returns a usage error that begins with flag,
+// the name of the flag or field that holds the names.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
@@ -53,10 +54,11 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t: the dialect that t names or, if t names
-// none, the only element of given, the dialects of the flag --dialect. An element of given takes
-// precedence over an embedded dialect of the same name. It returns a usage error if t names an
-// unknown dialect, or names none while given does not have exactly one element.
+// recordedDialect returns the dialect of the recording t. The argument given holds the dialects of
+// the flag --dialect. If t names its dialect, the result is the element of given with that name or,
+// if there is none, the embedded dialect with that name. Otherwise given must have exactly one
+// element, which is the result. recordedDialect returns a usage error if t names an unknown
+// dialect, or names none while given does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(given) == 1 {
 		return given[0], nil
@@ -78,8 +80,8 @@ func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*diale
 }
 
 // addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
-// with the flag are appended to list. The parameter purpose states, for the help, what the dialects
-// are used for.
+// with the flag are appended to list. The argument purpose begins the help text of the flag and
+// says what the dialects are used for.
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)

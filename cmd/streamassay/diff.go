@@ -19,19 +19,19 @@ import (
 const referenceName = "reference"
 
 // takesPerTarget is the number of times that diff plays each scenario against each target. Each
-// recording of a scenario is a take. What differs between two takes of the same target is volatile
-// and not compared.
+// recording of a scenario is called a take. What differs between two takes of the same target is
+// volatile and is not compared.
 const takesPerTarget = 2
 
-// A diffOptions holds the flags of the command diff.
+// A diffOptions holds the flags of the command diff. Its fields headerA and headerB are lists of
+// 'Name: value'.
 type diffOptions struct {
 	targetOptions
 	json             bool
 	headerA, headerB []string
 }
 
-// diffCommand returns the command diff, which compares the responses of two servers, or those in
-// two sets of recordings.
+// diffCommand returns the command diff, which compares two servers or two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: newTargetOptions()}
 	d.suite.Sequences = 0 // diff compares scenarios
@@ -90,13 +90,13 @@ compared, or the comparison is incomplete (--max-time was reached) and found no 
 
 // A diffSide holds the conversations of one side of a comparison, A or B.
 type diffSide struct {
-	dialects      []string                       // names, in the order of appearance
+	dialects      []string                       // names, in the order in which they were added
 	conversations map[string][]diff.Conversation // by the name of the dialect
-	timedOut      bool                           // whether --max-time ended the run
+	timedOut      bool                           // --max-time ended the run
 }
 
 // conversation returns the conversation with the given dialect and name. If h has no such
-// conversation, it adds one. The pointer is valid until the next call.
+// conversation, it adds an empty one. The pointer is valid until the next call.
 func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -113,8 +113,9 @@ func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	return &list[i]
 }
 
-// run compares the targets or recordings that the arguments a and b name, and prints the report. It
-// returns an error with the exit code of the report unless that is 0.
+// run compares the targets or recordings that the arguments a and b name, and prints the report to
+// standard output. It returns nil if the exit code of the report is 0, and otherwise an error with
+// that exit code.
 func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	report := &diff.Report{Tool: "streamassay", Version: buildVersion(), A: a, B: b}
 	var left, right diffSide
@@ -161,15 +162,15 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// comparedSides is the result of comparing the two sides of diff: the differences in conversations
-// of the same name, and the conversations that only one side has.
+// comparedSides is the result of comparing the two sides of diff. It holds the differences between
+// conversations of the same name, and the conversations that only one side has.
 type comparedSides struct {
 	dialects []diff.DialectDiff
-	only     []string // conversations that only one side has, for people
+	only     []string // descriptions of the conversations that only one side has
 }
 
 // readRecordings reads the recordings at the paths a and b. It returns an error if a recording
-// cannot be read, or if ctx ends before all recordings are read.
+// cannot be read, or if ctx is done before all recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -184,14 +185,14 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 }
 
 // isRecordingPath reports whether word, an argument of diff, is the path of an existing file or
-// directory, and therefore stands for recordings and not for a server.
+// directory. Such an argument stands for recordings and not for a server.
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)
 	return word != referenceName && err == nil
 }
 
-// checkSide returns an error unless an argument of diff is a URL, the name of the embedded
-// reference, or an existing path.
+// checkSide returns a usage error unless word, an argument of diff, contains "://", is the name of
+// the embedded reference server, or is the path of an existing file or directory.
 func checkSide(word string) error {
 	if word == "" {
 		return usageError("an argument is empty: want a base URL, %q, or a file or directory of recordings", referenceName)
@@ -205,7 +206,8 @@ func checkSide(word string) error {
 	return nil
 }
 
-// compareSides compares the conversations of a with those of b that have the same name.
+// compareSides compares each conversation of a with the conversation of b that has the same dialect
+// and name.
 func compareSides(a, b diffSide) comparedSides {
 	c := comparedSides{dialects: []diff.DialectDiff{}}
 	for _, name := range a.dialects {
@@ -231,7 +233,7 @@ func compareSides(a, b diffSide) comparedSides {
 }
 
 // redactReport redacts the secrets that were given on the command line, such as header values, in
-// all differences of r.
+// all differences of r, which it modifies.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

@@ -16,9 +16,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios against both targets at the same time and returns the
-// conversations with each target. It also sets the seed, the salt and the names of the targets in
-// report.
+// runTargets plays the scenarios against the targets report.A and report.B at the same time and
+// returns the conversations with each of them. It also sets the seed, the salt and the names of the
+// targets in report.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -55,7 +55,7 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns the argument of diff that named the target, without user name and
+// originalArgument returns the argument of diff that names the target of j, without user name and
 // password.
 func originalArgument(j targetRun) string {
 	if j.embedded {
@@ -64,10 +64,9 @@ func originalArgument(j targetRun) string {
 	return j.displayName
 }
 
-// collectTakes plays all scenarios against a target [takesPerTarget] times and returns the
+// collectTakes plays all scenarios [takesPerTarget] times against the target and returns the
 // conversations. Each take has its own ids, because a server would continue a thread whose id it
-// knows. A conversation that a signal or --max-time cut short in one of its takes is marked as
-// incomplete.
+// knows. If a signal or --max-time cuts a take short, its conversation is marked as incomplete.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -97,8 +96,9 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents returns the events of the recording t. In texts and headers, a fixed name replaces
-// the host of base, the base URL of the target, so that two servers do not differ by their hosts.
+// relativeEvents returns the events of the trace t in dialect d. If base, the base URL of the
+// target, has a host, a fixed name replaces that host in texts and headers, so that events of two
+// servers do not differ by their hosts.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -110,8 +110,8 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 }
 
 // replaceHost applies r, which replaces the name of a host, to the texts and headers of events and
-// of their parts. It modifies the elements of events, but copies headers and parts before it
-// changes them.
+// of their parts. It modifies the elements of events in place, but not the slices of headers and
+// parts in them, which it copies before it changes them.
 func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
@@ -125,8 +125,8 @@ func replaceHost(events []spec.Event, r *strings.Replacer) {
 	}
 }
 
-// readSide reads the recordings at root, a file or directory, as one side of diff. An error is a
-// usage error.
+// readSide reads the recordings at root, a file or directory, and returns them as one side of the
+// comparison. Errors are usage errors.
 func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	files, err := recordingsIn(root)
 	if err != nil {
@@ -150,9 +150,10 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds the recording t to h as one take of a conversation. A recording that --only or
-// --skip excludes is ignored. The parameter given holds the dialects of --dialect. An error means
-// that the dialect of the recording is missing or unknown.
+// addRecording adds the recording t to h as one take of a conversation. It ignores t if --only or
+// --skip excludes it. The argument given holds the dialects of the flag --dialect. addRecording
+// returns a usage error if t does not name its dialect and --dialect is missing, or if the dialect
+// is unknown.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
 	of, err := recordedDialect(t, given)
 	if err != nil {
@@ -173,14 +174,15 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given [
 	return nil
 }
 
-// matchesAnyGlob reports whether a name matches at least one of the globs.
+// matchesAnyGlob reports whether name matches at least one of the globs, which have the syntax of
+// [path.Match].
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes two single conversations comparable: if h and other have exactly one conversation
-// each, of the same dialect, the conversation of other gets the name of that of h. Otherwise
-// nothing is changed.
+// pairUp makes two recordings with different names comparable. If h and other each have exactly one
+// conversation, and both are of the same dialect, pairUp gives the conversation of other the name
+// of that of h. Otherwise it changes nothing.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

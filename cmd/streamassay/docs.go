@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// docsCommand returns the hidden command docs, which generates, or checks, the documents that list
-// the checks, requirements, faults and clauses.
+// docsCommand returns the hidden command docs. The command generates the documents that list the
+// checks, requirements, faults and clauses, or checks that existing documents are up to date.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
@@ -56,8 +56,8 @@ func docsCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// generateDocuments returns the text of each generated document, by file name. An error means that
-// the clauses of the protocol documents are inconsistent.
+// generateDocuments returns the text of each generated document, by file name. It returns an error
+// if the clauses of the protocol documents are inconsistent.
 func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	clauses, err := coverage.Load()
 	if err != nil {

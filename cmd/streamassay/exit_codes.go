@@ -10,7 +10,8 @@ import (
 // A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the worst of the exit codes, by [exitcode.Worse], or [exitOK] if c is empty.
+// worst returns the worst of the exit codes, in the order of [exitcode.Worse], or [exitOK] if c is
+// empty.
 func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
@@ -20,7 +21,7 @@ func (c targetExitCodes) worst() int {
 }
 
 // summaryLine returns the line that sums up a run of several targets. If unwritten is true, a
-// report could not be written, and the run counts as an internal error.
+// report could not be written, and the whole run counts as an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// seeLists names the commands that list the ids of checks, requirements and scenarios.
+// seeLists is the part of error messages that names the commands that list the valid ids.
 const seeLists = "(see streamassay list checks, requirements and scenarios)"
 
 // explainCommand returns the command explain, which describes a check, requirement or scenario.
@@ -52,8 +52,9 @@ scenarios.`,
 	return cmd
 }
 
-// explain prints to w a description of every check, requirement and scenario with the given id. If
-// no check, requirement or scenario has the id, it prints nothing and returns false.
+// explain prints to w a description of every check, requirement and scenario with the given id. Of
+// the requirements, it describes only those of the given dialects. If nothing has the id, it prints
+// nothing and returns false.
 func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	found := false
 	if c, ok := rules.ByID(id); ok {
@@ -81,11 +82,11 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	return found
 }
 
-// maxNamedScenarios is the maximum number of scenarios that explain names for one check.
+// maxNamedScenarios is the maximum number of scenarios that explainCheck names for one check.
 const maxNamedScenarios = 8
 
-// explainCheck prints to w what the check c judges, which scenarios exercise it, and which
-// requirements of the given dialects it judges.
+// explainCheck prints to w what the check c judges, which scenarios exercise c, and which
+// requirements of the given dialects c judges.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
@@ -115,8 +116,9 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintln(w)
 }
 
-// requirementText returns the text of a requirement: a quotation of the protocol document in
-// quotation marks, with its English translation if there is one, or the summary in the catalogue.
+// requirementText returns the text of the requirement r. The text is a quotation from the protocol
+// document in quotation marks, followed by its English translation if there is one, or the summary
+// in the catalogue if nothing is quoted.
 func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
@@ -156,13 +158,13 @@ var sampleEvent = spec.Event{
 	ID: "id-1", Name: "paint", Text: "Hello.",
 }
 
-// maxShownRequests is the maximum number of invalid requests that explain names for one
+// maxShownRequests is the maximum number of invalid requests that explainRefusal names for one
 // requirement.
 const maxShownRequests = 8
 
-// explainRefusal prints the names of the invalid requests that a server must refuse because of the
-// requirement with the given id. It shows one of them as a curl command, followed by the
-// corresponding valid request. If there are no such requests, it prints nothing.
+// explainRefusal prints to w the names of the invalid requests that a server must refuse because of
+// the requirement of d with the given id. It also shows the first of them as a curl command,
+// followed by the corresponding valid request. If there are no such requests, it prints nothing.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -184,8 +186,9 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 }
 
 // invalidRequests returns the invalid requests that a server must refuse because of the requirement
-// with the given id. All of them are requests for op, the first operation of d for which there are
-// such requests. If there are none for any operation, op is "" and faults is nil.
+// with the given id. All of them are requests for the same operation, the first operation of d for
+// which there are such requests; op is its name. If there are none for any operation, op is "" and
+// faults is nil.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -208,8 +211,8 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 }
 
 // expectedRefusals returns descriptions of the responses that the requirement with the given id
-// accepts as refusals of m. It returns nil unless m violates exactly one constraint of its schema,
-// and the requirement applies to that violation.
+// accepts as refusals of m. It returns nil if m does not violate exactly one constraint of its
+// schema, or if the requirement does not apply to that violation.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
 	violations := d.ValidateRequest(m.Request)
 	if len(violations) != 1 {

@@ -14,8 +14,8 @@ const helpWidth = 110
 // longWidth is the number of columns to which the long descriptions of commands are wrapped.
 const longWidth = 92
 
-// A flagWithPlaceholder wraps the value of a flag for a help text, which then shows the placeholder
-// instead of the type of the value.
+// A flagWithPlaceholder wraps the value of a flag, so that the help shows the placeholder instead
+// of the type of the value.
 type flagWithPlaceholder struct {
 	pflag.Value
 	placeholder string
@@ -23,9 +23,9 @@ type flagWithPlaceholder struct {
 
 func (v flagWithPlaceholder) Type() string { return v.placeholder }
 
-// describeFlags returns the help text of a set of flags, wrapped to [helpWidth]. A word in
-// backquotes at the beginning of a usage text is the placeholder of the flag: it is shown after the
-// name of the flag and removed from the text. The set is not modified.
+// describeFlags returns the help text of the flags in set, wrapped to [helpWidth]. If the usage
+// text of a flag begins with text in backquotes, that is the placeholder of the flag: it is shown
+// after the name of the flag and removed from the usage text. The set is not modified.
 func describeFlags(set *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = set.SortFlags
@@ -48,15 +48,15 @@ func init() {
 	cobra.AddTemplateFunc("helpNotes", helpNotes)
 }
 
-// A flagGroup is a titled group of flags in the help of a command. Its function addFlags adds the
-// flags to a set.
+// A flagGroup is a group of flags with a title, in the help of a command. The function addFlags
+// adds the flags of the group to a set.
 type flagGroup struct {
 	title    string
 	addFlags func(*pflag.FlagSet)
 }
 
-// addFlagGroups adds the flags of all groups to cmd and sets a help function that prints them group
-// by group.
+// addFlagGroups adds the flags of all groups to cmd. It also replaces the help function of cmd with
+// one that prints the flags group by group.
 func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	sets := make([]*pflag.FlagSet, len(groups))
 	seen := map[string]bool{}
@@ -82,8 +82,9 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	})
 }
 
-// helpNotes returns the end of the help of cmd: one line for each word of the help that needs an
-// explanation, such as DURATION. It returns "" if the help contains no such word.
+// helpNotes returns the notes at the end of the help of cmd. There is one line for each word in the
+// help that needs an explanation, such as DURATION. If the help contains no such word, helpNotes
+// returns "".
 func helpNotes(cmd *cobra.Command) (notes string) {
 	text := cmd.Long + describeFlags(cmd.LocalFlags())
 	for _, note := range [][2]string{

@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A flagValue is the value of a flag that is kept in a variable of type T.
+// A flagValue is a [pflag.Value] that stores the value of a flag in a variable of type T.
 type flagValue[T any] struct {
-	to     *T
-	name   string // of the type, in help texts
+	to     *T     // the variable; its value before Set is called is the default of the flag
+	name   string // of the type, in help texts, such as "SIZE"
 	parse  func(text string) (T, error)
 	format func(T) string
 }
 
-// Set sets the variable to the value that text stands for. It returns an error, and leaves the
-// variable unchanged, if text is invalid.
+// Set parses text and stores the result in the variable. If text is invalid, Set returns an error
+// and leaves the variable unchanged.
 func (v *flagValue[T]) Set(text string) error {
 	x, err := v.parse(text)
 	if err == nil {
@@ -32,11 +32,11 @@ func (v *flagValue[T]) Set(text string) error {
 func (v *flagValue[T]) Type() string   { return v.name }
 func (v *flagValue[T]) String() string { return v.format(*v.to) }
 
-// sizeValue returns the value of a flag that takes a number of bytes above 0, written as 65536,
-// 64KiB or 64kB.
+// sizeValue returns a [pflag.Value] that stores a number of bytes above 0 in *to. The flag accepts
+// numbers such as 65536, 64KiB or 64kB.
 func sizeValue[T int | int64](to *T) pflag.Value { return boundedSize(to, 1, maxSize) }
 
-// boundedSize is like sizeValue for a number of bytes from min to max.
+// boundedSize is like sizeValue, but accepts only numbers of bytes from min to max, both included.
 func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	return &flagValue[T]{to, "SIZE", func(text string) (T, error) {
 		n, err := parseSize(text)
@@ -47,7 +47,7 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	}, func(n T) string { return formatSize(int64(n)) }}
 }
 
-// byteUnits lists the units of sizes: first the binary units, then the decimal ones, each from
+// byteUnits lists the units of sizes. The binary units come first, then the decimal ones, each from
 // large to small.
 var byteUnits = []struct {
 	name  string
@@ -57,8 +57,8 @@ var byteUnits = []struct {
 // maxSize is the largest valid size in bytes: 1 PiB, far below the overflow of int64.
 const maxSize = 1 << 50
 
-// parseSize returns the number of bytes that text stands for. It returns an error if text is not a
-// size above 0.
+// parseSize returns the number of bytes for text, such as 65536 for "64KiB". It returns an error if
+// text is not a size from 1 to [maxSize].
 func parseSize(text string) (int64, error) {
 	number, unit := text, int64(1)
 	for _, u := range byteUnits {
@@ -74,9 +74,9 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// formatSize returns n as a multiple of the largest binary unit that divides it, such as "64KiB".
-// If no binary unit divides n, the result is a number of bytes without a unit. It is "" for 0,
-// which means no default.
+// formatSize returns n, a number of bytes, as a multiple of the largest binary unit that divides n,
+// such as "64KiB". If no binary unit divides n, the result is n without a unit. If n is 0, which
+// means that a flag has no default, the result is "".
 func formatSize(n int64) string {
 	if n == 0 {
 		return ""
@@ -89,8 +89,8 @@ func formatSize(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// countValue returns the value of a flag that takes a whole number above 0. The value 0 means that
-// the flag has no default and was not given.
+// countValue returns a [pflag.Value] that stores a whole number above 0 in *to. If *to is 0 at
+// first, the flag has no default, and *to remains 0 unless the flag is given.
 func countValue(to *int) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -101,15 +101,14 @@ func countValue(to *int) pflag.Value {
 	}, func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }}
 }
 
-// boundedInt returns a [pflag.Value] that stores a whole number in *to. Its method Set returns an
-// error unless the number is from min to max, both included. The default of the flag is the number
-// that *to has already.
+// boundedInt returns a [pflag.Value] that stores a whole number from min to max, both included, in
+// *to. The default of the flag is the first value of *to.
 func boundedInt(to *int, min, max int) pflag.Value {
 	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }
 
-// describedInt is like boundedInt. The parameter valid describes the valid numbers in error
-// messages.
+// describedInt is like boundedInt, but error messages describe the valid numbers with the text
+// valid, such as "from 1 to 9".
 func describedInt(to *int, min, max int, valid string) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -123,8 +122,9 @@ func describedInt(to *int, min, max int, valid string) pflag.Value {
 	}, strconv.Itoa}
 }
 
-// durationValue returns the value of a flag that takes a duration above 0, and up to max unless max
-// is 0. A duration of 0 means that the flag has no default and was not given.
+// durationValue returns a [pflag.Value] that stores a duration above 0 in *to. If max is not 0, the
+// duration must not exceed max. If *to is 0 at first, the flag has no default, and *to remains 0
+// unless the flag is given.
 func durationValue(to *time.Duration, max time.Duration) pflag.Value {
 	syntax := "must be a duration above 0 (e.g. 500ms, 30s, 10m)"
 	if max > 0 {
@@ -141,8 +141,8 @@ func durationValue(to *time.Duration, max time.Duration) pflag.Value {
 	}, formatDuration}
 }
 
-// formatDuration returns d without zero units at its end, such as "10m" instead of "10m0s". It
-// returns "" for 0.
+// formatDuration returns d as text without zero units at the end, such as "10m" instead of "10m0s".
+// If d is 0, the result is "".
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -157,7 +157,8 @@ func formatDuration(d time.Duration) string {
 	return text
 }
 
-// wordValue returns the value of a flag that takes one of the given words.
+// wordValue returns a [pflag.Value] that stores one of the given words in *to. The default of the
+// flag is the first value of *to.
 func wordValue(to *string, words ...string) pflag.Value {
 	return &flagValue[string]{to, strings.Join(words, "|"), func(text string) (string, error) {
 		if !slices.Contains(words, text) {

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// checkCommand returns a usage error if the first of args is neither a flag nor the name of a
-// command. It must be called before flags are parsed, because the valid flags depend on the
-// command.
+// checkCommand returns a usage error if the first element of args is neither a flag nor the name of
+// a command of root. It must be called before flags are parsed, because the valid flags depend on
+// the command.
 func checkCommand(root *cobra.Command, args []string) error {
 	// Names such as "__complete" are hidden commands of cobra.
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") {
@@ -23,7 +23,8 @@ func checkCommand(root *cobra.Command, args []string) error {
 	return checkSubcommand(root, args[0])
 }
 
-// checkSubcommand returns a usage error if word is not the name of a subcommand of parent.
+// checkSubcommand returns a usage error if word is not the name or an alias of a subcommand of
+// parent.
 func checkSubcommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -43,8 +44,8 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand returns the help command for root. Unlike cobra's own, this command fails with an
-// error if it is given an unknown command.
+// helpCommand returns the help command for root. Unlike that of cobra, it returns an error if its
+// arguments do not name a command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -62,8 +63,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// runCompletion runs the command completion without a subcommand. It prints the help if args is
-// empty, and otherwise returns a usage error, because the shell is unknown.
+// runCompletion runs the command completion when it is called without a valid subcommand. If args
+// is empty, runCompletion prints the help. Otherwise it returns a usage error, because args[0] is
+// not a known shell.
 func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -71,8 +73,9 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// unknownFlagError returns a usage error for the unknown flag name and further unknown flags in
-// args, the command line. It suggests flags with similar names.
+// unknownFlagError returns a usage error for the unknown flag with the given name, and for any
+// further unknown flags in args, the command line. The error suggests flags of cmd with similar
+// names.
 func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	switch {
 	case strings.HasPrefix(name, "script"):
@@ -96,7 +99,8 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
 }
 
-// unknownFlags returns first and the names of the flags after it in args that cmd does not have.
+// unknownFlags returns first, the name of an unknown flag, and the names of the unknown flags after
+// it in the command line args. An unknown flag is one that cmd does not have.
 func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 	names, found := []string{first}, false
 	for _, arg := range args {
@@ -118,8 +122,10 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 // maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
 const maxSimilarFlags = 3
 
-// similarFlags returns the names of flags of cmd that an unknown flag could mean: the one that
-// differs in a few letters or, if there is none, those that share one of the words between hyphens.
+// similarFlags returns the names of flags of cmd that the unknown flag with the given name could
+// stand for. The result is the flag whose name differs in only a few letters. If there is none, the
+// result is the flags whose names have a word in common with the given name, where hyphens separate
+// words, or nil if these are more than [maxSimilarFlags].
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -138,8 +144,9 @@ func similarFlags(cmd *cobra.Command, name string) []string {
 	return shared
 }
 
-// flagError returns a usage error for err, an error of the flag parser about the command line args.
-// The usage error names the flag and, if the value is invalid, the values that the flag accepts.
+// flagError returns a usage error for err, an error of the flag parser about args, the command line
+// of cmd. The usage error names the flag and, if its value is invalid, describes the values that
+// the flag accepts.
 func flagError(cmd *cobra.Command, err error, args []string) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
@@ -160,8 +167,8 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 }
 
 // invalidValueError returns a usage error for value, which the flag f did not accept because of
-// err. The parameter name is the name of the flag, or of the field in a --config file, that has the
-// value.
+// err. The argument name is the name of the flag, such as "--seed", or of the field in a --config
+// file that has the value.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`
@@ -169,13 +176,13 @@ func invalidValueError(name string, f *pflag.Flag, value string, err error) erro
 	return usageError("%s %s: %s", name, value, expectedValue(f, err))
 }
 
-// emptyFlagError returns a usage error for the flag f, which has an empty value.
+// emptyFlagError returns a usage error for the flag f, whose value is empty.
 func emptyFlagError(f *pflag.Flag) error {
 	return usageError("--%s is empty: give it a value or leave it out", f.Name)
 }
 
 // expectedValue returns a description of the values that the flag f accepts, judging by its type.
-// For a type without such a description it returns the text of err.
+// If it has no description for the type, it returns the text of err, the error that f returned.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -188,9 +195,9 @@ func expectedValue(f *pflag.Flag, err error) string {
 	return err.Error()
 }
 
-// checkEmptyFlags returns a usage error if a flag that takes a string was given an empty value. An
-// empty value often comes from a shell variable that is not set, and must not be treated like a
-// flag that was left out.
+// checkEmptyFlags returns a usage error if a flag of cmd that takes a string was given an empty
+// value. An empty value often comes from a shell variable that is not set, and must not be treated
+// as if the flag had been left out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
@@ -210,11 +217,12 @@ func checkPaths(paths []string) error {
 	return nil
 }
 
-// A nameList is the value of a flag that takes names, separated by commas or in repeated flags.
+// A nameList is the value of a flag that takes a list of names. The names are separated by commas,
+// or the flag is repeated.
 type nameList []string
 
-// Set appends the names in text, a comma-separated list, to n. It returns an error if a name is
-// empty.
+// Set appends the names in text, a comma-separated list, to *n. It returns an error if a name is
+// empty; the names before the empty one have then been appended.
 func (n *nameList) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
@@ -235,14 +243,14 @@ func (n *nameList) String() string { return strings.Join(*n, ",") }
 // singleValueType is the type name that a [singleValue] reports to the flag parser.
 const singleValueType = "text"
 
-// A singleValue is the value of a flag that must not be repeated, because it would be unclear which
-// value is meant.
+// A singleValue is the value of a flag that must not be repeated. If it were, it would be unclear
+// which value is meant.
 type singleValue struct {
-	value *string
+	value *string // the variable to set; nil only in the zero value
 	isSet bool
 }
 
-// Set stores text as the value. Every call after the first returns an error.
+// Set stores text in *o.value. If a value has already been set, it returns an error instead.
 func (o *singleValue) Set(text string) error {
 	if o.isSet {
 		return fmt.Errorf("given twice, first as %q", *o.value)
@@ -259,8 +267,8 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first of the named flags that was given on the command line, as
-// "--NAME", or "" if none of them was given.
+// firstChangedFlag returns the first of the named flags that was given on the command line of cmd.
+// The result has the form "--NAME"; it is "" if none of the flags was given.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// An interruptError is the cause of a context that a signal cancelled.
+// An interruptError is the cause of a context that a signal canceled.
 type interruptError struct{ signal os.Signal }
 
 func (i interruptError) Error() string {
@@ -24,8 +24,8 @@ func (i interruptError) Error() string {
 	return "interrupted by SIGINT"
 }
 
-// exitCode returns the exit code of a program that the signal ended: 143 for SIGTERM, and 130 for
-// SIGINT.
+// exitCode returns the exit code of a program that the signal ended, which is 143 for SIGTERM and
+// 130 for SIGINT.
 func (i interruptError) exitCode() int {
 	if i.signal == syscall.SIGTERM {
 		return exitcode.Terminated
@@ -33,12 +33,13 @@ func (i interruptError) exitCode() int {
 	return exitcode.Interrupted
 }
 
-// exitFlagKey is the context key of a flag, an *atomic.Bool, that is true if a second signal is to
-// end the program at once.
+// exitFlagKey is the context key of a flag of type *atomic.Bool. If the flag is true, a second
+// signal ends the program at once.
 type exitFlagKey struct{}
 
-// withSignals returns a context that SIGINT and SIGTERM cancel. The cause of the context is then an
-// [interruptError]. The caller must call stop, after which signals are handled as before.
+// withSignals returns a copy of parent that SIGINT and SIGTERM cancel. The cause of the context is
+// then an [interruptError]. The caller must call stop, which cancels the context and restores the
+// default handling of the signals.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
@@ -60,22 +61,22 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 }
 
 // exitOnSecondSignal makes a second signal end the program at once. The context ctx must come from
-// [withSignals]. Commands that run a server do not call it, because they must end open streams
-// first.
+// [withSignals]. Commands that run a server must not call exitOnSecondSignal, because they have to
+// end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }
 
-// interruptedBy returns the signal that cancelled ctx. The result ok is false if ctx was not
-// cancelled by a signal.
+// interruptedBy returns the signal that canceled ctx. The result ok is false if ctx was not
+// canceled by a signal.
 func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
 
-// concludeReport computes the verdict and the exit code of a report. If a signal interrupted the
-// run, it first marks the report as incomplete.
+// concludeReport computes the verdict and the exit code of the report r. If a signal canceled ctx,
+// concludeReport first marks r as incomplete, with the exit code for the signal.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()
@@ -87,8 +88,8 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 // that were already played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that ends [signalGrace] later than ctx, with the same cause.
-// The caller must call stop.
+// withSignalGrace returns a context that ends [signalGrace] after ctx, with the same cause. The
+// caller must call stop, which ends the context at once.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -101,8 +102,9 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	return later, func() { unlink(); cancel(nil) }
 }
 
-// runUntilDone calls do in a goroutine of its own and returns the results of do. If ctx ends first,
-// it returns an error at once; do then continues, and its results are discarded.
+// runUntilDone calls do in a new goroutine and returns the results of do. If ctx is done first, it
+// returns an error at once, while do continues and its results are discarded. If do panics, so does
+// runUntilDone.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

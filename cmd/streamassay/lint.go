@@ -87,8 +87,9 @@ error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	return cmd
 }
 
-// run judges the recordings in files, prints notes on them, and writes the reports. It returns an
-// error with the exit code of the report unless that is 0.
+// run judges the recordings in files, prints notes on them to standard error, and writes the
+// reports. It returns nil if the exit code of the report is 0, and otherwise an error with that
+// exit code.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -150,11 +151,12 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return nil
 }
 
-// evaluate judges each recording in list. It returns the dialects in the order of their first
-// recordings, and the results by the name of the dialect. All recordings of a dialect count as one
-// run: nothing in them passes unless one of them has a complete exchange. If ctx ends, the
-// remaining recordings are left out. An error means that the dialect of a recording is missing or
-// unknown.
+// evaluate judges the recordings in list, which it modifies. It returns their dialects, in the
+// order in which they first occur in list, and the results by the name of the dialect. All
+// recordings of a dialect count as one run, so that no requirement is satisfied unless one of them
+// contains a complete exchange. If ctx ends, evaluate leaves out the remaining recordings. It
+// returns a usage error if a recording does not name its dialect and --dialect is missing, or if
+// the dialect is unknown.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

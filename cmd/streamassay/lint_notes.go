@@ -13,9 +13,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns notes for people that explain why a recording could not be judged: its requests
-// belong to another dialect or were refused, no frame is recognized, or the responses are not HTTP.
-// It returns nil if a check judged something in a recording of the right dialect.
+// lintNotes returns notes for people that explain why the recording in p could not be judged. For
+// example, its requests belong to another dialect or were refused, no frame is recognized, or the
+// responses are not HTTP. It returns nil if a check judged something in the recording, unless the
+// requests belong to another dialect.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note, ok := foreignRequestNote(d, p.Trace); ok {
@@ -43,9 +44,10 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note for a recording in which no request calls an operation of
-// dialect d. The note names the first request. The result ok is false if the recording is empty or
-// may belong to d after all, because some request calls an operation of d or was not recorded.
+// foreignRequestNote returns a note if no request of the recording t calls an operation of dialect
+// d. The note names the first request. The result ok is false if there is no note, because t is
+// empty, because a request calls an operation of d, or because a request was not recorded and may
+// do so.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {
@@ -69,8 +71,7 @@ func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool)
 	return note, true
 }
 
-// streamOperations returns the names of those operations of a dialect whose response is an event
-// stream.
+// streamOperations returns the names of the operations of d whose response is an event stream.
 func streamOperations(d *dialect.Dialect) (names []string) {
 	for _, o := range d.Operations() {
 		if o.IsStream {
@@ -80,8 +81,8 @@ func streamOperations(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// familiesWithOperation returns the names of the families, other than that of d, that have an
-// operation for the request r, in alphabetical order.
+// familiesWithOperation returns the names of the families that have an operation for the request r,
+// in alphabetical order. The family of d is left out.
 func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
@@ -98,12 +99,12 @@ func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []strin
 	return families
 }
 
-// maxShownBody is the maximum number of characters of the body of a refusal that a note of lint
-// quotes.
+// maxShownBody is the maximum number of characters that refusalNote quotes from the body of a
+// response.
 const maxShownBody = 200
 
-// printableLine returns text on one line, with each sequence of white space as one space. Unprintable
-// characters, which could control a terminal, are replaced with U+FFFD.
+// printableLine returns text on one line, with each sequence of white space replaced by one space.
+// Unprintable characters, which could control a terminal, are replaced with U+FFFD.
 func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
@@ -113,8 +114,9 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on x, an exchange whose request was refused. The note contains the
-// request, and the status and the beginning of the body of the response.
+// refusalNote returns a note on x, an exchange in which the server refused the request. The note
+// contains the method and path of the request, and the status and the beginning of the body of the
+// response.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

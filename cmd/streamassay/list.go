@@ -17,9 +17,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A listFunc lists all things of one kind, such as checks, that the given dialects have. The result
-// rows is the list as the rows of a table for people to read, and all is the same list as a value
-// to encode as JSON.
+// A listFunc lists all things of one kind, such as checks, that the given dialects have. It returns
+// the list twice: rows is a table for people to read, and all is a value to encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
 // listFuncs maps each argument of the command list to its function. A new argument must also be
@@ -81,12 +80,13 @@ func listCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// completeFlag makes shells offer the given values when they complete the value of a flag.
+// completeFlag makes shells offer the given values when they complete the value of the named flag
+// of cmd.
 func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// listDialects is the [listFunc] for dialects. The list holds each of the given dialects with the
+// listDialects is the [listFunc] for dialects. The list holds the given dialects, each with the
 // number of its requirements.
 func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
@@ -109,8 +109,8 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listRequirements is the [listFunc] for requirements. The list holds each requirement of the given
-// dialects with the checks that judge the requirement.
+// listRequirements is the [listFunc] for requirements. The list holds the requirements of the given
+// dialects, each with the checks that judge it.
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []reports.RequirementResult{}
 	for _, d := range dialects {
@@ -134,7 +134,7 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		ID       string     `json:"id"`
 		Title    string     `json:"title"`
 		Doc      string     `json:"doc"`
-		Of       spec.Party `json:"of,omitempty"` // "client": a mock judges its clients by it
+		Of       spec.Party `json:"of,omitempty"` // "client" if the check judges clients of a mock
 		Dialects []string   `json:"dialects"`
 	}
 	list := []entry{}
@@ -169,8 +169,8 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listFaults is the [listFunc] for faults. The list holds the faults, with their parameters, that
-// the mock can inject into responses of at least one of the given dialects.
+// listFaults is the [listFunc] for faults. The list holds the faults that the mock can inject into
+// responses of at least one of the given dialects, each with its parameters.
 func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type param struct {
 		Name    string   `json:"name"`
@@ -210,7 +210,8 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// namesWhere returns the names of the dialects for which the function has returns true.
+// namesWhere returns the names of the dialects for which the function has returns true, or nil if
+// there are none.
 func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (names []string) {
 	for _, d := range dialects {
 		if has(d) {
@@ -220,13 +221,13 @@ func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (n
 	return names
 }
 
-// requiresCheck reports whether check c judges a requirement of the dialect d.
+// requiresCheck reports whether the check c judges a requirement of the dialect d.
 func requiresCheck(d *dialect.Dialect, c *spec.Check) bool {
 	return slices.ContainsFunc(d.Catalogue(), func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) })
 }
 
-// supportsFault reports whether the fault f can be injected into responses of the dialect d, which
-// must have all kinds of events that f needs.
+// supportsFault reports whether the fault f can be injected into responses of the dialect d. That
+// is the case if d has all kinds of events that f requires.
 func supportsFault(d *dialect.Dialect, f *fault.Fault) bool {
 	kinds := d.Kinds()
 	return !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })

@@ -27,12 +27,12 @@ const (
 	exitInternal     = exitcode.Internal
 )
 
-// A stdio holds the standard streams and the environment variables that a command uses, so that
-// tests can replace them.
+// A stdio holds the standard streams and the environment of a command, so that tests can replace
+// them.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
-	env      func(string) string
+	env      func(string) string // like [os.Getenv]
 }
 
 func main() {
@@ -41,8 +41,9 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
 }
 
-// run executes the program with the command-line arguments args and returns its exit code. A panic
-// is reported on standard error and yields the exit code of an internal error.
+// run executes the program with args, the command-line arguments without the name of the program,
+// and returns the exit code. A panic is reported on standard error and results in the exit code of
+// an internal error.
 func run(ctx context.Context, args []string, sh stdio) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -74,12 +75,12 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 	return exitUsage
 }
 
-// oneLine returns s on one line: each sequence of white space becomes one space, and white space at
-// either end is removed.
+// oneLine returns s on one line: each sequence of white space is replaced by one space, and white
+// space at either end is removed.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// An exitError ends the program with an exit code. The message, if it is not empty, is printed to
-// standard error first.
+// An exitError is an error that ends the program with an exit code. If message is not empty, it is
+// printed to standard error first.
 type exitError struct {
 	code    int
 	message string
@@ -87,14 +88,14 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.message }
 
-// usageError returns an error, with a message formatted as by [fmt.Sprintf], that ends the program
-// with exit code 2. It means that the usage or the configuration is invalid.
+// usageError returns an error that ends the program with exit code 2, which means that the usage or
+// the configuration is invalid. The message is formatted as by [fmt.Sprintf].
 func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// commandConstructors are the constructors of all commands. A new command needs a file with its
-// constructor, and a line here.
+// commandConstructors lists the constructors of all commands. A new command needs a file with its
+// constructor, and an entry in this list.
 var commandConstructors = []func(stdio) *cobra.Command{
 	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand,
 	listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
@@ -149,8 +150,9 @@ tool, by the client.`,
 	return root
 }
 
-// buildVersion returns the version of the module and the revision that the build recorded, such as
-// "v1.2.0" or "devel 0123456789ab". It returns "unknown" if the binary has no build information.
+// buildVersion returns the version of the module, followed by the first 12 digits of the revision
+// if the build recorded it and the version does not contain it, such as "v1.2.0" or "devel
+// 0123456789ab". It returns "unknown" if the binary has no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,21 +10,23 @@ import (
 // and thousands of requests per second would spend its time collecting; a large fixed percentage
 // would take too much memory with a large heap.
 const (
-	minHeapBytes = 40 << 20 // heap size, in bytes, up to which nothing is collected
+	minHeapBytes = 40 << 20 // size, in bytes, to which a heap may grow before a collection
 	minGCPercent = 50       // lower bound of the GC percentage
 	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
-// startGCTuning makes the GC percentage depend on the heap size, by adapting it after each
-// collection. It does nothing if the environment variable GOGC is set.
+// startGCTuning makes the GC percentage depend on the heap size: it sets the percentage now and
+// again after each collection. It does nothing if the environment variable GOGC is set. The
+// function env returns the value of an environment variable, or "" if it is not set.
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
 	}
 }
 
-// tuneGC sets the GC percentage, by which the heap may grow before the next collection, according
-// to the size of the live heap. A finalizer calls tuneGC again after each collection.
+// tuneGC sets the GC percentage according to the size of the live heap. The percentage states by
+// how much the heap may grow before the next collection. A finalizer calls tuneGC again after each
+// collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -37,12 +39,13 @@ func tuneGC() {
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// maxHeap is the soft memory limit of a run, in bytes: above it the collector runs more often, so
-// that a hostile target cannot make the heap twice as large as the live data.
+// maxHeap is the soft memory limit of a run, in bytes. Above the limit the collector runs more
+// often, so that a hostile target cannot make the heap twice as large as the live data.
 const maxHeap = 320 << 20
 
 // setMemoryLimit sets the memory limit of the program to [maxHeap], unless the environment variable
-// GOMEMLIMIT is set.
+// GOMEMLIMIT is set. The function env returns the value of an environment variable, or "" if it is
+// not set.
 func setMemoryLimit(env func(string) string) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap)

@@ -35,7 +35,7 @@ type mockOptions struct {
 	expectReport string
 	poll         time.Duration
 	eventSource  bool
-	upstream     string // of --record
+	upstream     string // URL of --record; "" means not to record
 	save         string
 	headers      []string
 
@@ -43,7 +43,7 @@ type mockOptions struct {
 	sources  mockSources
 }
 
-// mockCommand returns the command mock, which serves the mock of one or more dialects.
+// mockCommand returns the command mock, which serves a mock of one or more dialects.
 func mockCommand(sh stdio) *cobra.Command {
 	m := mockOptions{poll: reference.DefaultPollInterval, journal: journal.DefaultConfig()}
 	m.journal.Cursor = vary.DecodeCursor
@@ -149,8 +149,8 @@ with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	return cmd
 }
 
-// run serves the mock until command, the client command, has ended or ctx ends; command may be
-// empty. With --schema or --check nothing is served, and with --record requests are forwarded
+// run serves the mock until command, the client command, has ended or ctx is done. The command may
+// be empty. With --schema or --check, run serves nothing; with --record, it forwards requests
 // instead. It returns nil if the program is to end with exit code 0, and an error otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {

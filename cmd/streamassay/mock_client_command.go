@@ -8,9 +8,11 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs the client command, if there is one, and waits until the command has ended, a
-// listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx is done
-// and there is no command. Otherwise it returns an error with the exit code of the program.
+// waitForEnd runs command, the client command, unless it is empty. It waits until the command has
+// ended, a listener has failed and its error has arrived on the channel failed, or ctx is done. The
+// argument where holds the URLs to pass to the command. waitForEnd returns nil if the command
+// succeeded, or if ctx is done and there is no command. Otherwise it returns an error with the exit
+// code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {
@@ -33,15 +35,15 @@ func waitForEnd(
 }
 
 // interruptExit returns an error that ends the program with the exit code for the signal that
-// cancelled ctx.
+// canceled ctx.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}
 }
 
 // runClient runs the client command with the URLs of the mock in its environment. It returns nil if
-// the command succeeded. Otherwise the exit code of the error is 1 if the command failed, 2 if it
-// could not be started, and 130 or 143 if a signal cancelled ctx.
+// the command succeeded. Otherwise it returns an error whose exit code is 1 if the command failed,
+// 2 if the command could not be started, and 130 or 143 if a signal canceled ctx.
 func runClient(ctx context.Context, sh stdio, where serviceURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

@@ -10,12 +10,15 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// clientJudge returns a function that must be called when the mock has ended, with the journal and
-// the exit code so far. That function judges the requests of the clients by the file of --expect,
-// prints the result and writes the report of --expect-report. It returns an error with the final
-// exit code, or nil if that is 0; an exit code so far that is not 0 stays the final one.
-// clientJudge itself reads the file of --expect, before anything is served, and returns a usage
-// error if a flag is invalid.
+// clientJudge reads the file of --expect, before anything is served, and returns a function that
+// judges the requests of the clients. It returns a usage error if the flag --expect or
+// --expect-report is invalid.
+//
+// The function must be called when the mock has ended, with the journal and the exit code so far.
+// It judges the requests in the journal, prints the result and writes the report of
+// --expect-report. It returns nil if the program is to end with exit code 0, and otherwise an error
+// with the exit code. If the exit code so far is not 0, it remains the exit code. Without the two
+// flags, the function judges nothing.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -64,8 +67,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	}, nil
 }
 
-// exitWith returns an error that ends the program with the given exit code, or nil if the code is
-// 0.
+// exitWith returns an error that ends the program with the exit code, or nil if code is 0.
 func exitWith(code int) error {
 	if code == exitOK {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mockDefaultFlags holds the flags for those settings of a mock that a script or a request can
+// A mockDefaultFlags holds the flags of a mock for the settings that a script or a request can
 // override.
 type mockDefaultFlags struct {
 	seed, vary, pace, clock string
@@ -22,7 +22,7 @@ type mockDefaultFlags struct {
 	strict                  bool
 }
 
-// addFlags adds --seed, --fault, --pace and the other flags that m holds to f.
+// addFlags adds the flags in m, such as --seed, --fault and --pace, to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
@@ -89,8 +89,9 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	return cfg, nil
 }
 
-// parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is
-// empty, which means that the flag was not given, and a usage error if text is not a valid seed.
+// parseSeedFlag parses text, the value of the given flag, as a seed. It returns nil if text is
+// empty, which means that the flag was not given. It returns a usage error, which begins with flag,
+// if text is not a valid seed.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil
@@ -102,8 +103,8 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	return &n, nil
 }
 
-// addJournalFlags adds to f the flags --journal, --journal-bytes and --journal-body, which limit the
-// size of the journal that c configures.
+// addJournalFlags adds the flags --journal, --journal-bytes and --journal-body to f. They set the
+// limits in c on the size of the journal. The current limits are their defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(countValue(&c.Entries), "journal",
 		"maximum number of exchanges (requests with their responses) in the journal; the oldest are dropped")
@@ -111,7 +112,7 @@ func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }
 
-// checkControl returns a usage error unless at is a valid address of the control port or "off".
+// checkControl returns a usage error unless at is "off" or a valid address of the control port.
 // Only loopback addresses are valid, because the control API shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {

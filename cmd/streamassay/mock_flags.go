@@ -13,9 +13,9 @@ var flagsWithoutRecord = []string{
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",
 }
 
-// checkFlags returns a usage error if cmd, the mock command, has flags that exclude each other or
-// the recordings in paths, or if command, the command line of a client, is excluded by a flag or
-// does not name a program. Both paths and command may be empty.
+// checkFlags returns a usage error if the flags of cmd, the command mock, exclude each other, the
+// files in paths, or command, which is the command line of a client. It also returns a usage error
+// if command does not name a program that can be run. Both paths and command may be empty.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

@@ -22,11 +22,12 @@ import (
 
 // Limits on the scripts and recordings that a mock reads.
 const (
-	maxFiles       = 10_000
-	maxScriptBytes = 1 << 20 // bytes of a script
+	maxFiles       = 10_000  // scripts and recordings together
+	maxScriptBytes = 1 << 20 // size of one script
 )
 
-// A mockSources holds the FILE arguments of a mock: scripts, recordings and directories of them.
+// A mockSources holds the FILE arguments of a mock. They are the paths of scripts, of recordings,
+// and of directories that contain such files.
 type mockSources struct {
 	paths []string // as given; directories are read again at each load
 }
@@ -46,7 +47,7 @@ func newMockSources(paths []string) (mockSources, error) {
 	return mockSources{paths}, nil
 }
 
-// isScript reports whether the name of the file at path ends with .yaml or .yml.
+// isScript reports whether path ends with .yaml or .yml.
 func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
@@ -58,7 +59,8 @@ type loadedSources struct {
 	library             *replay.Library // of the recordings; nil if there are none, or if they have errors
 }
 
-// isInvalid reports whether the files have errors, so that a mock cannot serve them.
+// isInvalid reports whether a script or a recording has errors, so that a mock cannot serve the
+// files.
 func (l loadedSources) isInvalid() bool {
 	return len(l.scripts) > 0 && l.rules == nil || len(l.recordings) > 0 && l.library == nil
 }
@@ -68,8 +70,9 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find returns the paths of all scripts and all recordings. Directories are searched anew at each
-// call. An error means that a path cannot be read or that there are too many files.
+// find returns the paths of all scripts and all recordings, without reading these files.
+// Directories are searched anew at each call. An error means that a path cannot be read or that
+// there are more than [maxFiles] files.
 func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -94,8 +97,9 @@ func (p mockSources) find() (l loadedSources, err error) {
 	return l, nil
 }
 
-// read returns the content of all scripts and recordings and prints the problems in them to out. An
-// error means that the files cannot be read, for example because one is too large.
+// read reads all scripts and recordings, checks them for the given dialects, and prints the
+// problems in them to out. Problems are not an error; see [loadedSources.isInvalid]. An error means
+// that the files cannot be read, for example because one of them is too large.
 func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
 	if l, err = p.find(); err != nil {
 		return l, err
@@ -125,8 +129,8 @@ func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedS
 	return l, nil
 }
 
-// readScript returns the content of the script at path. A script of more than [maxScriptBytes] is
-// an error.
+// readScript returns the content of the script at path. It returns an error if the script is larger
+// than [maxScriptBytes].
 func readScript(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -139,8 +143,8 @@ func readScript(path string) ([]byte, error) {
 }
 
 // load reads the scripts and recordings that p names, prints the problems in them to out, and
-// returns what it has read. It returns an error if a file cannot be read or has errors, or if p
-// names paths but none of them has a script or a recording.
+// returns their content. It returns an error if a file cannot be read or has errors. It also
+// returns an error if p names paths but there is no script or recording at any of them.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -154,8 +158,9 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 	return l, nil
 }
 
-// check prints the problems in the files, for the flag --check. It returns an error with exit code
-// 1 if the files have errors, so that a mock could not serve them.
+// check prints the problems in the files to standard output, for the flag --check. It returns an
+// error with exit code 1 if the files have errors, so that a mock could not serve them, and a usage
+// error if there are no files.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -174,13 +179,14 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// settleDelay is how long files must stay unchanged before they are read again, because editors
+// settleDelay is the time for which files must stay unchanged before they are read again. Editors
 // write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch starts to reload the files whenever they change, and returns a function that stops the
-// reloading. If the changed files have errors, the errors are printed to out, and the mock keeps
-// the files loaded before.
+// watch makes the mock m reload the files whenever they change, until ctx ends or stop is called;
+// stop waits until a reload in progress has ended. If the changed files have errors, watch prints
+// the errors to out, and the mock keeps the files that were loaded before. If the files cannot be
+// watched, watch prints the reason to out and does nothing else.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -211,9 +217,9 @@ func (p mockSources) watch(
 	}
 }
 
-// watchDirs makes w watch the directories that contain the files. The files themselves are not
-// watched, because editors replace a file by a new one. watchDirs returns an error if a directory
-// cannot be watched.
+// watchDirs makes w watch the directories that contain the files. It does not watch the files
+// themselves, because some editors replace a file with a new one. It returns an error if a
+// directory cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {
@@ -230,8 +236,8 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload each time files have changed and then stayed unchanged for
-// [settleDelay]. It returns when ctx ends or w is closed.
+// reloadOnChange calls reload each time scripts or recordings have changed and then stayed
+// unchanged for [settleDelay]. It returns when ctx is done or w is closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()
@@ -253,8 +259,8 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload reads the files again and makes the mock use them. If the files have errors, the errors
-// are printed to out, and the mock keeps the files loaded before.
+// reload reads the files again and makes the mock m use them. If the files have errors, the errors
+// are printed to out, and the mock keeps the files that were loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	l, err := p.read(out, dialects)
 	if err != nil {
@@ -268,8 +274,8 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 	fmt.Fprintf(out, "reloaded: %s\n", l.summary())
 }
 
-// countNoun returns the number n followed by the noun one, in the plural unless n is 1: "1 script",
-// "2 scripts".
+// countNoun returns the number n followed by a noun, such as "1 script" or "2 scripts". The
+// argument one is the noun in the singular; countNoun adds an s unless n is 1.
 func countNoun(n int, one string) string {
 	if n != 1 {
 		one += "s"

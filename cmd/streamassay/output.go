@@ -12,16 +12,18 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// A reportOutput is the value of one --report flag: the format of a report and its destination.
+// A reportOutput is the value of one --report flag. It holds the format of a report and the place
+// to which the report is written.
 type reportOutput struct {
 	format      reports.Format
-	flagText    string // for messages: "--report json=r.json"
-	path        string
-	destination destination
+	flagText    string      // for messages: "--report json=r.json"
+	path        string      // as given, possibly with a number added by resolveOutputs; "-" means standard output
+	destination destination // set by resolve
 }
 
-// parseOutputs parses list, whose elements have the form FORMAT[=PATH]. An error begins with name,
-// the flag or field that holds the list. The destinations are not set; see [resolveOutputs].
+// parseOutputs parses list, whose elements have the form FORMAT[=PATH]. If an element is invalid,
+// it returns a usage error that begins with name, the name of the flag or field that holds the
+// list. It does not set the destinations; [resolveOutputs] does.
 func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
@@ -44,10 +46,10 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	return all, nil
 }
 
-// resolveOutputs sets the destination of each report. It returns an error if a report cannot be
-// written or would overwrite other output. Each argument holds the reports of one target. If a
-// report of an earlier target has the same file, the number of the target is added to the file
-// name: r-2.json instead of r.json.
+// resolveOutputs sets the destination of each report. Each argument holds the reports of one
+// target. If a report has the same file as a report of an earlier target, resolveOutputs adds the
+// number of the target to the file name, such as r-2.json instead of r.json. It returns a usage
+// error if a report cannot be written or would overwrite other output.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
 	for i, list := range targets {
@@ -71,8 +73,8 @@ func resolveOutputs(targets ...[]reportOutput) error {
 	return nil
 }
 
-// resolve sets the destination of the report from its path. It returns a usage error if the report
-// cannot be written there.
+// resolve sets o.destination from o.path. It returns a usage error if the report cannot be written
+// there.
 func (o *reportOutput) resolve() (err error) {
 	if o.destination, err = newDestination(o.path); err == nil {
 		err = o.destination.checkWritable()
@@ -83,9 +85,9 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns a usage error if the report would overwrite other output: a report in own,
-// the earlier reports of the same target; a report in others, the reports of earlier targets; or
-// standard output, if that is redirected to the same file.
+// checkConflict returns a usage error if the report would overwrite other output. The argument own
+// holds the earlier reports of the same target, and others the reports of earlier targets. The
+// other output may also be standard output, if that is redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -109,23 +111,23 @@ func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	return list[i], true
 }
 
-// withNumber adds the number of the target with index i to the file name in path. For example,
-// r.json becomes r-2.json if i is 1.
+// withNumber adds the number of a target to the file name in path. The argument i is the index of
+// the target, from 0. For example, r.json becomes r-2.json if i is 1.
 func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// usesStdout reports whether a report in list is written to standard output, so that nothing else
-// may be printed there.
+// usesStdout reports whether a report in list is written to standard output. In that case, nothing
+// else may be printed there.
 func usesStdout(list []reportOutput) bool {
 	return slices.ContainsFunc(list, func(o reportOutput) bool { return o.destination.fd == 1 })
 }
 
-// writeReports writes the report r to each destination in list, in the format selected for it. If
-// it cannot write to some of them, it writes to the others and returns one error for all failures.
-// Unless standard output is one of the destinations, it also prints the text report there, in the
-// given style.
+// writeReports writes the report r to each destination in list, in the format selected for that
+// destination. If writing to some of them fails, it still writes to the others and then returns one
+// error for all failures. Unless standard output is one of the destinations, it also prints the
+// text report to standard output, in the given style.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
@@ -144,7 +146,8 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
-// write writes the report r, in the format of o, to the destination of o.
+// write writes the report r, in the format of o, to the destination of o, which is sh.out for
+// standard output.
 func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {
@@ -157,8 +160,8 @@ func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	return withoutPath(o.destination.write(context.Background(), b.Bytes()))
 }
 
-// replaceFile writes data to the file at path in one step, by renaming a temporary file. If the
-// file exists, its permissions are kept.
+// replaceFile replaces the content of the file at path with data in one step, by renaming a
+// temporary file. It creates the file if necessary. The permissions of an existing file are kept.
 func replaceFile(path string, data []byte) error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progressLine shows how many scenarios of a run were played, in a single line on standard error
-// that is updated in place. It shows nothing if standard error is not a terminal. Its callbacks may
-// be called concurrently.
+// A progressLine shows how many scenarios of a run have been played, in a single line on standard
+// error that is updated in place. It shows nothing if standard error is not a terminal. The
+// functions that callback returns may be called concurrently.
 type progressLine struct {
 	mu     sync.Mutex
 	stdio  stdio
-	shown  bool
-	played []int
-	totals []int
+	shown  bool  // standard error is a terminal
+	played []int // scenarios played, by index of the dialect
+	totals []int // scenarios to play, by index of the dialect
 }
 
 // newProgress returns a progress line for a run of the given number of dialects.
@@ -29,8 +29,8 @@ func newProgress(sh stdio, dialects int) *progressLine {
 	}
 }
 
-// callback returns the progress function for the suite of one dialect, which has the index i and
-// the given name. The function shows how many scenarios were played, summed over all dialects.
+// callback returns the progress function for the suite of the dialect with the index i, from 0, and
+// the given name. The function shows how many scenarios have been played, summed over all dialects.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()
@@ -44,7 +44,7 @@ func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	}
 }
 
-// show replaces the text of the line. If other goroutines use p, the caller must hold p.mu.
+// show replaces the text on the line. If other goroutines use p, the caller must hold p.mu.
 func (p *progressLine) show(text string) {
 	if p.shown {
 		fmt.Fprintf(p.stdio.err, "\r\033[K%s", text)
@@ -60,14 +60,14 @@ func (p *progressLine) clear() {
 	}
 }
 
-// isTerminal reports whether w is a terminal.
+// isTerminal reports whether w is an [os.File] that is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle returns the style of a text report on standard output, with the given value of the
-// field Verbose.
+// textStyle returns the style of a text report on standard output. The argument verbose is the
+// value of the field Verbose of the style.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)

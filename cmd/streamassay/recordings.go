@@ -16,8 +16,8 @@ const maxRecordings = 10000
 const stdinPath = "-"
 
 // recordingsIn returns the paths of the recordings in the directory root and all directories below
-// it. If root is a file, the result is root. An error means that root cannot be read, or that there
-// are no recordings or more than [maxRecordings].
+// it. If root is a file, the result is only root. recordingsIn returns a usage error if root cannot
+// be read, or if it contains no recordings or more than [maxRecordings].
 func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -37,8 +37,9 @@ func recordingsIn(root string) (files []string, err error) {
 	return files, err
 }
 
-// openRecordings reads the recordings that paths, the arguments of lint, name: files, directories
-// of recordings, and "-" for standard input. An error is a usage error.
+// openRecordings reads the recordings that the arguments of lint name. Each element of paths is a
+// file, a directory of recordings, or "-" for standard input. Standard input comes last in the
+// result. An error is a usage error.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false

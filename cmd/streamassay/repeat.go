@@ -17,9 +17,10 @@ import (
 const maxRounds = 10000
 
 // runRounds runs the suite in as many rounds as --repeat sets. It returns the merged report and the
-// results of the round with the worst exit code. A verdict that differs between rounds marks a
-// requirement as flaky. A verdict that differs when the same bytes are judged again is reported as
-// an internal error of streamassay.
+// results of the round with the worst exit code. If the verdict on a requirement differs between
+// rounds, the report marks the requirement as flaky. After each round, the recordings are judged
+// again; if a verdict then differs for the same bytes, the report contains an internal error of
+// streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -54,8 +55,8 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 	return all.Merged(), worst, nil
 }
 
-// forRound returns a copy of j for round k, where k starts at 0. Each round has its own ids and its
-// own directory of transcripts.
+// forRound returns a copy of j for round k, counted from 0. Each round has its own ids and its own
+// directory of transcripts.
 func (j targetRun) forRound(k int) targetRun {
 	j.suiteTargets = slices.Clone(j.suiteTargets)
 	for i := range j.suiteTargets {
@@ -67,8 +68,9 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the recordings of a round again and returns a description of each verdict that
-// differs from the first one. The result wrong is nil if no verdict differs, as it should be.
+// rejudge judges the recordings in parts, the results of a round, again. It returns a description
+// of each verdict that differs from the first one, or nil if no verdict differs, as it should be.
+// An error means that a recording cannot be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
@@ -90,9 +92,9 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 	return wrong, nil
 }
 
-// reparseTranscript formats the conversation of p as a transcript and returns the trace that
-// results from parsing that transcript. Nothing is written to disk, so secrets are not redacted and
-// the checks see the same bytes as before.
+// reparseTranscript formats the conversation of p as a transcript, parses that transcript, and
+// returns the resulting trace. It does not write to disk, so secrets need not be redacted and the
+// checks see the same bytes as before.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A reportBuilder builds the part of a report about one dialect from the results of its scenarios.
+// A reportBuilder builds the part of a report about one dialect from the results of scenarios.
 type reportBuilder struct {
 	target     suites.Target
 	base       string                             // base URL in curl commands
@@ -17,8 +17,8 @@ type reportBuilder struct {
 	rerun      func(suites.ScenarioResult) string // command that runs the scenario again, or ""
 }
 
-// dialectReport returns the part of the report about the dialect of t. The parameter parts holds
-// the results of all scenarios in that dialect.
+// dialectReport returns the part of the report about the dialect of t.target. The argument parts
+// holds the results of all scenarios in that dialect.
 func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
@@ -61,8 +61,8 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	return d
 }
 
-// reportCause returns the cause c in the form used in reports, with the request and response that
-// show the cause. The parameter parts holds the results of all scenarios.
+// reportCause returns the cause c in the form used in reports, with the request and the response
+// that show the cause if there are any. The argument parts holds the results of all scenarios.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -84,8 +84,8 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// atEndpoint returns a copy of a trace whose requests have the targets that are appended to the base
-// URL (see [dialect.Dialect.AtEndpoint]).
+// atEndpoint returns a copy of trace in which the target of each request is the text to append to
+// the base URL (see [dialect.Dialect.AtEndpoint]).
 func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 	if t.target.Dialect.IsEndpoint {
 		trace.Exchanges = slices.Clone(trace.Exchanges)
@@ -96,9 +96,9 @@ func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 	return trace
 }
 
-// reproduceCommand returns a curl command that sends the request to which the first finding of r
-// refers, or the first request of the scenario if r has no findings. The result is "" if the request
-// was not recorded.
+// reproduceCommand returns a curl command that reproduces r, a result of a check in p. The command
+// sends the request to which the first finding of r refers or, if r has no findings, the first
+// request of the scenario. The result is "" if that request was not recorded.
 func (t reportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {

@@ -98,14 +98,15 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	return cmd
 }
 
-// totalLimits is the part of the help of run and diff that explains the limits on all responses of
-// a run together.
+// totalLimits is the part of the help of run and diff that explains the limits on the total size of
+// all responses in a run.
 const totalLimits = `There are limits on the total, too: all event streams may have four times --max-bytes (at
 least 256MiB) and twice --max-events (at least 400000), and all other responses four times
 --max-bytes. After that, no more requests for streams, or for other responses, are sent.`
 
 // capabilitiesText returns the paragraph of the help that explains the values of the flags with the
-// placeholder CAPABILITY. The parameter names holds these values.
+// placeholder CAPABILITY. The argument flags names these flags, as in "--claim and --lacks", and
+// names lists the values.
 func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {
@@ -117,22 +118,22 @@ func capabilitiesText(flags string, names []string) string {
 		strings.Join(names, ", ") + ".")
 }
 
-// A targetRun is a run of the test suite against one target (a server under test), with its options
-// checked.
+// A targetRun is a run of the test suite against one target (a server under test). Its options have
+// been checked.
 type targetRun struct {
 	targetOptions
 	displayName  string // the target in reports: its URL, or "the embedded reference"
 	outputs      []reportOutput
 	suiteTargets []suites.Target
 	embedded     bool
-	reparse      func(suites.ScenarioResult) (spec.Trace, error) // nil means [reparseTranscript]
-	started      time.Time
+	reparse      func(suites.ScenarioResult) (spec.Trace, error) // for rejudge; nil means [reparseTranscript]
+	started      time.Time                                       // when the first round began
 	saveErrors   *saveError
 }
 
-// newTargetRuns returns one run for each target in the --config file or, if config is empty, one
-// run for the target that flags describe. All options are checked, so that an invalid one is
-// reported before anything is sent or written.
+// newTargetRuns returns one run for each target in the file config, the value of --config. If
+// config is empty, it returns one run for the target that the argument flags describes. It checks
+// all options, so that an invalid one is reported before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -162,7 +163,7 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	return jobs, resolveOutputs(reported...)
 }
 
-// overwritesTranscripts reports whether run j would write transcripts to the same files as run
+// overwritesTranscripts reports whether j would write transcripts to the same files as the run
 // other.
 func (j targetRun) overwritesTranscripts(other targetRun) bool {
 	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
@@ -172,7 +173,8 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 		})
 }
 
-// newTargetRun returns the run for the target that t describes. An error names the invalid option.
+// newTargetRun returns the run for the target that t describes. If an option is invalid, it returns
+// a usage error that names the option.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.suite.Seed == 0 {
 		t.suite.Seed = rand.Uint64()>>1 | 1
@@ -227,8 +229,9 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	return j, nil
 }
 
-// newSuiteTarget returns the target of package suites for dialect d of the run, with all options
-// checked. Unless the target is the embedded reference, it also sets j.displayName.
+// newSuiteTarget returns the target of the run in the form that package suites uses, for dialect d.
+// It returns a usage error if an option is invalid. Unless the target is the embedded reference
+// server, it also sets j.displayName.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text := j.URL
 	if j.embedded {
@@ -244,8 +247,8 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	return j.targetOptions.suiteTarget(d, base)
 }
 
-// runAll runs the targets one after the other and writes their reports. It returns an error with
-// the worst exit code of all targets, or nil if that is 0.
+// runAll executes the runs in jobs one after the other and writes their reports. It returns an
+// error with the worst exit code of all of them, or nil if that is 0.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -284,7 +287,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 }
 
 // run runs the suite against the target, in as many rounds as --repeat sets. It returns the report
-// and the results from which the report is made.
+// and the results from which the report is made. With several rounds, the results are those of the
+// round with the worst exit code.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &saveError{}
 	if j.embedded {
@@ -344,8 +348,8 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port and makes the suites
-// use its URL. The caller must call stop to end the server.
+// startReference starts the embedded reference server on a free loopback port and stores its URL in
+// j.suiteTargets. The caller must call stop to end the server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -384,9 +388,9 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	return func() { _ = srv.Close() }, nil
 }
 
-// addReferenceUsers gives each suite two users with random tokens, and returns the authenticator
-// that accepts these tokens. It also sets the stream limit of each suite high enough for its
-// concurrent scenarios, but to no more than 200.
+// addReferenceUsers gives each target in j.suiteTargets the credentials of two users with random
+// tokens, and returns the authenticator that accepts these tokens. It also sets the stream limit of
+// each target high enough for its concurrent scenarios, but not above 200.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {
@@ -403,8 +407,8 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	return users, nil
 }
 
-// incompleteNotes returns one note for each reason why scenarios were not played to their end. If
-// --max-time is a reason, it marks the report as incomplete.
+// incompleteNotes returns one note for each reason why scenarios in parts were not played to their
+// end. If --max-time is such a reason, it also marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string

@@ -11,8 +11,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// saveConversations writes the transcripts of parts if --transcripts is given. It returns a
-// function that maps a result to the path of its transcript, or to "" without --transcripts.
+// saveConversations writes the transcripts of the conversations in parts if --transcripts is given.
+// The function file, which it returns, maps a result to the path of its transcript, or to ""
+// without --transcripts. If a transcript could not be written, err is an [exitError] with the code
+// for internal errors; that includes errors of [targetRun.saveBeforeTrim].
 func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 	file func(suites.ScenarioResult) string, err error,
 ) {
@@ -33,8 +35,8 @@ func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 	return file, j.saveErrors.err
 }
 
-// saveConversation writes the transcript of the conversation in p to path. If that fails, it returns
-// an [exitError] with the code for internal errors.
+// saveConversation writes the transcript of the conversation in p to path, whose directory it
+// creates if necessary. If that fails, it returns an [exitError] with the code for internal errors.
 func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error {
 	t := &transcript.Transcript{
 		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.displayName,
@@ -50,15 +52,17 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A saveError keeps the first error of [targetRun.saveBeforeTrim], which may be called by several
+// A saveError holds the first error of [targetRun.saveBeforeTrim], which may be called by several
 // goroutines at the same time.
 type saveError struct {
 	mu  sync.Mutex
-	err error
+	err error // nil means that there was no error; protected by mu
 }
 
-// saveBeforeTrim writes the transcript of a large conversation to disk, before most of its bodies
-// are dropped from memory. The first error is kept in j.saveErrors.
+// saveBeforeTrim writes the transcript of the large conversation in p to disk if --transcripts is
+// given. It is called before most of the bodies of the conversation are dropped from memory. The
+// first error is stored in j.saveErrors. Several goroutines may call saveBeforeTrim at the same
+// time.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return
@@ -70,7 +74,8 @@ func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	}
 }
 
-// transcriptPath returns the path of the transcript of a conversation: DIR/DIALECT/SCENARIO.txtar.
+// transcriptPath returns the path of the transcript of p, which has the form
+// DIR/DIALECT/SCENARIO.txtar.
 func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }

@@ -94,7 +94,8 @@ Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 inte
 	return cmd
 }
 
-// rejectArguments returns a usage error if args is not empty, for commands that take only flags.
+// rejectArguments returns a usage error if args is not empty. It is the Args function of commands
+// that take only flags.
 func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError("%s takes no arguments, got %q (see %s --help)", cmd.Name(), args[0], cmd.CommandPath())
@@ -102,8 +103,8 @@ func rejectArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check returns a usage error if a flag is invalid. It also removes slashes at the end of the base
-// path and the public URL. It must be called before anything is opened.
+// check returns a usage error if a flag is invalid. It also removes slashes at the end of
+// s.basePath and s.publicURL. It must be called before any backend is opened.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
@@ -131,8 +132,9 @@ func (s *serveOptions) check() error {
 	return s.endpoint.check(s.auth.hasUsers())
 }
 
-// listenAndServe serves the dialects until ctx ends or the listener fails. If alone is true, there
-// must be only one dialect; it is served at the root instead of below its name.
+// listenAndServe serves the dialects until ctx is done or the listener fails. If alone is true,
+// dialects must have only one element, which is served at the root instead of below its name. The
+// result is nil if the program is to end with exit code 0, and an error otherwise.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
@@ -160,8 +162,9 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 }
 
 // ownPaths returns a function that reports whether the path of a request is that of a GET operation
-// of the only dialect. The middleware must not answer such a request, for example GET /healthz. If
-// alone is false, there may be several dialects and ownPaths returns nil.
+// of the only dialect. The middleware must not answer such a request, such as GET /healthz. The
+// argument base is the path before the paths of the dialect. If alone is false, there may be
+// several dialects, and ownPaths returns nil.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -180,8 +183,9 @@ type referenceServer interface {
 }
 
 // newReferenceServer returns the reference server for dialects, and the path of the base URL of
-// each dialect. If alone is true, there must be only one dialect, and the path is the base path of
-// its document. Otherwise the path also begins with the name of the dialect.
+// each dialect, by name. If alone is true, dialects must have only one element, and the path is the
+// base path in its document. Otherwise the base path comes after a slash and the name of the
+// dialect.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

@@ -12,17 +12,17 @@ import (
 	"github.com/streamassay/streamassay/internal/identity"
 )
 
-// An authFlags holds the flags of a server about users, tokens and cross-origin requests.
+// An authFlags holds the flags of a server for users, tokens and cross-origin requests.
 type authFlags struct {
 	users            []string
 	jwks             string
 	issuer, audience string
 	origins          []string
 
-	tokens *identity.StaticTokens // the parsed --user flags
+	tokens *identity.StaticTokens // the users of the --user flags; set by check
 }
 
-// addFlags adds the flags about users, tokens and cross-origin requests to flags.
+// addFlags adds the flags for users, tokens and cross-origin requests to flags.
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
@@ -33,11 +33,11 @@ func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 		"`ORIGIN` origin whose pages may send requests (e.g. https://app.example), or * for all (repeatable)")
 }
 
-// hasUsers reports whether requests must be authenticated.
+// hasUsers reports whether the flags define users, so that requests must be authenticated.
 func (d *authFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
 
-// check parses the users, and returns a usage error if a flag is invalid. Errors never contain a
-// token, which is secret.
+// check stores the users of the --user flags in d.tokens, and returns a usage error if a flag is
+// invalid. Errors never contain a token, because tokens are secret.
 func (d *authFlags) check() error {
 	if len(d.users) > 0 && d.jwks != "" {
 		return usageError("--user and --jwks cannot be used together")
@@ -82,8 +82,9 @@ func (d *authFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator returns the authenticator that the flags describe. It returns nil if the flags
-// define no users, which means that every token is accepted as the name of a user.
+// openAuthenticator returns the authenticator that the flags describe, which logs to log. It
+// returns nil if the flags define no users, which means that every token is accepted as the name of
+// a user. The flags must have been checked with check.
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -13,15 +13,15 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// An openedBackends holds the agent and the stores of a server.
+// An openedBackends holds the agent of a server, and its configuration with the open stores.
 type openedBackends struct {
 	agent reference.Agent
 	cfg   reference.Config
 }
 
-// openBackends opens the backends that the flags select. If one cannot be opened, those opened
-// before are closed again. API keys are read from the environment, because all users of the machine
-// can read command lines.
+// openBackends opens the backends that the flags select. If one of them cannot be opened, it closes
+// the store of runs again. API keys are read from the environment and not from flags, because all
+// users of the machine can read command lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
@@ -59,9 +59,9 @@ func (s *serveOptions) openBackends(
 	return b, err
 }
 
-// closeStore closes the store of runs if it is open, which must happen only after the server has
-// been shut down. It stops waiting after one second and returns an error, because the process must
-// not hang on a store that has become unreachable.
+// closeStore closes the store of runs if it is open. It must be called only after the server has
+// been shut down. If closing takes longer than one second, closeStore returns an error instead of
+// waiting, because the process must not hang on a store that has become unreachable.
 func (b *openedBackends) closeStore() error {
 	if b.cfg.Store == nil {
 		return nil
@@ -76,9 +76,10 @@ func (b *openedBackends) closeStore() error {
 	}
 }
 
-// readyCheck returns a function that returns an error if requests cannot be served: because the
-// context ending is done, which means that the server is shutting down, or because a test write to
-// a store fails. The cause of a failed write is only logged, because it may name internal hosts.
+// readyCheck returns a function that returns an error if the server cannot serve requests. That is
+// the case if the context ending is done, which means that the server is shutting down, or if a
+// test write to a store fails. The cause of a failed write is only logged, because it may name
+// internal hosts.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
 	var look sharedCheck
 	return func(ctx context.Context) error {
@@ -105,16 +106,16 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 }
 
 // A sharedCheck runs a check once for all callers that wait at the same time, so that many requests
-// for /readyz cause only one write to the stores. A check that hangs does not delay a caller beyond
-// the caller's own context.
+// for /readyz cause only one write to each store. A check that hangs does not delay a caller beyond
+// the end of the caller's own context.
 type sharedCheck struct{ group singleflight.Group }
 
 // maxCheckTime is the maximum duration of one check, even if its callers would wait longer.
 const maxCheckTime = 10 * time.Second
 
-// run waits for the check in progress or, if no check is in progress, starts do as the next check
-// and waits for it. It returns the error from the check. If ctx is done before the check has ended,
-// run returns another error at once.
+// run waits for the check in progress and returns its error. If no check is in progress, run calls
+// do in a new goroutine as the next check and waits for that. If ctx is done before the check has
+// ended, run returns another error at once.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)

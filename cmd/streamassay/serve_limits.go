@@ -13,11 +13,12 @@ import (
 // can take.
 type limitFlags struct {
 	reference.Limits
-	header int // bytes of the header of a request
-	idle   time.Duration
+	header int           // maximum size of the header of a request, in bytes
+	idle   time.Duration // time after which an idle connection is closed
 }
 
-// addFlags adds to flags the limit flags that the commands serve and mock have in common.
+// addFlags sets l to the default limits, and adds to flags the limit flags that the commands serve
+// and mock have in common.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
 	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
@@ -31,9 +32,9 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds to flags --max-runs and --max-bytes, which limit how many finished runs
-// the store that c configures keeps. Without these flags, the store has limits of its own; the
-// parameter defaults describes its limit on the number of runs, for the help.
+// addRetentionFlags adds the flags --max-runs and --max-bytes to flags. They set the limits in c on
+// the finished runs that a store keeps. Without these flags, the store has limits of its own. The
+// argument defaults describes its limit on the number of runs, for the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
 		"maximum number of finished runs to keep; the oldest are dropped first; a thread is dropped when no run of it is left "+

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A listenFlags holds the flags of a server about its address, its ready file and TLS.
+// A listenFlags holds the flags of a server for its address, its ready file and TLS.
 type listenFlags struct {
 	addr, readyFile string
 	cert, key       string      // files for TLS; both "" means plain HTTP
 	tls             *tls.Config // set by check; nil means plain HTTP
-	readyTo         destination
-	authHint        string // condition of the loopback rule, for messages: "without --user "
+	readyTo         destination // of the ready file; set by check
+	authHint        string      // for messages: when only loopback is allowed, such as "without --user "
 }
 
 // addFlags adds --addr, --ready-file and the TLS flags to flags.
@@ -30,9 +30,9 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }
 
-// check returns a usage error if the address, the ready file or the files for TLS are invalid.
-// If secured is false, the server does not authenticate requests, and only loopback addresses are
-// valid.
+// check returns a usage error if the address, the ready file or the files for TLS are invalid. If
+// secured is false, the server does not authenticate requests, and only loopback addresses are
+// valid. The method also sets l.readyTo and l.tls.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
@@ -48,8 +48,8 @@ func (l *listenFlags) check(secured bool) error {
 	return err
 }
 
-// checkReady sets the destination of the ready file, if there is one, and returns a usage error if
-// the file cannot be written.
+// checkReady sets l.readyTo, the destination of the ready file, if there is such a file. It returns
+// a usage error if the file cannot be written to.
 func (l *listenFlags) checkReady() (err error) {
 	if l.readyFile == "" {
 		return nil
@@ -82,8 +82,9 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen opens the listener. If secured is false, which means that requests are not authenticated,
-// an address that is not a loopback address is a usage error.
+// listen listens on the address of the flags. If secured is false, requests are not authenticated,
+// and an address that is not a loopback address is a usage error. The method returns a usage error
+// if the address cannot be used.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -96,8 +97,9 @@ func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	return ln, nil
 }
 
-// serverURL returns the URL at which clients reach the listener ln. An unspecified address such as
-// 0.0.0.0 is replaced by 127.0.0.1, because clients cannot connect to an unspecified address.
+// serverURL returns the URL, with the given scheme, at which clients reach the listener ln. An
+// unspecified address such as 0.0.0.0 is replaced with 127.0.0.1, because clients cannot connect to
+// an unspecified address.
 func serverURL(ln net.Listener, scheme string) string {
 	host, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -109,9 +111,10 @@ func serverURL(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// writeReadyFile writes the process id, the base URLs by dialect (base) and, if it is not empty,
-// the URL of the control API (control) to the ready file. It does nothing if no ready file was
-// requested.
+// writeReadyFile writes the ready file, a JSON object with the process id, the base URL of each
+// dialect (the argument base, by name) and the URL of the control API (the argument control). If
+// control is empty, the URL is left out. If no ready file was requested, writeReadyFile does
+// nothing.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A logFlags holds the flags of a server about the format and the level of its log.
+// A logFlags holds the flags of a server for the format and the level of its log.
 type logFlags struct{ format, level string }
 
 // addFlags adds --log and --log-level to flags.
@@ -18,8 +18,8 @@ func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 		"`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
 }
 
-// logger returns a logger that writes to out in the format and with the level that the flags
-// select. With the format off, the logger discards everything.
+// logger returns a logger that writes to out, in the format and with the minimum level that the
+// flags select. If the format is "off", the logger discards everything.
 func (n *logFlags) logger(out io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(n.level)) // --log-level accepts only valid levels

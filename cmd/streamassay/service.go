@@ -14,23 +14,26 @@ import (
 	"time"
 )
 
-// A service is a handler that a command serves, with what is needed to serve it and to shut it down.
+// A service is a handler that a command serves, together with what is needed to serve it and to
+// shut it down.
 type service struct {
 	endpoint  *listenFlags
 	limits    *limitFlags
 	log       *slog.Logger
 	secured   bool // requests must be authenticated
 	handler   http.Handler
-	basePaths map[string]string // path of the base URL, by dialect
-	shutdown  func(context.Context) error
+	basePaths map[string]string           // path of the base URL, by name of the dialect
+	shutdown  func(context.Context) error // ends open streams; called before the listeners are closed
 
-	// The rest is only for mock.
+	// The fields below are only for the command mock. The function controlHandler is called with a
+	// channel that is closed when the server shuts down. The function watch returns stop, which is
+	// called at the end.
 
-	control        string                                  // address of the control port
+	control        string                                  // address of the control port, HOST:PORT
 	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
-	seed           *uint64
-	watch          func() (stop func()) // called once requests are served; nil means nothing
-	command        []string             // the client command; empty means none
+	seed           *uint64                                 // printed at the start; nil means none
+	watch          func() (stop func())                    // called once requests are served; may be nil
+	command        []string                                // the client command; empty means none
 }
 
 // A servedPort is a listener with the HTTP server that serves on it.
@@ -39,13 +42,13 @@ type servedPort struct {
 	srv *http.Server
 }
 
-// shutdownGrace is the time that open streams get to end in an orderly way. It is less than the
-// five seconds in which a server must exit after a signal.
+// shutdownGrace is the time that open streams get to end in an orderly way. It is less than five
+// seconds, because a server must exit within that time after a signal.
 const shutdownGrace = 3 * time.Second
 
-// run serves the handlers and runs the client command if there is one. Once the command has ended, a
-// listener has failed or ctx is done, it shuts the servers down. It returns nil if the program is to
-// end with exit code 0, and an error otherwise.
+// run serves the handlers and runs the client command if there is one. It shuts the servers down
+// once the command has ended, a listener has failed or ctx is done. It returns nil if the program
+// is to end with exit code 0, and an error otherwise.
 func (s service) run(ctx context.Context, sh stdio) error {
 	ln, err := s.endpoint.listen(s.secured)
 	if err != nil {
@@ -91,8 +94,8 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	return err
 }
 
-// serve serves connections until the server is shut down or fails, over TLS if the server has a TLS
-// configuration. The returned error is never nil.
+// serve serves connections, over TLS if the server has a TLS configuration. It returns when the
+// server is shut down or fails; the error is never nil.
 func (p servedPort) serve() error {
 	if p.srv.TLSConfig != nil {
 		return p.srv.ServeTLS(p.ln, "", "")
@@ -100,8 +103,8 @@ func (p servedPort) serve() error {
 	return p.srv.Serve(p.ln)
 }
 
-// newHTTPServer returns an HTTP server, for HTTP/1 and HTTP/2, that serves h with the limits of the
-// flags. The handler h itself must limit the size of request bodies.
+// newHTTPServer returns an HTTP server, for HTTP/1 and HTTP/2, that serves h with the limits in l
+// and logs errors to log. It does not limit the size of request bodies; h must do so.
 func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -123,7 +126,8 @@ func urlScheme(srv *http.Server) string {
 	return "http"
 }
 
-// joinBaseURLs returns the base URL of each dialect: root followed by the dialect's path in prefix.
+// joinBaseURLs returns the base URL of each dialect, by name: root, such as
+// "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {
@@ -132,16 +136,17 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	return all
 }
 
-// A serviceURLs holds the URLs under which a service can be reached, and the seed of a mock.
+// A serviceURLs holds the URLs at which clients reach a service, and the seed of a mock.
 type serviceURLs struct {
-	baseURLs   map[string]string
-	controlURL string
-	seed       *uint64 // nil means none
+	baseURLs   map[string]string // by name of the dialect
+	controlURL string            // "" means none
+	seed       *uint64           // nil means none
 }
 
-// clientEnv returns the environment variables that tell the client command the URLs of the mock:
-// MOCK_URLS, a JSON object of base URLs by dialect; MOCK_CONTROL, the URL of the control API, which
-// may be empty; and MOCK_URL if there is only one dialect.
+// clientEnv returns the environment variables, as NAME=VALUE, that tell the client command the URLs
+// of the mock. These are MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL,
+// the URL of the control API, which may be empty; and MOCK_URL, the base URL, if there is only one
+// dialect.
 func (p serviceURLs) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
@@ -153,8 +158,8 @@ func (p serviceURLs) clientEnv() []string {
 	return env
 }
 
-// print prints the URLs and the seed to out, one per line. A control URL or seed that does not
-// exist is left out.
+// print prints the URLs and the seed to out, one per line. It leaves out a control URL or a seed
+// that does not exist.
 func (p serviceURLs) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])

@@ -18,26 +18,26 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOptions holds the options of a run for one target, which come from flags or from a target
-// in a --config file: see [targetFlags].
+// A targetOptions holds the options of a run against one target. They come from flags or from a
+// target in a --config file (see [targetFlags]).
 type targetOptions struct {
 	URL          string
 	Dialects     []string
-	Settings     map[string]string // of the dialects, by name
+	Settings     map[string]string // settings of the dialects, by name of the setting
 	Headers      []string          // 'Name: value'
-	OtherHeaders []string          // the same for a second user
+	OtherHeaders []string          // headers of a second user, in the same form
 	CA           string
 	Strict       bool
 	Repeat       int
 	Reports      []string
 	Transcripts  string
-	suite        suites.Target // the options that the suite uses as they are; the other fields are not set
+	suite        suites.Target // the options that the suite uses as they are; other fields are not set
 
-	verbose bool         // details in the text report; only a flag, not a field of the file
-	source  configSource // position in the --config file
+	verbose bool         // show details in the text report; a flag that is not a field of a --config file
+	source  configSource // position in the --config file; zero if the target comes from flags
 }
 
-// reportUsage returns the usage of the flag --report, with the names of all report formats.
+// reportUsage returns the help text of the flag --report, with the names of all report formats.
 func reportUsage() string {
 	names := make([]string, 0, len(reports.Formats))
 	for _, f := range reports.Formats {
@@ -47,9 +47,9 @@ func reportUsage() string {
 		"- or missing; FORMAT is one of " + strings.Join(names, ", ")
 }
 
-// withoutPath returns the error that err wraps if err is an [os.PathError], [os.LinkError] or
-// [exec.Error], whose texts contain the name of a file. Callers use it to name the file themselves.
-// Other errors, and nil, are returned unchanged.
+// withoutPath returns err without the name of a file, so that callers can name the file themselves.
+// If err is or wraps an [os.PathError], [os.LinkError] or [exec.Error], the result is the error in
+// it. Other errors, and nil, are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -63,8 +63,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget converts the options to a target of package suites, for dialect d and the base URL
-// base. It returns a usage error if an option is invalid.
+// suiteTarget returns a target of package suites with the options in t, for dialect d and the base
+// URL base. It returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.Target, err error) {
 	s = t.suite
 	s.Dialect, s.Base, s.Confirm = d, base, t.Repeat <= 1
@@ -93,8 +93,8 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.
 	return s, nil
 }
 
-// readCA reads the PEM certificates in file. It returns an error if the file cannot be read or
-// contains no certificate. The error does not contain the file name.
+// readCA returns the certificates in a PEM file. It returns an error if the file cannot be read or
+// contains no certificate. The error does not contain the file name, which the caller adds.
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -107,9 +107,9 @@ func readCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// secretValues returns the values that must not be shown: the values of headers that may hold a
-// secret, the parts of them that are secret by themselves, such as the values of cookies, and the
-// password of the URL.
+// secretValues returns the values that must not be shown. These are the values of headers that may
+// contain a secret, the parts of those values that are secret by themselves, such as the values of
+// cookies, and the password in the URL.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
@@ -125,8 +125,8 @@ func (t targetOptions) secretValues() (all []string) {
 	return all
 }
 
-// checkGlobs returns a usage error if a glob of --only or --skip is malformed, or matches no check,
-// requirement, scenario, sequence or combination of the dialects.
+// checkGlobs returns a usage error if a glob of --only or --skip is malformed, or if it does not
+// match any check, requirement, scenario, sequence or combination of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	var known []string
 	for _, s := range suites.Scenarios() {
@@ -161,8 +161,8 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// dialectNames returns the names of the dialects, separated by commas, for messages. If there are
-// more than three, it returns only their number.
+// dialectNames returns the names of dialects, separated by commas, for messages. If there are more
+// than three dialects, it returns only their number, such as "the 4 dialects".
 func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
@@ -174,8 +174,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selectionText returns the values of --only and --skip, each with the name of the flag or field
-// that the user gave, for messages.
+// selectionText returns the globs of --only and --skip as a text for messages. The name of the flag
+// or field that the user gave precedes each glob.
 func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.suite.Only {

@@ -13,28 +13,29 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetFlag declares one option of a target: the flag of run, the field in a --config file and,
-// if diff has the option too, the flag of diff.
+// A targetFlag declares one option of a target. An option has a flag of the command run and a field
+// in a --config file. If the command diff has the option too, it also has a flag of diff.
 type targetFlag struct {
-	name  string
-	field string // name of the field in a --config file; "" means name
-	usage string // in the help of run; "" if only a --config file has the option
-	diff  string // in the help of diff; "" if diff does not have the option
+	name  string // name of the flag, without dashes
+	field string // name of the field in a --config file; "" means the same as name
+	usage string // text in the help of run; "" if run does not have the flag
+	diff  string // text in the help of diff; "" if diff does not have the flag
 	// value returns a pointer to the option in t, or a [pflag.Value] that sets the option.
 	value    func(t *targetOptions) any
 	complete func() []string // values to offer in shells; nil means none
-	rerun    bool            // whether the option belongs to the command that plays a scenario again
+	rerun    bool            // the option belongs to the command line that plays a scenario again
 
-	// suiteField is the field of [suites.Target] that the option sets. It is needed only if
-	// [suites.Target.Check] can reject values that the flag accepts.
+	// suiteField is the name of the field of [suites.Target] that the option sets. It is needed
+	// only if [suites.Target.Check] can reject values that the flag accepts.
 	suiteField string
 }
 
-// asInRun marks a flag of diff that has the same usage as the flag of run.
+// asInRun is the value of the field diff of an option whose flags in run and diff have the same
+// help text.
 const asInRun = "(as in run)"
 
-// targetFlags declares all options of a target. A new option needs an entry here; a
-// [suites.Target] passes it on to the suite.
+// targetFlags declares all options of a target. A new option needs an entry here. If the suite uses
+// the option, it also needs a field in [suites.Target].
 var targetFlags = []targetFlag{
 	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
@@ -158,13 +159,13 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addRunFlags adds the flags of run for the options t of a target to cmd. The current values of the
-// options are the defaults of the flags.
+// addRunFlags adds the flags of the command run that set the options in t to cmd. The current
+// values of the options are the defaults of the flags.
 func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
 	t.addFlags(cmd, func(o targetFlag) string { return o.usage })
 }
 
-// addDiffFlags is like addRunFlags for the flags of diff.
+// addDiffFlags is like addRunFlags, but adds the flags of the command diff.
 func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 	t.addFlags(cmd, func(o targetFlag) string {
 		if o.diff == asInRun {
@@ -174,8 +175,8 @@ func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 	})
 }
 
-// addFlags adds a flag to cmd for each option of t. Its usage text is the result of the function
-// usage; an option for which that is "" gets no flag.
+// addFlags adds the flags that set the options in t to cmd. It calls usage for each option to get
+// the help text of its flag. If the text is "", the option gets no flag.
 func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) string) {
 	for _, o := range targetFlags {
 		if text := usage(o); text != "" {
@@ -187,8 +188,8 @@ func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) stri
 	}
 }
 
-// addTo adds the flag that sets the option of t to set. The current value of the option is the
-// default of the flag.
+// addTo adds the flag that sets the option in t to the flag set, with the given help text. The
+// current value of the option is the default of the flag.
 func (o targetFlag) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 	switch to := o.value(t).(type) {
 	case pflag.Value:
@@ -214,8 +215,8 @@ func (o targetFlag) fieldName() string {
 	return o.name
 }
 
-// rerunFlags returns those flags of the run that change which requests are sent or how the
-// responses are judged, as words of a shell. Options with their default values are left out.
+// rerunFlags returns, as words of a shell, the flags of the run that change which requests are sent
+// or how the responses are judged. It leaves out options that have their default values.
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {
@@ -234,8 +235,8 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// texts returns the values of the flag, which must be repeated for each of them, that set the
-// option to its value in t.
+// texts returns the values with which the flag sets the option to its current value in t. If there
+// are several, the flag must be repeated for each of them.
 func (o targetFlag) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:
@@ -251,8 +252,8 @@ func (o targetFlag) texts(t *targetOptions) (all []string) {
 	return []string{set.Lookup(o.name).DefValue}
 }
 
-// remainingTime returns how much of limit is left for a run whose start time is began. The result
-// is at least 1 ns, because 0 stands for no limit. If limit is 0, the result is 0.
+// remainingTime returns how much of limit is left for a run that started at the time began. The
+// result is at least 1 ns, because 0 stands for no limit. If limit is 0, the result is 0.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

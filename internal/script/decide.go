@@ -13,9 +13,9 @@ import (
 const maxMismatches = 20
 
 // Decide tries the rules on request f in order and returns the first one that matches, with its
-// reply. It updates the counter, the quota and the scenarios of that rule in st; if the quota is
-// exhausted, the reply is a refusal with status 429. If no rule matches, the Rule of the decision
-// is nil and its Mismatches give the reasons. If s is nil or has no rules, Decide returns the zero
+// reply. It updates the counter, the quota and the scenarios of that rule in st. If the quota is
+// exhausted, the reply is a refusal with status 429. If no rule matches, the decision has no rule,
+// and its Mismatches give the reasons. If s is nil or has no rules, Decide returns the zero
 // Decision. Decide may be called concurrently for different requests; concurrent requests on one
 // thread (conversation) are counted as turns in the order of their calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
@@ -51,7 +51,7 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 }
 
 // mismatches returns, for at most maxMismatches rules, the reason why the rule did not match
-// request f. Rules of which the request met more conditions come first.
+// request f. The rules of which f met the most conditions come first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

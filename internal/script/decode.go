@@ -12,12 +12,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxProblems is the maximum number of problems reported for one file; further ones are dropped.
+// maxProblems is the maximum number of problems reported for one file. Further problems are
+// dropped.
 const maxProblems = 100
 
-// A decoder decodes one script file. The UnmarshalYAML methods of this package are called only for
-// nodes that satisfy the schema. The methods with a context get the decoder from it, and add errors
-// that the schema cannot express to the decoder's problems.
+// A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
+// nodes that satisfy the schema. The methods that have a context parameter get the decoder from the
+// context, and add errors that the schema cannot express to the decoder's problems.
 type decoder struct {
 	file     string
 	dialects []*dialect.Dialect // the served dialects
@@ -32,11 +33,11 @@ type decoder struct {
 // decoderKey is the key of the decoder in a context.
 type decoderKey struct{}
 
-// decoderOf returns the decoder that passed ctx to an UnmarshalYAML method.
+// decoderOf returns the decoder in ctx, the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
-// decode decodes the node n into *to, where to must be a pointer. Errors, such as keys for which
-// *to has no field, are added to the problems of the file.
+// decode decodes the node n into the variable to which the pointer to points. It adds errors, such
+// as a key for which a struct has no field, to d.problems.
 func (d *decoder) decode(n ast.Node, to any) {
 	ctx := context.WithValue(context.Background(), decoderKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, to)
@@ -45,44 +46,48 @@ func (d *decoder) decode(n ast.Node, to any) {
 	}
 }
 
-// problem returns a problem of the given severity at the position of n, with a formatted message.
+// problem returns a problem with the severity level, the position of n, and a message formatted as
+// by [fmt.Sprintf]. It does not add the problem to d.problems.
 func (d *decoder) problem(n ast.Node, level Severity, format string, args ...any) Problem {
 	at := positionOf(n)
 	return Problem{d.file, at.line, at.column, level, fmt.Sprintf(format, args...)}
 }
 
-// errorf adds an error with a formatted message at the position of n to the problems of the file.
+// errorf adds an error at the position of n, with a message formatted as by [fmt.Sprintf], to
+// d.problems.
 func (d *decoder) errorf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Error, format, args...))
 }
 
-// warnf adds a warning with a formatted message at the position of n to the problems of the file.
+// warnf adds a warning at the position of n, with a message formatted as by [fmt.Sprintf], to
+// d.problems.
 func (d *decoder) warnf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Warning, format, args...))
 }
 
-// add adds p to the problems of the file, unless there are maxProblems already.
+// add adds p to d.problems, unless there are maxProblems already.
 func (d *decoder) add(p Problem) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, p)
 	}
 }
 
-// A textValue is a text in a script. For a number or a boolean, it is the text in the file, such as
-// "1.50".
+// A textValue is a text in a script. If the script has a number or a boolean instead, the value is
+// the text as it is written in the file, such as "1.50".
 type textValue string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is any scalar.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
+// scalar. The error is always nil.
 func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	*t = textValue(scalarText(n))
 	return nil
 }
 
-// A textList is a name or a list of names in a script.
+// A textList is a list of names in a script, which may also have a single name instead of a list.
 type textList []string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is a scalar or
-// a list of scalars.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
+// scalar or a list of scalars. The error is always nil.
 func (l *textList) UnmarshalYAML(n ast.Node) error {
 	*l = nil
 	for _, item := range itemsOf(n) {
@@ -102,11 +107,12 @@ func itemsOf(n ast.Node) []ast.Node {
 // maxDuration is the longest duration that a script may contain.
 const maxDuration = 24 * time.Hour
 
-// A durationValue is a duration in a script: in Go's notation, such as 1.5s, or the number 0.
+// A durationValue is a duration in a script, written in the notation of [time.ParseDuration], such
+// as 1.5s, or as the number 0.
 type durationValue time.Duration
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is a string or
-// the number 0. The error is one from time.ParseDuration.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
+// string or the number 0, which leaves *v unchanged. The error is that of [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

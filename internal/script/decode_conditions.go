@@ -10,11 +10,13 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. A rule that names no operation applies to it.
+// runOperation is the operation that starts a run. A rule that does not name an operation applies
+// to this one.
 const runOperation = "run"
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
-// integer, or an object with min (default 1) and max (default: no upper end).
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be an integer, or an object with the members min (default 1) and max (default: no upper end). If
+// min exceeds max, an error is added to the problems of the file. The returned error is always nil.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -31,8 +33,10 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is the
-// expected text, or an object of conditions.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be the expected text, or an object with the members equals, contains, matches and exists. The
+// capture groups of a regular expression are added to the groups of the rule. The error is that of
+// [regexp.Compile].
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)
@@ -66,8 +70,8 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // object that maps the name of each field to the conditions on its value.
 type headerMatchers []headerMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
-// object. Invalid conditions are added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be an object. Invalid conditions are added to the problems of the file; the error is always nil.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
@@ -77,13 +81,14 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 	return nil
 }
 
-// bodyMatchers are the conditions on the body of a request. In a script, they are an object that maps
-// JSON pointers to expected JSON values. An expected value that is an object is read as a condition
-// on the text of the value, such as {contains: a}, or as {equals: VALUE} with any value.
+// bodyMatchers are the conditions on the body of a request. In a script, they are an object that
+// maps JSON pointers to the expected JSON values. Instead of an expected value, there may be an
+// object with conditions on the text of the value, such as {contains: a}. An expected value that is
+// itself an object is written as {equals: VALUE}.
 type bodyMatchers []bodyMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
-// object. Invalid conditions are added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be an object. Invalid conditions are added to the problems of the file; the error is always nil.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	for _, m := range yamltree.Fields(n) {
@@ -117,8 +122,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // scenario to the name of a step.
 type scenarioSteps []scenarioStep
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node is an object.
-// The error is always nil.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an
+// object. The error is always nil.
 func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})

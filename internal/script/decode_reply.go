@@ -21,7 +21,7 @@ type step struct {
 	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
 	children     stepList       // the parts of a message
 	wait         time.Duration
-	hasTemplates bool // one of its texts, also of its calls or parts, contains a template
+	hasTemplates bool // a text of the step, of its calls or of its parts contains a template
 }
 
 // A call is a tool call in a scripted reply. If result is nil, the client runs the tool and sends
@@ -33,19 +33,21 @@ type call struct {
 }
 
 // stepKinds maps the name of each kind of step to the kind of event that a dialect must have in
-// order to express the step. All dialects can express raw, which is mapped to Undecodable, and
-// wait, which is mapped to "".
+// order to express the step. All dialects can express the steps "raw", which is mapped to
+// Undecodable, and "wait", which is mapped to "".
 var stepKinds = map[string]spec.Kind{
 	"text": spec.MessageDelta, "reasoning": spec.ReasoningStart, "image": spec.ContentEnd, "message": spec.MessageDelta,
 	"tool": spec.ToolStart, "tools": spec.ToolStart, "client-tool": spec.ToolStart,
 	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
 }
 
-// A stepList is a list of steps. In a script, a string may stand for a list with one text step.
+// A stepList is a list of steps. A script may have a single step, such as a text, instead of a
+// list.
 type stepList []step
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is a
-// step or a list of steps. Invalid steps are added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be a step or a list of steps. Invalid steps are added to the problems of the file; the error is
+// always nil.
 func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	*all = stepList{}
@@ -56,8 +58,8 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeStep returns the step in n, which is a string or an object whose only key names the kind of
-// step. Errors are added to the problems of the file.
+// decodeStep returns the step in n, which is a text or an object whose only key names the kind of
+// step. It adds errors to d.problems.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
 	s.node = n
@@ -91,8 +93,8 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 	return s
 }
 
-// decodeCall returns the tool call in n, which is an object with name, arguments and result. Errors
-// are added to the problems of the file.
+// decodeCall returns the tool call in n, an object with the members name, arguments and result. It
+// adds errors to d.problems.
 func (d *decoder) decodeCall(n ast.Node) (c call) {
 	for _, m := range yamltree.Fields(n) {
 		switch scalarText(m.Key) {
@@ -107,8 +109,8 @@ func (d *decoder) decodeCall(n ast.Node) (c call) {
 	return c
 }
 
-// checkStepOrder records an error for the first step in all that cannot follow the steps before it,
-// such as a text after an error, which ends the run.
+// checkStepOrder adds an error to d.problems for the first step in all that cannot follow the steps
+// before it, such as a text after an error, which ends the run.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

@@ -54,21 +54,22 @@ type quotaDocument struct {
 // pace and faults of the response.
 type ruleAction struct {
 	steps    []step
-	hasReply bool // the steps are the reply; otherwise the server's own agent replies
-	status   *statusReply
+	hasReply bool         // the steps are the reply; if false, the server's own agent replies
+	status   *statusReply // nil means an event stream
 	pace     pace.Pace
 	faults   []fault.Spec
 }
 
-// A statusReply is a response with an error status, which is sent instead of an event stream.
+// A statusReply is a response with an error status. It is sent instead of an event stream.
 type statusReply struct {
 	Code          int
 	Text, Problem textTemplate
 	RetryAfter    durationValue `yaml:"retry-after"`
 }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is a
-// status code, or an object with the code and optionally text, problem and retry-after.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be a status code, or an object with the member code and optionally text, problem and retry-after.
+// Errors are added to the problems of the file; the returned error is always nil.
 func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -83,8 +84,9 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // A paceValue is the pace of a reply in a script.
 type paceValue struct{ pace.Pace }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node has a
-// form that pace.Parse accepts; an invalid pace is added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// have a form that [pace.Parse] accepts. An invalid pace is added to the problems of the file; the
+// error is always nil.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -97,12 +99,13 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 }
 
 // A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
-// only member maps the name of a fault to its parameters. It is nil only if the script does not
-// have the list.
+// only member maps the name of a fault to its parameters. The list is nil only if it is missing in
+// the script.
 type faultList []fault.Spec
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node is an
-// item or a list of items. Invalid faults are added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be an item or a list of items. Invalid faults are added to the problems of the file; the error is
+// always nil.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {
@@ -121,9 +124,9 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeRules returns the rules of the file whose top-level node is root, where value is the
-// decoded value of root. Problems are added to those of the file. Rules that violate the schema are
-// left out.
+// decodeRules returns the rules of the file whose top-level node is root. The argument value is the
+// decoded value of root. Rules that violate the schema are left out. decodeRules adds the problems
+// that it finds to d.problems.
 func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	invalid := map[string]bool{}
 	for _, location := range d.checkSchema(root, value) {
@@ -163,9 +166,9 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	return all
 }
 
-// checkDialectNames records an error for each unknown name in n, which is the name of a dialect or
-// family, or a list of names. Names of dialects that are not served are accepted, because several
-// mocks may share a script.
+// checkDialectNames adds an error to d.problems for each unknown name in n, which is the name of a
+// dialect or family, or a list of such names. Names of known dialects that are not served are
+// accepted, because several mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -183,8 +186,9 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule returns the rule in the node n, with the given name. Settings that n does not have are
-// those in defaults. Problems are added to those of the file.
+// decodeRule returns the rule in the node n, with the given name. The argument defaults holds the
+// settings for which n has no values of its own. Decoding n sets d.templates and d.groups.
+// decodeRule adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	doc := ruleDocument{Faults: defaults.Faults}
@@ -208,8 +212,8 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 	return rule
 }
 
-// hasRawFrames reports whether the reply has raw frames, which are sent as written and may violate
-// the protocol.
+// hasRawFrames reports whether the reply has raw frames. These are sent as they are written and may
+// violate the protocol.
 func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }

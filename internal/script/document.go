@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// The limits of a script file, which bound the time and the memory to parse it.
+// The limits of a script file. They bound the time and memory needed to parse the file.
 const (
 	maxFileSize = 1 << 20 // bytes
 	maxDepth    = 32      // levels of nesting
@@ -53,16 +53,18 @@ type positionError struct {
 // Error returns the message without the position.
 func (e *positionError) Error() string { return e.text }
 
-// errorAt returns a *positionError at the position of n, with a formatted message.
+// errorAt returns a *positionError with the position of n and a message formatted as by
+// [fmt.Sprintf].
 func errorAt(n ast.Node, format string, args ...any) error {
 	return &positionError{positionOf(n), fmt.Sprintf(format, args...)}
 }
 
-// parseYAML parses data, the content of a file, and returns the root node, and its value as
-// encoding/json decodes it, except that integers are of type int64. The tree has no anchors and
-// aliases: each alias is replaced by the node to which it refers, which then occurs in several
-// places. If the file has no content, root is nil. If data is not valid YAML, exceeds a limit or
-// uses a feature that scripts do not support, parseYAML returns a *positionError.
+// parseYAML parses data, the content of a file. It returns the root node, and the value of the root
+// as encoding/json would decode it, except that integers are of type int64. The returned tree
+// contains no anchors or aliases: each alias is replaced by the node to which it refers, so the
+// same node may occur in several places. If the file has no content, root, value and err are nil.
+// If data is not valid YAML, exceeds a limit or uses a feature that scripts do not support,
+// parseYAML returns a *positionError.
 func parseYAML(data []byte) (root ast.Node, value any, err error) {
 	if len(data) > maxFileSize {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
@@ -106,7 +108,7 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 }
 
 // invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8. There
-// must be one.
+// must be such a byte.
 func invalidUTF8Position(data []byte) filePosition {
 	before := string(data)
 	for i, r := range before {
@@ -119,8 +121,8 @@ func invalidUTF8Position(data []byte) filePosition {
 	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
-// yamlError returns a *positionError with the message of err, an error from the YAML parser. It has
-// a position if err has one.
+// yamlError returns a *positionError for err, an error from the YAML parser. The result has the
+// beginning of the message of err and, if err has a position, that position.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -138,16 +140,16 @@ func yamlError(err error) error {
 type resolvedNode struct {
 	node  ast.Node
 	value any // as encoding/json decodes it
-	size  int // number of values it contains; long texts count more than once
+	size  int // number of values, including this one; a long text counts as several
 }
 
 // An aliasResolver replaces the aliases in the tree of a file with the nodes to which they refer.
 type aliasResolver struct {
-	anchors map[string]*resolvedNode // nil for an anchor whose value is being resolved
+	anchors map[string]*resolvedNode // by name of the anchor; nil while its value is being resolved
 }
 
-// resolve returns the node n, which is depth levels below the root, with all aliases in it
-// resolved; it modifies n. It returns an error if n exceeds a limit, has an alias without a
+// resolve replaces all aliases in the node n, which is depth levels below the root, and returns the
+// result. It modifies n. It returns a *positionError if n exceeds a limit, has an alias without a
 // preceding anchor, or uses a feature that scripts do not support.
 func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	if depth > maxDepth {
@@ -193,9 +195,9 @@ func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	return out, err
 }
 
-// resolveMembers resolves the aliases in the members of n, an object that is depth levels below the
-// root, and sets the value and the size of out. It returns an error if a member cannot be resolved,
-// its key is a duplicate, or the object has too many members.
+// resolveMembers replaces the aliases in the members of n, an object that is depth levels below the
+// root, and sets the value and the size of out. It returns a *positionError if a member cannot be
+// resolved, a key is not supported or occurs twice, or the object has too many members.
 func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, depth int) error {
 	object := map[string]any{}
 	for _, m := range n.Values {
@@ -224,7 +226,8 @@ func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, de
 }
 
 // scalarValue returns the value of the scalar n as nil, a bool, an int64, a float64 or a string. It
-// returns an error if scripts do not support the value, such as an integer above math.MaxInt64.
+// returns a *positionError if scripts do not support the value, such as an integer above
+// math.MaxInt64.
 func scalarValue(n ast.Node) (any, error) {
 	switch n := n.(type) {
 	case *ast.NullNode:
@@ -249,8 +252,8 @@ func scalarValue(n ast.Node) (any, error) {
 	return nil, errorAt(n, "unsupported value %s", truncate(strconv.Quote(n.GetToken().Value), 40))
 }
 
-// scalarText returns the text of n if n is a string. For any other scalar, it returns the text in
-// the file.
+// scalarText returns the text of the scalar n: the value of a string, and any other scalar as it is
+// written in the file, such as "1.50".
 func scalarText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -261,7 +264,8 @@ func scalarText(n ast.Node) string {
 	return n.GetToken().Value
 }
 
-// member returns the member of an object with the given key, or nil if there is none.
+// member returns the member of n with the given key, or nil if n is not an object or has no such
+// member.
 func member(n ast.Node, key string) *ast.MappingValueNode {
 	for _, m := range yamltree.Fields(n) {
 		if scalarText(m.Key) == key {
@@ -271,9 +275,9 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 	return nil
 }
 
-// lookup returns the node at a location below n, given as the keys of members and the indexes of
-// items that lead to it. If there is no such node, lookup returns the innermost node on the way
-// that exists.
+// lookup returns the node at a location below n. The location consists of the keys of members and
+// the indexes of items, from 0, that lead to the node. If there is no such node, lookup returns the
+// innermost node on the way that exists.
 func lookup(n ast.Node, location ...string) ast.Node {
 	found, _, _ := yamltree.Find(n, location...)
 	return found
@@ -305,12 +309,12 @@ func describe(n ast.Node) string {
 	return truncate(scalarText(n), 40)
 }
 
-// quoteTruncated returns text in quotes. Of a text longer than 60 bytes, only the beginning is
-// quoted, followed by an ellipsis.
+// quoteTruncated returns text as a quoted Go string. If text is longer than 60 bytes, only its
+// beginning is quoted, with an ellipsis at the end.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
-// truncate returns text if it has at most maxLen bytes. Otherwise it returns at most the first
-// maxLen bytes, which end with a complete code point, followed by an ellipsis.
+// truncate returns text if it has at most maxLen bytes. Otherwise it returns the beginning of text,
+// at most maxLen bytes and without a partial code point, followed by an ellipsis.
 func truncate(text string, maxLen int) string {
 	if len(text) <= maxLen {
 		return text

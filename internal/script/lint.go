@@ -10,9 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks that the conditions, templates, faults, steps and raw frames of the rule, which
-// was decoded from n, are consistent and valid, and have an effect in the served dialects. Problems
-// are added to those of the file.
+// lintRule checks that the conditions, templates, faults, steps and raw frames of the rule are
+// consistent and valid, and have an effect in the served dialects. The argument n is the node of
+// the rule. lintRule adds the problems that it finds to d.problems, and sets the kind of the last
+// input if the rule only implies it.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -48,10 +49,11 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 }
 
 // inferLast sets c.Last, the kind of the last input that a request must have, if the rule at n does
-// not state it. The other conditions in c imply that kind: a condition on a tool result or on the
-// answer to an interrupt implies this input. A condition on the user's text or turn implies a
-// message of the user; otherwise the rule would also match the next request, which brings a tool
-// result. Contradictory conditions are recorded as errors.
+// not state it and the other conditions in c imply it. A condition on a tool result implies a tool
+// result as the last input, and a condition on the answer to an interrupt implies such an answer. A
+// condition on the user's text or turn implies a message of the user; otherwise the rule would also
+// match the next request, which brings a tool result. If conditions contradict each other,
+// inferLast adds an error to d.problems.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {
@@ -73,7 +75,8 @@ func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	}
 }
 
-// supportsAny reports whether at least one of the dialects has at least one of the event kinds.
+// supportsAny reports whether at least one of the dialects has at least one of the given kinds of
+// events.
 func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	return slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool {
 		has := d.Kinds()
@@ -81,7 +84,7 @@ func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	})
 }
 
-// dialectNames returns the names of dialects as a list for a message, such as "a, b and c".
+// dialectNames returns the names of dialects as one text for a message, such as "a, b and c".
 func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
@@ -91,9 +94,10 @@ func dialectNames(dialects []*dialect.Dialect) string {
 }
 
 // lintFaults warns about each fault of the rule that has no effect because a served dialect lacks
-// an event that the fault requires. If the rule lists its dialects, one such dialect is enough for
-// a warning; otherwise all served dialects must lack such an event. The parameter at is the node of
-// the list of faults.
+// an event that the fault requires. If the rule lists its dialects, one dialect without the event
+// is enough for a warning; otherwise each served dialect must lack a required event. The argument
+// served holds the served dialects to which the rule applies, and at is the node of the list of
+// faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -116,9 +120,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep warns if none of the served dialects can express s or a part of s. The warning states
-// what is sent instead. A client-tool step is an error if no served dialect lets clients send the
-// result.
+// lintStep warns if none of the served dialects can express the step s or a part of it. The warning
+// says what is sent instead. For a client-tool step, lintStep adds an error if no served dialect
+// lets clients send the result of a tool.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
@@ -145,8 +149,8 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// lintRawFrame records an error if s is a raw frame that violates the OpenAPI document of a served
-// dialect. It skips frames with templates, because their text depends on the request.
+// lintRawFrame adds an error to d.problems if s is a raw frame that violates the OpenAPI document
+// of a served dialect. It skips frames with templates, because their text depends on the request.
 func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates {
 		return
@@ -167,8 +171,8 @@ func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// frameViolation returns a description of the first violation of the OpenAPI document of d in
-// frame, one or more frames of an event stream, or "" if there is none.
+// frameViolation checks frame, the text of one or more frames of an event stream, against the
+// OpenAPI document of d. It returns a description of the first violation, or "" if there is none.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}

@@ -13,11 +13,11 @@ import (
 const maxSources = 1000
 
 // Load parses script files and returns their rules in the order in which they are tried: by
-// descending priority, rules of the same priority in source order. Unknown keys are errors.
-// dialects holds the dialects that the mock serves; if it is empty, checks that depend on a dialect
-// are omitted. The problems follow the order of the files and are sorted by position within a file;
-// warnings about rules that never match come last. If one of the problems is an error, the rule set
-// is nil.
+// descending priority, rules of the same priority in source order. Unknown keys are errors. The
+// argument dialects lists the dialects that the mock serves; if it is empty, checks that depend on
+// a dialect are omitted. Load also returns the problems that it found, in the order of the files
+// and sorted by position within a file; warnings about rules that never match come last. If at
+// least one problem is an error, the rule set is nil.
 func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	s := &RuleSet{dialects: dialects}
 	var problems []Problem
@@ -50,8 +50,8 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 }
 
 // LoadChecked loads scripts like [Load] and, if that succeeds, checks their replies like
-// [RuleSet.CheckReplies]. It returns all problems that were found; if one of these is an error, the
-// rule set is nil. If check is nil, replies are not checked.
+// [RuleSet.CheckReplies]. It returns all problems that were found; if at least one of them is an
+// error, the rule set is nil. If check is nil, replies are not checked.
 func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {
@@ -64,7 +64,7 @@ func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheck
 }
 
 // decodeFile returns the rules in data, the content of one file. If data is empty or cannot be
-// parsed, it returns nil. Problems are added to those of the file.
+// parsed, it returns nil. It adds the problems that it finds to d.problems.
 func (d *decoder) decodeFile(data []byte) []*Rule {
 	root, value, err := parseYAML(data)
 	var e *positionError
@@ -80,7 +80,7 @@ func (d *decoder) decodeFile(data []byte) []*Rule {
 	return d.decodeRules(root, value)
 }
 
-// hasErrors reports whether at least one of the problems in all is an error rather than a warning.
+// hasErrors reports whether at least one problem in all is an error rather than a warning.
 func hasErrors(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Severity == Error })
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The conditions type holds the conditions of one rule. A request matches the rule if it meets all
+// The type conditions holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
-	Operations    textList           `yaml:"operation"` // one of these
+	Operations    textList           `yaml:"operation"` // the request must be one of these
 	Last          string             // the kind of the last input: user, tool or resume
 	Turn          *intRange          // the number of the user's last message
 	Text          *textMatcher       // the text of that message
 	Resume        *textMatcher       // the answer to an interrupt
 	ToolResult    *toolResultMatcher `yaml:"tool-result"`
-	Offers        textList           // the tools that the client offers: all of these
+	Offers        textList           // the client must offer all of these tools
 	Thread        *textMatcher
 	Run           *textMatcher
 	Headers       headerMatchers `yaml:"header"`
@@ -33,8 +33,8 @@ type conditions struct {
 // no upper end.
 type intRange struct{ low, high int }
 
-// A textMatcher is a condition on a text, such as a message or the value of a header field, which
-// may be absent. The text must meet all fields that are set; if none is set, the condition holds
+// A textMatcher is a condition on a text that may be absent, such as a message or the value of a
+// header field. The text must meet all fields that are set. If none is set, the condition holds
 // even for an absent text.
 type textMatcher struct {
 	equals, contains *string
@@ -60,24 +60,24 @@ type bodyMatcher struct {
 }
 
 // A matchContext holds the request on which a rule is tried, and what the conditions of the rule
-// found in that request.
+// found in that request. It must be used for only one rule.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
-	groups        map[string]string // the groups of the regular expressions
-	toolResult    *spec.Event       // the tool result that matched
+	groups        map[string]string // text of each capture group, by number and name; nil if there are none
+	toolResult    *spec.Event       // the tool result that matched; nil if there is none
 	conditionsMet int               // the number of conditions that held
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil
-// mismatchReason means that all conditions hold. It is a function because most descriptions are
-// never needed.
+// mismatchReason means that all conditions are met. The type is a function because most
+// descriptions are never needed.
 type mismatchReason func() string
 
 // match tries the conditions of the rule on the request in p, and stores in p the capture groups
-// and the tool result that matched. It returns nil if all conditions hold, otherwise the reason why
-// the first unmet condition does not hold. It does not check the conditions on scenario steps;
-// State.claim does.
+// and the tool result that matched. It returns nil if all conditions are met, otherwise the reason
+// why the first unmet condition is not. The conditions on scenario steps are not tried here but in
+// State.claim.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -143,10 +143,10 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult applies the condition on tool results to those tool results that follow the
-// user's last message. If one of them meets the condition, or if there is no condition, it returns
-// nil, otherwise the reason why the last of them does not meet it. It stores in p the result that
-// matched or, if there is no condition, the last result.
+// matchToolResult tries the condition on tool results on each tool result that follows the user's
+// last message. It returns nil if one of them meets the condition or if there is no condition;
+// otherwise it returns the reason why the last of them does not meet it. In p, it stores the result
+// that matched or, if there is no condition, the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -166,7 +166,7 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 }
 
 // match returns nil if part, a tool result in the request of p, meets the condition. Otherwise it
-// returns the reason why the result does not.
+// returns the reason why part does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	tool := p.toolName(part)
 	if no := r.Name.match(p, "tool-result: name", tool, tool != ""); no != nil {
@@ -229,7 +229,7 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition or t is nil, otherwise the reason why text does not
-// meet it. The parameter what names the text in the reason; the parameter there is false if the
+// meet it. The argument what names the text in the reason. The argument there is false if the
 // request lacks the text. If a regular expression matches, match stores its capture groups in p.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
 	if t == nil {
@@ -277,8 +277,8 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	return nil
 }
 
-// jsonToText returns a decoded JSON value as text: the characters of a string, without quotes, or
-// any other value encoded as JSON. It returns "" if the value cannot be encoded.
+// jsonToText returns v, a decoded JSON value, as text. For a string, these are its characters
+// without quotes; any other value is encoded as JSON. It returns "" if v cannot be encoded.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step of a reply whose templates have been replaced by their results.
+// A renderedStep is a step of a reply in which the results of templates replace the templates.
 type renderedStep struct {
 	name       string
 	text, code string
@@ -23,14 +23,15 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// A renderedCall is a tool call whose templates have been replaced by their results.
+// A renderedCall is a tool call in which the results of templates replace the templates.
 type renderedCall struct {
 	name, arguments, result string
-	hasResult               bool
+	hasResult               bool // the server runs the tool; otherwise the client does
 }
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
-// steps. If a template fails, it returns nil, the step that contains the template, and the error.
+// steps. If a template fails, all is nil, at is the element of steps that contains the template,
+// and err is the error.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -42,8 +43,8 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
-// render executes the templates of the step with the data in v and returns the rendered step, or
-// the error of the first template that fails.
+// render executes the templates of the step with the data in v and returns the rendered step. If a
+// template fails, it returns the error of the first one that does.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -74,8 +75,8 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	return b, err
 }
 
-// render executes the templates of the tool call with the data in v and returns the rendered call,
-// or the error of the first template that fails.
+// render executes the templates of the tool call with the data in v and returns the rendered call.
+// If a template fails, it returns the error of the first one that does.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -88,8 +89,8 @@ func (c *call) render(v *templateData) (m renderedCall, err error) {
 	return m, err
 }
 
-// renderReply returns the reply of the rule to the request in p, which must match the rule. If a
-// template fails, the reply is a refusal with status 500.
+// renderReply returns the reply of the rule to the request in p, on which [Rule.match] must have
+// succeeded. If a template fails, the reply is a refusal with status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	a := &r.action
 	reply := Reply{Pace: a.pace, Faults: a.faults}
@@ -113,8 +114,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names line, which is the line of the template, and what, which is the step or member
-// that contains it.
+// The message contains the argument line, which is the line of the template in the file, and the
+// argument what, which is the name of the step or member that contains the template.
 func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -122,8 +123,8 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	}
 }
 
-// renderRefusal executes the templates of s, the error response of rule r, for the request in p and
-// returns the response. If a template fails, the response has status 500.
+// renderRefusal executes the templates of s, the error response of rule r, for the request in p. It
+// returns the response, which has status 500 if a template fails.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
 	text, err := s.Text.render(v)
@@ -136,7 +137,8 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, r.Line, "status", err)
 }
 
-// A player emits the events of one scripted reply, with texts in chunks and with pauses.
+// A player emits the events of one scripted reply. It splits texts into chunks, calls pause for
+// delays, and records the calls of client tools in state.
 type player struct {
 	*reference.EventEmitter
 	chunk pace.Chunk
@@ -178,7 +180,7 @@ func (p *player) playStep(b *renderedStep) {
 	}
 }
 
-// compactJSON returns a JSON text without insignificant white space. It returns any other text
+// compactJSON removes insignificant white space from text if it is JSON, and returns any other text
 // unchanged.
 func compactJSON(text string) string {
 	var v json.RawMessage
@@ -210,8 +212,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas emits text as events of kind k for the message with the given id, one event for each
-// chunk into which the pace splits text.
+// emitDeltas splits text into chunks and emits each as an event of kind k for the message with the
+// given id. It returns early once the emitter has stopped.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.Stopped() {
@@ -221,9 +223,9 @@ func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// playToolCalls emits the events of tool calls that are open at the same time: the starts of all
-// calls, then the arguments and the end of each, then the results of the calls that the server
-// runs.
+// playToolCalls emits the events of tool calls that are open at the same time: first the starts of
+// all calls, then the arguments and the end of each call, and finally the results of the calls that
+// the server runs.
 func (p *player) playToolCalls(calls []renderedCall) {
 	ids := make([]string, len(calls))
 	for i, c := range calls {

@@ -12,7 +12,7 @@ import (
 )
 
 // The values of the condition "last", which are the kinds of the last input of a request: a message
-// of the user, the result of a client's tool, or the answer to an interrupt.
+// of the user, the result of a tool that the client ran, or the answer to an interrupt.
 const (
 	lastUser   = "user"
 	lastTool   = "tool"
@@ -20,9 +20,9 @@ const (
 )
 
 // analyze determines the kind of the last input and the user's text from the parsed request and
-// stores them in f. If the request starts a run, analyze also counts the turn in st and stores its
-// number in f. Further calls do nothing, so a request that is passed to several rule sets is
-// counted once.
+// stores them in f. If the request starts a run, analyze also counts the turn in st, and stores in
+// f its number and the function that reverses the counting. Further calls do nothing, so a request
+// that is passed to several rule sets is counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -58,8 +58,8 @@ func (f *RequestContext) analyze(st *State) {
 	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, info)
 }
 
-// toolResults returns the results of the client's tools that follow the user's last message, in the
-// order of the request.
+// toolResults returns the results of tools that the client ran, in the order of the request. Only
+// results that follow the user's last message are included.
 func (f *RequestContext) toolResults() (all []spec.Event) {
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {
@@ -72,7 +72,8 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the request body as a decoded JSON value, or nil if the body is not valid JSON.
+// bodyJSON returns the request body as decodeJSON returns it, which is nil if the body is not valid
+// JSON. The body is decoded only once.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -81,8 +82,8 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON returns data, which must be a single JSON value, decoded with canonicalNumbers applied
-// to its numbers. It returns nil if data is not valid JSON.
+// decodeJSON decodes data, which must be a single JSON value. Numbers have the type json.Number, in
+// the form that canonicalNumbers gives them. It returns nil if data is not valid JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -95,9 +96,10 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers returns v, a decoded JSON value with numbers of type json.Number, with
-// fractional and exponential numbers in their shortest form, so that 1, 1.0 and 1e0 are equal.
-// Integers keep all their digits. Lists and objects are modified in place.
+// canonicalNumbers brings the numbers in v, a decoded JSON value, into a canonical form and returns
+// the result. The numbers must have the type json.Number. Numbers with a fraction or an exponent
+// get their shortest form, so that 1, 1.0 and 1e0 are equal. Integers keep all their digits. Lists
+// and objects are modified in place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -121,8 +123,8 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value in v to which pointer, a valid JSON pointer (RFC 6901), refers,
-// and true. If there is no such value, it returns nil and false.
+// lookupPointer returns the value in v to which pointer, a valid JSON pointer (RFC 6901), refers.
+// The second result is false if there is no such value.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

@@ -25,10 +25,10 @@ import (
 //go:embed schema.json
 var schemaText []byte
 
-// Schema returns the JSON Schema of scripts (draft 2020-12), for [Load] and for editors. It
-// describes the shape of a script; names, templates and the order of steps are checked by [Load]
-// only. The keyword errorMessage, which some editors also support, is the message for a value that
-// violates the schema with this keyword.
+// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), which [Load] applies and
+// editors can use. It describes the shape of a script. Names, templates and the order of steps are
+// checked only by [Load]. The keyword errorMessage, which some editors also support, holds the
+// message to show for a value that violates the schema with this keyword.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
@@ -46,7 +46,9 @@ var schemaDocument = sync.OnceValue(func() any {
 	return doc
 })
 
-// compiledSchema returns the JSON Schema of scripts, compiled for validation.
+// compiledSchema returns the JSON Schema of scripts, compiled for validation. It validates two
+// formats of strings that are specific to scripts: "go-duration" and "re2", the syntax of package
+// regexp.
 var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -61,8 +63,8 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return c.MustCompile(SchemaID)
 })
 
-// textFormat returns the function that validates values of a JSON Schema format: it applies check
-// to strings and accepts all other values.
+// textFormat returns a function that validates values of a JSON Schema format. The function applies
+// check to strings and accepts all other values.
 func textFormat(check func(text string) error) func(any) error {
 	return func(v any) error {
 		if text, ok := v.(string); ok {
@@ -72,7 +74,8 @@ func textFormat(check func(text string) error) func(any) error {
 	}
 }
 
-// checkDuration returns an error if text is not a duration in Go's notation from 0 to maxDuration.
+// checkDuration returns an error unless text is a duration in the notation of [time.ParseDuration],
+// from 0 to maxDuration.
 func checkDuration(text string) error {
 	d, err := time.ParseDuration(text)
 	if err == nil && (d < 0 || d > maxDuration) {
@@ -81,9 +84,9 @@ func checkDuration(text string) error {
 	return err
 }
 
-// checkSchema records an error for each violation of the schema in value, the decoded value of the
-// node root. It returns the locations of the violations, each as the keys and indexes that lead to
-// the value, or nil if there are none.
+// checkSchema adds an error to d.problems for each violation of the schema in value, the decoded
+// value of the node root. It returns the locations of the violations, or nil if there are none. A
+// location consists of the keys and indexes that lead from root to the invalid value.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -109,9 +112,9 @@ type violation struct {
 	message  string
 }
 
-// appendViolations appends to all the violations in e, which resulted from validating the tree at
-// root, and returns the extended slice. If a value must match one of several schemas, only the
-// violations of the schema for its type are appended.
+// appendViolations appends the violations that e describes to the slice all, and returns the
+// extended slice. The error e comes from validating the tree at root. If a value must match one of
+// several schemas, only the violations of the schema for its type are appended.
 func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -159,8 +162,8 @@ func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationEr
 	return all
 }
 
-// schemaAt returns the schema that schemaURL refers to by a JSON pointer in its fragment, or nil if
-// there is no such schema.
+// schemaAt returns the part of the schema to which the fragment of schemaURL, a JSON pointer,
+// refers. It returns nil if there is no such part.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {
@@ -171,7 +174,7 @@ func schemaAt(schemaURL string) schemaNode {
 	return schema
 }
 
-// acceptsType reports whether the schema s accepts values of the type that the node n has.
+// acceptsType reports whether the schema s accepts values of the type of the node n.
 func acceptsType(s schemaNode, n ast.Node) bool {
 	if to, ok := s["$ref"].(string); ok {
 		s = schemaAt(to)
@@ -188,8 +191,8 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 }
 
 // defaultMessage returns the message for a value that violates the given keyword of a schema
-// without an errorMessage. The message continues a sentence that begins with the name of the value,
-// as in "needs name".
+// without an errorMessage. The message is the end of a sentence that begins with the name of the
+// value, such as "needs name".
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:
@@ -207,12 +210,12 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
 }
 
-// pathPrefix matches the parts of a node's path that messages leave out: the beginning of the path
-// of a rule, and all indexes.
+// pathPrefix matches the parts of the path of a node that messages leave out: the path of the rule
+// that contains the node, and all indexes.
 var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
 
-// nameOf returns the name of a node for messages: the keys that lead to it, such as
-// "when.text.matches" or "an item of reply".
+// nameOf returns the name of a node for messages. The name consists of the keys that lead to the
+// node, as in "when.text.matches" or "an item of reply".
 func nameOf(n ast.Node) string {
 	path := n.GetPath()
 	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {

@@ -18,10 +18,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Source is one script file.
+// A Source is one script file, which the caller has read.
 type Source struct {
-	Name string // the file name in problems
-	Data []byte
+	Name string // file name for problem messages
+	Data []byte // content, YAML
 }
 
 // A Severity is the severity of a problem: error or warning.
@@ -44,7 +44,7 @@ func (l Severity) String() string {
 // A Problem is a defect of a script, with its position and advice on how to correct it.
 type Problem struct {
 	File         string
-	Line, Column int // starting at 1; 0 if the problem concerns the whole file
+	Line, Column int // from 1, columns in code points; 0 if the problem concerns the whole file
 	Severity     Severity
 	Message      string
 }
@@ -63,8 +63,9 @@ func (p Problem) String() string {
 }
 
 // compare returns a negative number if p is reported before q, a positive number if p is reported
-// after q, and 0 if their order does not matter. Problems of a file are sorted by position; at the
-// same position, errors precede warnings, and messages are in alphabetical order.
+// after q, and 0 if their order does not matter. Both must be problems of the same file. Problems
+// are sorted by position; at the same position, errors precede warnings, and messages are in
+// alphabetical order.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
 		cmp.Compare(p.Message, q.Message))
@@ -74,7 +75,7 @@ func (p Problem) compare(q Problem) int {
 // and safe for concurrent use; counters and scenario steps are kept in a [State].
 type RuleSet struct {
 	rules    []*Rule
-	dialects []*dialect.Dialect // the dialects that are served
+	dialects []*dialect.Dialect // the dialects that the mock serves
 }
 
 // Rules returns a new slice of the rules in the order in which they are tried, or nil if s is nil
@@ -88,25 +89,25 @@ func (s *RuleSet) Rules() []*Rule {
 
 // A Rule maps requests that meet its conditions to a reply.
 type Rule struct {
-	Name     string // from the script, or "rule 3"
+	Name     string // from the script; "rule 3" if the third rule of a file has no name
 	File     string
 	Line     int
 	Priority int  // rules of higher priority are tried first
 	Violates bool // the raw frames of its reply violate the protocol on purpose
 
-	counterKey  string   // key of its counters, which outlive a reload of the file
-	column      int      // position in the file
-	dialects    textList // empty for all
+	counterKey  string   // key of its counter and quota in a State; reloading the file does not change it
+	column      int      // column of the rule in the file, from 1
+	dialects    textList // names of dialects or families; empty means all dialects
 	conditions  conditions
 	groups      map[string]bool // capture groups of its regular expressions, by number and name
 	action      ruleAction
-	maxMatches  int // 0 if unlimited
+	maxMatches  int // maximum number of matches; 0 means no limit
 	quota       requestQuota
-	transitions scenarioSteps
+	transitions scenarioSteps // set when the rule matches
 }
 
-// A requestQuota is the maximum number of requests that a rule serves per time window; further
-// requests in the window are refused. If the number is 0, there is no limit.
+// A requestQuota is the maximum number of requests that a rule serves in a time window of length
+// per. Further requests in the window are refused. If requests is 0, there is no limit.
 type requestQuota struct {
 	requests int
 	per      time.Duration
@@ -116,34 +117,35 @@ type requestQuota struct {
 // may require and set.
 type scenarioStep struct{ scenario, step string }
 
-// A RequestContext holds those facts about one request that rules and templates use. It may be
-// passed to several rule sets one after the other, but must not be used concurrently.
+// A RequestContext holds the facts about one request that rules and templates use. It may be passed
+// to several rule sets one after the other, but must not be used concurrently.
 type RequestContext struct {
 	Dialect   *dialect.Dialect
 	Operation string       // one of [reference.OperationKinds]
 	Request   spec.Request // as received
-	Parsed    *spec.Event  // the decoded request
+	Parsed    *spec.Event  // the decoded request; nil means an empty one
 	Rand      *rand.Rand   // source of randomness in templates; if nil, one with a fixed seed
-	Now       time.Time
+	Now       time.Time    // time of the request
 
 	analyzed   bool   // the fields below are set
 	turn       int    // number of the user's last message, from 1; 0 if unknown
 	lastInput  string // user, tool or resume; "" if the request has no such input
 	userText   string // text of the last message of the user
 	parsedBody any    // the body as a JSON value
-	bodyParsed bool
+	bodyParsed bool   // parsedBody is set
 	undoTurn   func() // reverses the counting of the turn; nil if it was not counted
 }
 
 // A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
 // or the reasons why no rule matched.
 type Decision struct {
-	Rule       *Rule // nil if no rule matched; Mismatches give the reasons
-	Mismatches []Mismatch
+	Rule       *Rule      // nil if no rule matched
+	Mismatches []Mismatch // if no rule matched, the reasons
 	Reply      Reply
 }
 
-// A Mismatch names a rule that did not match, and the first condition that failed.
+// A Mismatch names a rule that did not match and gives the reason, which is the first condition
+// that the request does not meet.
 type Mismatch struct {
 	Rule, Reason string
 }
@@ -151,11 +153,11 @@ type Mismatch struct {
 // A Reply describes the response to a request. The zero value means that the server's own agent
 // replies.
 type Reply struct {
-	Refusal *fault.Refusal // an error response instead of a stream
-	// Agent returns the agent that replies. That agent splits texts into pieces as chunk says, and
-	// calls pause with each delay that the reply adds to the pace. If Agent is nil, the server's
-	// own agent replies.
+	Refusal *fault.Refusal // an error response to send instead of a stream; nil means none
+	// Agent returns the agent that produces the reply. The agent splits texts into pieces as chunk
+	// says. It calls pause with each delay that the reply adds to the pace. If Agent is nil, the
+	// server's own agent replies.
 	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace
-	Faults []fault.Spec
+	Faults []fault.Spec // faults to inject into the response
 }

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. It bounds the
-// time for very large scripts, at the price of missing warnings.
+// maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. The limit
+// bounds the time for very large scripts, for which some warnings may therefore be missing.
 const maxRulePairs = 5_000_000
 
-// shadowedRules returns a warning for each rule that never matches, because a rule that is tried
-// earlier matches all of its requests. It stops after maxRulePairs comparisons.
+// shadowedRules returns a warning for each rule that never matches because a rule that is tried
+// earlier matches all of its requests. It stops after maxRulePairs comparisons and then returns the
+// warnings so far.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -35,8 +36,8 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName returns the name of the rule for a message, such as "rule greeting". If the name
-// already begins with "rule ", such as "rule 3" for a rule without a name in the script, it is
+// displayName returns the name of the rule for a message, such as "rule greeting". A name that
+// already begins with "rule ", such as "rule 3" for a rule without a name in the script, is
 // returned unchanged.
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
@@ -45,8 +46,9 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe returns the name and the line of r for a message about the rule other. It includes the
-// file if the two rules are in different files, and the priority of r if it is higher.
+// describe returns the name and the line of r for a message about the rule other. It also gives the
+// file of r if the two rules are in different files, and the priority of r if it is higher than
+// that of other.
 func (r *Rule) describe(other *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != other.File {
@@ -77,9 +79,9 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether every request that meets the conditions of other on offered tools,
-// header fields and values in the body certainly meets those of c. If it returns false, such a
-// request may or may not meet them.
+// coversRest reports whether every request that meets the conditions in other also meets the
+// conditions in c. It compares only the conditions on offered tools, header fields and values in
+// the body. If it returns false, such a request may or may not meet the conditions in c.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
@@ -102,8 +104,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in these is also in those. An empty list, of either
-// parameter, stands for all possible strings.
+// isSubset reports whether every string in these is also in those. If one of the two lists is
+// empty, it stands for all possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -114,7 +116,7 @@ func isSubset(these, those []string) bool {
 	return !slices.ContainsFunc(these, func(one string) bool { return !slices.Contains(those, one) })
 }
 
-// covers reports whether every integer in the range other is also in s.
+// covers reports whether every integer in the range other is also in the range s.
 func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
@@ -126,7 +128,7 @@ func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 }
 
 // covers reports whether t certainly matches every text that other matches. If it returns false, t
-// may or may not match them. A nil matcher matches every text.
+// may or may not match them. Both t and other may be nil, which matches every text.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true

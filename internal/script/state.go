@@ -27,7 +27,7 @@ type State struct {
 	counters     boundedMap[int]
 	quotaWindows boundedMap[quotaWindow]
 	threads      boundedMap[threadProgress]
-	clientCalls  boundedMap[string] // by call id, the name of the tool that the client runs
+	clientCalls  boundedMap[string] // names of the tools that the client runs, by call id
 }
 
 // A quotaWindow is the current time window of a rule's quota, with the number of requests that the
@@ -37,11 +37,11 @@ type quotaWindow struct {
 	used  int
 }
 
-// A threadProgress records how many turns a thread (a conversation) has had, and the run of the
-// latest turn.
+// A threadProgress records the number of turns that a thread (a conversation) has had, and the run
+// of the latest turn.
 type threadProgress struct {
 	turns int
-	run   string // id; "" if the request named none
+	run   string // id of the run; "" if the request did not name one
 }
 
 // NewState returns an empty state, in which no rule has matched and all scenarios are at
@@ -76,7 +76,7 @@ func (s *State) ScenarioSteps() map[string]string {
 	return all
 }
 
-// SetStep sets the current step of the given scenario.
+// SetStep sets the current step of the given scenario. The scenario need not exist yet.
 func (s *State) SetStep(scenario, step string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,11 +92,11 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim counts a match of rule r, whose other conditions hold, in the counter, the quota and the
-// scenarios of r. If a scenario is not at the step that r requires, or r has reached its maximum
-// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
-// changes nothing and after is the time until its renewal. Otherwise why is "" and after is 0. Two
-// concurrent requests cannot claim the same match.
+// claim counts a match of rule r, whose other conditions are met, at the time now. To do so, it
+// updates the counter, the quota and the scenarios of r. If a scenario is not at the step that r
+// requires, or r has reached its maximum number of matches, claim changes nothing and why is the
+// reason. If the quota is exhausted, claim changes nothing and after is the time until the quota is
+// renewed. Otherwise why is "" and after is 0. Two concurrent requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
@@ -120,9 +120,9 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request from the quota of rule r. It returns 0, also if r has no quota; if
-// the quota is exhausted, it returns the time until the quota is renewed. The caller must hold
-// s.mu.
+// spendQuota takes one request, sent at the time now, from the quota of rule r. If the quota is
+// exhausted, it returns the time until the quota is renewed. Otherwise, or if r has no quota, it
+// returns 0. The caller must hold s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
@@ -151,10 +151,11 @@ func (s *State) nextCount(name string) int {
 }
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread, unless thread is "". If the request repeats the history, n is the number of its user
-// messages, so a client may return to an earlier turn. A request that names the run of the latest
-// turn is a repetition and is not counted again. The function undo restores the previous state of
-// the thread, unless another request has changed that state since.
+// thread, unless thread is "". The argument run is the id of the run that the request names, or "".
+// If the request repeats the history, n is the number of its user messages, so a client may return
+// to an earlier turn. A request that names the run of the latest turn is a repetition and is not
+// counted again. The function undo, which is never nil, restores the previous state of the thread,
+// unless another request has changed that state since.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,23 +183,23 @@ func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo f
 	}
 }
 
-// A userMessages describes the user messages of a request, which determine the number of the turn.
+// A userMessages describes the user messages of a request. They determine the number of the turn.
 type userMessages struct {
 	userMessages int  // the number of user messages
-	hasHistory   bool // an assistant message stands between them
+	hasHistory   bool // an assistant message comes between two user messages
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores tool, the name of the tool that the client runs for the call with the id call,
-// because clients may send the result of a call without the name of the tool.
+// recordCall stores tool, the name of the tool that the client runs, for the call with the id call.
+// It is needed because clients may send the result of a call without the name of the tool.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(call, tool)
 }
 
-// toolName returns the name that recordCall stored for the call with the id call, or "" if there is
-// none.
+// toolName returns the name that recordCall stored for the call with the id call, or "" if it
+// stored none or the entry was dropped.
 func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,8 +234,8 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is the maximum length of the keys of a boundedMap in bytes, which bounds its memory.
-// Only this many bytes of a longer key are compared and stored.
+// maxKeyLength is the maximum length, in bytes, of the keys of a boundedMap, which bounds its
+// memory. Of a longer key, only this many bytes are compared and stored.
 const maxKeyLength = 1024
 
 // blockedReason is like blockedReasonLocked, but the caller must not hold s.mu.
@@ -244,9 +245,9 @@ func (s *State) blockedReason(r *Rule) string {
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked returns the reason why the state keeps a rule from matching: a scenario is at
-// a step other than the required one, or the rule has reached its maximum number of matches. It
-// returns "" if neither is the case. The caller must hold s.mu.
+// blockedReasonLocked returns the reason why the state keeps rule r from matching. The reason is
+// that a scenario is at a step other than the required one, or that r has reached its maximum
+// number of matches. If there is no such reason, it returns "". The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

@@ -27,18 +27,18 @@ const (
 	maxTemplateActions = 1000 // actions in one text
 )
 
-// A textTemplate is a string of a script, compiled if it contains template actions.
+// A textTemplate is a text in a script. If the text contains template actions, it is compiled.
 type textTemplate struct {
 	node ast.Node
-	text string
+	text string             // as in the script
 	tmpl *template.Template // nil if the text has no template actions
 }
 
-// A templateData holds the data to which the templates of the reply to one request refer. Templates
-// can use its exported fields.
+// A templateData holds the data for the templates in the reply to one request. Templates can use
+// its exported fields.
 type templateData struct {
 	Text   string            // text of the last message of the user
-	Turn   int               // number of that message, from 1
+	Turn   int               // number of that message, from 1; 0 if unknown
 	Match  map[string]string // groups of the rule's regular expressions, by name and number
 	Thread string
 	Run    string
@@ -49,11 +49,11 @@ type templateData struct {
 
 	request   *RequestContext
 	state     *State
-	remaining int // bytes that the texts of the reply may still have
+	remaining int // number of bytes that further texts of the reply may have
 }
 
-// newTemplateData returns the data for the templates of the reply to the request in p. It takes the
-// groups and the tool result from the match of the rule.
+// newTemplateData returns the data for the templates of the reply to the request in p. The groups
+// and the tool result are those that the conditions of the rule found.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -74,8 +74,8 @@ func newTemplateData(p *matchContext) *templateData {
 	return v
 }
 
-// funcs returns the functions that templates may call in addition to those of text/template, by
-// name. They use the request and the state in v.
+// funcs returns the functions, by name, that templates may call in addition to those of
+// text/template. The functions use the request and the state in v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -97,8 +97,8 @@ func (v *templateData) funcs() template.FuncMap {
 }
 
 // bodyValue returns the value at a JSON pointer in the request body as text: a string without
-// quotes, any other value as JSON. It returns "" if the value is missing or null, and an error if
-// pointer is not a JSON pointer.
+// quotes, any other value as JSON. It returns "" if the value is missing or null. It returns an
+// error if pointer is not a JSON pointer.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
 		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))
@@ -132,11 +132,12 @@ func NewUUID(r *rand.Rand) string {
 }
 
 // seq increments the counter with the given name and returns its new value; the first value is 1.
-// Several arguments, joined by spaces, form one name; without arguments, the name is empty.
+// If there are several arguments, they are joined by spaces to one name. Without arguments, the
+// name is empty.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now returns the time of the request in UTC. The arguments, joined by spaces, are a layout of
-// package time; the default is RFC 3339.
+// now returns the time of the request in UTC. The arguments, joined by spaces, are a layout as in
+// [time.Time.Format]; the default is RFC 3339.
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -153,7 +154,7 @@ func (v *templateData) random(low, high int) (int, error) {
 	return low + v.rng().IntN(high-low+1), nil
 }
 
-// pick returns one of all, chosen at random. It returns an error if all is empty.
+// pick returns one of its arguments, chosen at random. It returns an error if there are none.
 func (v *templateData) pick(all ...string) (string, error) {
 	if len(all) == 0 {
 		return "", errors.New("pick needs at least one argument")
@@ -161,13 +162,13 @@ func (v *templateData) pick(all ...string) (string, error) {
 	return all[v.rng().IntN(len(all))], nil
 }
 
-// fillerWords lists the words from which the template function words chooses.
+// fillerWords lists the words from which the template function "words" chooses.
 var fillerWords = strings.Fields("a the one this every river stone light garden winter answer question " +
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
 
 // randomWords returns n random words, separated by spaces. It returns an error if n is negative or
-// the text would exceed the limits of the reply.
+// the text would exceed the limits on the texts of the reply.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
@@ -185,8 +186,8 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return b.String(), nil
 }
 
-// repeat returns n copies of text. It returns an error if n is negative or the result would exceed
-// the limits of the reply.
+// repeat returns n copies of text, without a separator. It returns an error if n is negative or the
+// result would exceed the limits on the texts of the reply.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -197,7 +198,8 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns text or, if text is empty, the parameter instead.
+// defaultText returns the argument text or, if it is empty, the argument instead. In this order, a
+// template can pipe a text into the function.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -205,9 +207,9 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate returns text as a textTemplate, compiled if it contains template actions. It
-// returns an error if the template does not parse, has more than maxTemplateActions actions, or
-// defines other templates. The caller must check the template with a templateChecker.
+// compileTemplate returns text as a textTemplate whose node is not set. It returns an error if the
+// template does not parse, has more than maxTemplateActions actions, or defines other templates.
+// The caller must check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -225,9 +227,9 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError returns err, an error from text/template, without the parts that name the
-// template and the line. If err reports an unknown function, the result suggests a function with a
-// similar name.
+// simplifyTemplateError returns an error with the text of err, an error from text/template, without
+// the parts that name the template and the line. If err reports an unknown function, the result
+// suggests a function with a similar name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -245,13 +247,14 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error if the text of a template, or the texts of a reply together, exceed the
+// errTooLong is the error for a text, or for all texts of a reply together, that exceeds the
 // maximum size.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a string builder with a size limit: it accepts as many more bytes as its
-// field remaining states. A write that exceeds the limit writes nothing and fails with errTooLong.
+// A limitedBuilder is a [strings.Builder] that accepts only the given number of remaining bytes. A
+// write that exceeds this limit writes nothing and fails with errTooLong, and so do all writes
+// after it.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int
@@ -264,9 +267,9 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render returns the text that the template produces with the data in v, or the text itself if it
-// has no template actions. It returns an error if the template fails or its text exceeds the limits
-// of the reply.
+// render executes the template with the data in v and returns its result, whose length it subtracts
+// from v.remaining. If the text has no template actions, render returns the text itself. It returns
+// an error if the template fails or the result exceeds the limits on the texts of the reply.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

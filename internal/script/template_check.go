@@ -12,9 +12,10 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// allowedFuncs lists the functions that scripts may call: those that templateData.funcs returns,
-// and the predefined ones of text/template except the print functions, which produce large texts
-// from small input.
+// allowedFuncs lists the names of the functions that scripts may call: those that
+// templateData.funcs returns, and the predefined functions of text/template for logic, comparison
+// and indexing. The others are excluded, such as printf, which can produce a large text from small
+// input.
 var allowedFuncs = slices.AppendSeq(
 	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
 	maps.Keys((&templateData{}).funcs()))
@@ -35,10 +36,11 @@ type templateChecker struct {
 	groups map[string]bool // capture groups of the rule's regular expressions, by number and name
 }
 
-// check returns an error for the first node at or below n that scripts may not use: an action other
-// than if and with, which might run for an unbounded time; an unknown function, field or group; an
-// invalid JSON pointer; or the template data as a whole. If inWith is true, n is in the body of a
-// with action, where the dot stands for any value and fields are not checked.
+// check returns an error for the first node at or below n that scripts may not use: an unknown
+// function, field or group; an invalid JSON pointer; the template data as a whole; or an action
+// such as range, which might run for an unbounded time. The only control structures allowed are if
+// and with. If inWith is true, n is in the body of a with action, where the dot stands for any
+// value and fields are not checked.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -86,7 +88,7 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	return nil
 }
 
-// checkEach returns the first error that c.check returns for a node in nodes, or nil if there is
+// checkEach calls c.check for each of the nodes and returns the first error, or nil if there is
 // none.
 func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	for _, n := range nodes {
@@ -97,8 +99,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks b, an if or with action, like check. The parameter inWith applies to the
-// condition and to the else branch, and bodyInWith to the body.
+// checkBranch checks b, an if or with action, like check. The argument inWith applies to the
+// condition and to the else branch of b, and bodyInWith to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err
@@ -109,9 +111,9 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 	return c.check(b.ElseList, inWith)
 }
 
-// checkField returns an error unless path, a list of names such as Match and city for .Match.city,
-// leads from the template data to a value that exists. An empty path stands for the template data
-// as a whole; it is an error, because the data is not a string.
+// checkField returns an error unless path leads from the template data to a value that exists. The
+// elements of path are the names in a template, such as Match and city for .Match.city. An empty
+// path stands for the template data as a whole, which is an error because the data is not a string.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:
@@ -131,8 +133,8 @@ func (c templateChecker) checkField(path []string) error {
 	return nil
 }
 
-// checkPointer returns an error if the command calls the function body with a literal argument that
-// is not a JSON pointer, and nil for any other command.
+// checkPointer returns an error if the command calls the template function "body" with a literal
+// argument that is not a JSON pointer. For any other command, it returns nil.
 func checkPointer(command *parse.CommandNode) error {
 	if len(command.Args) != 2 {
 		return nil

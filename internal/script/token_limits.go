@@ -7,18 +7,18 @@ import (
 )
 
 // A tokenLimits counts the levels of nesting and the members of objects in the tokens of a file, so
-// that a file with too many is rejected before it is parsed. The YAML parser takes time quadratic
-// in both numbers.
+// that a file with too many of them is rejected before it is parsed. The YAML parser takes time
+// quadratic in both numbers.
 type tokenLimits struct {
 	line, lineOpeners int         // the current line, and the tokens in it that open a level
-	flowMembers       []int       // members of each open object in braces; -1 for a list
+	flowMembers       []int       // for each open brace, the members of its object; -1 for an open bracket
 	blockMembers      map[int]int // members of each open block object, by its column
 	maxColumn         int         // the largest key of blockMembers
 	emptyEntries      int         // list entries without a value
 }
 
-// checkTokens returns a *positionError for the first of the tokens of a file that exceeds a limit,
-// or nil if none does.
+// checkTokens counts the tokens of a file. It returns a *positionError for the first token that
+// exceeds a limit, or nil if none does.
 func checkTokens(tokens token.Tokens) error {
 	s := tokenLimits{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -36,8 +36,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts the token tk. It returns a message if tk exceeds a limit, otherwise "". The
-// parameter before is the preceding token, or nil if tk is the first one.
+// check counts the token tk. It returns a message if tk exceeds a limit, otherwise "". The argument
+// before is the preceding token, or nil if tk is the first one.
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -70,9 +70,9 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts the member of an object whose colon is the token tk, and returns the number of
-// members of that object so far. The parameter before is the token that precedes the colon. Within
-// a list in brackets, countMember counts nothing and returns -1.
+// countMember counts a member of an object, where tk is the colon of the member and before is the
+// token that precedes the colon. It returns the number of members of that object so far. Within a
+// list in brackets, it counts nothing and returns -1.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
@@ -90,8 +90,8 @@ func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks drops the counters of block objects to the right of column: a token at column shows
-// that these objects are complete.
+// closeBlocks drops the counters of block objects to the right of column. These objects are
+// complete when a token starts at column.
 func (s *tokenLimits) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

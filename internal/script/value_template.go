@@ -10,8 +10,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It compiles the
-// text in the node as a template if it contains template actions.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
+// be a scalar. If its text contains template actions, the text is compiled and added to the
+// templates of the rule. An invalid template is added to the problems of the file; the error is
+// always nil.
 func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	d := decoderOf(ctx)
 	if *w, err = compileTemplate(scalarText(n)); err != nil {
@@ -23,9 +25,9 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 	return nil
 }
 
-// A valueTemplate is a value of a script, such as the arguments of a tool call, that is sent as
-// JSON and may contain templates. A value that is a string is sent without quotes: results are
-// often plain text, and arguments may already be encoded.
+// A valueTemplate is a value in a script, such as the arguments of a tool call, that is sent as
+// JSON and may contain templates. If the whole value is a string, it is sent without quotes,
+// because results are often plain text and arguments may already be encoded.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
 	parts []valuePart   // the JSON of any other value
@@ -38,8 +40,8 @@ type valuePart struct {
 	template *textTemplate // nil for a literal
 }
 
-// compileValue returns the value of n, a node of any kind, with its templates compiled. Errors are
-// added to the problems of the file.
+// compileValue returns the value of n, a node of any type, with its templates compiled. It adds
+// errors to d.problems.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -53,8 +55,9 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	return v
 }
 
-// writeJSON appends n to b as compact JSON, with members in source order. At a template, it moves
-// the content of b to the parts of v, followed by the template.
+// writeJSON appends the value of n to b as compact JSON, with the members of objects in source
+// order. Each time it reaches a string with template actions, it moves the content of b to v.parts
+// and appends the template to v.parts. The caller must add the rest of b to v.parts.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -95,9 +98,10 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of v with the data in the parameter to. It returns a string without
-// quotes, and any other value as compact JSON. If v is nil, which means that the script has no
-// value, it returns "{}". It returns an error if a template fails or the result is too long.
+// render executes the templates of v with the data in the argument to. If the value is a string,
+// the result is its text without quotes; otherwise the result is compact JSON. If v is nil, which
+// means that the script has no value, the result is "{}". render returns an error if a template
+// fails or the result is too long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v == nil:
@@ -125,8 +129,8 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is like render, but always returns JSON. It encodes a string as JSON unless the string
-// is itself valid JSON.
+// renderJSON is like render, but its result is always JSON. A string is encoded as JSON unless the
+// string is itself valid JSON.
 func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	text, err := v.render(to)
 	if err != nil || v.text == nil || json.Valid([]byte(text)) {
