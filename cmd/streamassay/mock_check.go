@@ -38,8 +38,9 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	}
 	for _, result := range spec.Run(d.Plan(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
-			if r := result.Obligation.Requirement(f); r.Level == spec.Must && !slices.Contains(wrong, f.Message) {
-				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, r.ID))
+			r := result.Obligation.Requirement(f)
+			if text := fmt.Sprintf("%s (%s)", f.Message, r.ID); r.Level == spec.Must && !slices.Contains(wrong, text) {
+				wrong = append(wrong, text)
 			}
 		}
 	}
