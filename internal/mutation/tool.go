@@ -76,11 +76,13 @@ var toolMutants = []*Mutant{
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
 		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "done that")} }),
+		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
 		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} }),
+		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
