@@ -309,6 +309,7 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 		t.requestedRun = nil
 	case t.requestedRun != nil:
 		t.startedRuns[runKey(t.request)] = t.requestedRun
+	case t.startsRuns[t.request.Operation]: // a run without a message
 	case before != nil && streams && t.request.IsStream() && t.request.Valid() && t.request.Cursor == "":
 		a := *before
 		t.streamedRun = &a

@@ -13,6 +13,12 @@ func TestInvalidRequestForms(t *testing.T) {
 		{"runs@2026-04", "prompt", "body /forwardedProps/runtime_mode is null", "header Content-Type is application/xml"}, // no requirement is broken by accepting it
 		{"agentscope@1.1", "prompt", "method is GET", "body /input/0/role is null"},                                       // null is allowed
 		{"agentscope-java@0.1", "prompt", "header Content-Type is application/xml", "body /input/0/role is null"},
+		{"agentscope@1.1", "prompt", "body /input is an empty object", "body /session_id is an empty object"},
+		{"agentscope@1.1", "prompt", "body /input is its item instead of a list", "body /input/0 is its item instead of a list"},
+		{"agentscope@1.1", "full", "body /seed is 1.5", "body /temperature is 1.5"},
+		{"agentscope@1.1", "full", "body /n is 105", "body /n is 100"},
+		{"agentscope@1.1", "full", "body /n is -99", "body /seed is -99"},
+		{"agentscope@0.1", "prompt", "body /input/0/role is of type integer", "body /input/0/role is of type null"},
 		{"agkit@0.0.10", "tool-offer", "body /tools/1 is a number after a valid item", "header Content-Type is application/xml"},
 	} {
 		d, err := Open(c.dialect)

@@ -36,6 +36,10 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 				add(bad, nil, "is of type %s", jsonType(bad))
 			}
 		}
+		if fraction := json.Number("1.5"); slices.Contains(types, "integer") && !fitsTypes(types, fraction) {
+			add(fraction, nil, "is %s", fraction)
+		}
+		list = append(list, unlistedValues(types, v)...)
 	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
 		add(json.Number("42"), nil, "is a number")
 	}
@@ -73,12 +77,34 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	}
 	if k, ok := intValue(n.get("minimum")); ok {
 		add(jsonNumber(k-1), jsonNumber(k), "is %d", k-1)
+		add(jsonNumber(k-farOff), jsonNumber(k), "is %d", k-farOff)
 	}
 	if k, ok := intValue(n.get("maximum")); ok {
 		add(jsonNumber(k+1), jsonNumber(k), "is %d", k+1)
+		add(jsonNumber(k+farOff), jsonNumber(k), "is %d", k+farOff)
 	}
 	if items, ok := v.([]any); ok {
 		list = append(list, invalidLists(n, items)...)
+	}
+	return list
+}
+
+// farOff is the distance from a limit to the numbers that are far beyond it. A server may refuse the
+// number next to the limit only.
+const farOff = 100
+
+// unlistedValues returns objects to put in place of the list v: an empty object and, if the only
+// item of v is an object, that item. Lenient servers read these as lists. The result is nil if the
+// given types of the value do not include array, or if they include object.
+func unlistedValues(types []string, v any) (list []invalidSample) {
+	if !slices.Contains(types, "array") || slices.Contains(types, "object") {
+		return nil
+	}
+	list = append(list, invalidSample{"is an empty object", map[string]any{}, nil})
+	if items, _ := v.([]any); len(items) == 1 {
+		if item, ok := items[0].(map[string]any); ok {
+			list = append(list, invalidSample{"is its item instead of a list", item, nil})
+		}
 	}
 	return list
 }

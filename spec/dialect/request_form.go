@@ -13,8 +13,8 @@ import (
 )
 
 // requestForms returns the forms of r, a request for o: which optional members it leaves out, which
-// members are null, which members are unknown, which lists have several items, and how it is
-// encoded. v is the decoded body of r, or nil if there is none.
+// members are null, which members are unknown, which lists have no items or several, and how
+// it is encoded. v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := encodingForms(r)
 	if len(o.bodies) == 0 {
@@ -67,7 +67,11 @@ func (c *formCollector) visit(n node, v any, at []string, outer string) {
 		c.visitObject(n, v, at, cmp.Or(c.dialect.valueRequirement(n, v), outer))
 	case []any:
 		items := n.deref().get("items")
-		if len(v) > 1 {
+		switch len(v) {
+		case 0:
+			c.add("with no items in", at, cmp.Or(c.dialect.formRequirement(n, false), outer))
+		case 1:
+		default:
 			c.add(fmt.Sprintf("with %d items in", len(v)), at, c.dialect.toolRequirement(items, v[0]))
 		}
 		for i := range v {
