@@ -219,7 +219,9 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 	invalid := m.invalidValues(p.schema, v)
 	if slices.Contains(p.schema.get("type").strings(), "integer") {
-		invalid = append(invalid, invalidSample{`is "5x"`, "5x", nil})
+		for _, bad := range []string{"5x", "5.5"} {
+			invalid = append(invalid, invalidSample{fmt.Sprintf("is %q", bad), bad, nil})
+		}
 	}
 	for _, f := range invalid {
 		bad, ok := f.bad.(string)
