@@ -156,6 +156,8 @@ type Event struct {
 	Lane        string // of an event in a run: the agent within the agent that it is about
 	WireName    string // of a frame: its name on the wire, such as "response (status completed)"
 
+	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may
+
 	Parts []Event // contents of a message, messages of a request or history
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -70,7 +71,8 @@ var templateCapabilities = map[string]string{
 // canSend reports whether the dialect has the template and the target was not declared to lack the
 // capability that the template needs (see [templateCapabilities]).
 func (t *Conversation) canSend(template string) bool {
-	return t.HasTemplate(template) && !t.target.lacksCapability(templateCapabilities[template])
+	capability := templateCapabilities[cmp.Or(plainReplyTemplate(template), template)]
+	return t.HasTemplate(template) && !t.target.lacksCapability(capability)
 }
 
 // sendAsEach sends the request of the template, with the values in e in place of its placeholders,

@@ -19,6 +19,9 @@ var neighbourScenarios = []Scenario{
 		Name: "similar-runs", Doc: "runs whose ids differ in case or only in length, and one id in two threads", Capability: "text",
 		Templates: []string{"prompt", "listen"}, Run: runSimilarRuns,
 	}, {
+		Name: "run-ids", Doc: "runs of one thread with unusual ids, which the client chooses", Capability: "text",
+		Templates: promptTemplates, UnlessTemplate: "listen", Kinds: []spec.Kind{spec.SlotRun}, Run: runRunIDs,
+	}, {
 		Name: "crosswise-tools", Doc: "client tools that were called in several threads, and results in another order", Capability: "client-tool",
 		Templates: []string{"tool-offer", "tool-result"}, Run: runCrosswise("client-tool", "tool-result"),
 	}, {
@@ -158,6 +161,18 @@ func runSimilarRuns(t *Conversation) {
 		if t.wasRefused() {
 			t.forget(n)
 		}
+	}
+}
+
+// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id. Checks
+// verify that the server repeats these ids. Runs whose ids the server refuses are left out.
+// runRunIDs sends nothing if requests do not contain the id of the run.
+func runRunIDs(t *Conversation) {
+	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
+		return
+	}
+	for i, id := range similarNames(t.NewID()) {
+		t.startIfTaken(id, t.PromptEvent("text", "of run "+strconv.Itoa(i)))
 	}
 }
 

@@ -206,6 +206,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
 		c.askInterrupt(objects[i%len(objects)].make(c.word()), s.make(c.word()))
 	}
+	c.askInterrupt(c.object(), "")
 	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())
 	c.askInterrupt(`"`+c.word()+`"`, c.word())
 }
@@ -325,7 +326,7 @@ func runTwice(t *Conversation) {
 		}
 		c.askIfSupported("tool", c.object())
 		if c.target.supports(needsClientTool) {
-			c.tool = []string{"paint", "sketch"}[i]
+			c.tool = []string{"paint", "sketch-it_2"}[i]
 			c.askClientTool(c.object(), c.word())
 		}
 		if c.target.supports(needsInterrupt) {

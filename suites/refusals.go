@@ -15,7 +15,7 @@ func runRefusals(t *Conversation) {
 		known := &dialect.InvalidRequestSet{}
 		for _, template := range o.TemplatesBySimplicity() {
 			switch {
-			case slices.Contains(replyTemplates, template):
+			case isReplyTemplate(template):
 				t.probeReply(o, template, known)
 				continue
 			case !t.isProbeable(o, template):

@@ -27,7 +27,7 @@ func runVariants(t *Conversation) {
 			continue
 		}
 		for _, template := range o.TemplatesBySimplicity() {
-			if !slices.Contains(replyTemplates, template) {
+			if !isReplyTemplate(template) {
 				t.Thread = t.NewID()
 				e := t.PromptEvent("text", "one")
 				e.Name = "paint"

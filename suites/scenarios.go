@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -105,8 +104,8 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 // [Run]. Generated sequences are not among them.
 func Scenarios() []Scenario {
 	return slices.Concat(
-		singleUserScenarios, payloadScenarios, variantScenarios, streamEndScenarios, resumeScenarios, historyScenarios,
-		outcomeScenarios, accessScenarios, neighbourScenarios, liveScenarios, rangeScenarios,
+		singleUserScenarios, replyScenarios, payloadScenarios, variantScenarios, streamEndScenarios, resumeScenarios,
+		historyScenarios, outcomeScenarios, accessScenarios, neighbourScenarios, liveScenarios, rangeScenarios,
 	)
 }
 
@@ -245,95 +244,10 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// elicitAndReply returns a function for the field Run of a scenario. The function makes the server
-// call a client tool or send an interrupt, and then sends the reply, which is a request of the
-// given template. Checks judge both responses.
-func elicitAndReply(replyTemplate string) func(*Conversation) {
-	return func(t *Conversation) {
-		if e, ok := t.elicit(replyTemplate); ok {
-			t.SendAndRead(replyTemplate, e)
-		}
-	}
-}
-
-// runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
-// sends the result. In another thread, it offers two tools and makes the server call one of them.
-func runClientTool(t *Conversation) {
-	elicitAndReply("tool-result")(t)
-	if t.HasTemplate("tool-offer-two") {
-		t.Thread = t.NewID()
-		_, offer := t.elicitingRequest("tool-result")
-		t.SendAndRead("tool-offer-two", offer)
-	}
-}
-
-// elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
-// send an interrupt or store a file. It returns the event with the values for that request. ok is
-// false if the server did not do so.
-func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
-	switch template, request := t.elicitingRequest(replyTemplate); {
-	case template != "attach":
-		t.SendAndRead(template, request)
-	case !t.canSend(template) || !t.SendTemplate(template, request):
-		return spec.Event{}, false
-	}
-	return t.replyEvent(replyTemplate)
-}
-
-// elicitingRequest returns the request that makes the server do what a request of the template
-// replyTemplate replies to. The results are the name of the template of the eliciting request and
-// the event with the values for its placeholders.
-func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
-	switch replyTemplate {
-	case "resume", "resume-cancelled":
-		return "prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`)
-	case "sign", "uploaded":
-		return "attach", spec.Event{}
-	}
-	e = t.PromptEvent("client-tool", `{"color":"blue"}`)
-	e.Name = "paint"
-	return "tool-offer", e
-}
-
-// replyEvent returns the event with the values for a request of the template replyTemplate. It
-// takes them from the last exchange, which must be that of the eliciting request. ok is false if
-// the server did not do what the request would reply to.
-func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
-	switch replyTemplate {
-	case "resume", "resume-cancelled":
-		interrupt, only := t.onlyInterrupt()
-		return spec.Event{ID: interrupt.ID, Text: "approved"}, only
-	case "sign":
-		stored := t.LastEvent(spec.AttachmentStored)
-		return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
-	case "uploaded":
-		e = t.PromptEvent("text", "an image")
-		e.ID = t.LastEvent(spec.AttachmentStored).Text
-		return e, e.ID != ""
-	}
-	_, offer := t.elicitingRequest(replyTemplate)
-	id := cmp.Or(t.LastEvent(spec.ToolStart).Call, t.LastEvent(spec.ToolCall).Call)
-	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
-}
-
-// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if there is
-// none or more than one. With several interrupts, a request could answer only one, and servers may
-// refuse a request that does not answer all.
-func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
-	for e := range t.Events(1) {
-		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {
-			if part.Kind == spec.Interrupt && (only.Kind == "" || part.ID != only.ID) {
-				ok = only.Kind == ""
-				only = part
-			}
-		}
-	}
-	return only, ok
-}
-
 // runState plays the state scenario. It sends requests in the same thread, each with a different
-// state. Some requests make the agent patch the state. The patches need nothing that exists in the
-// state, so they can be applied even if the agent has another state.
+// state, one of them without any. Some requests make the agent patch the state. The patches of
+// objects need nothing that exists in the state, so they can be applied even if the agent has
+// another state.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
@@ -346,6 +260,10 @@ func runState(t *Conversation) {
 			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
 			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`),
 		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
+	if t.HasTemplate("minimal") {
+		t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/count","value":3}]`)) // without a state
+	}
 	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
 		ask(t.PromptEvent("text", "any JSON is a state"), state)
 	}
@@ -369,10 +287,6 @@ func runIdleLimit(t *Conversation) {
 	}
 }
 
-// replyTemplates are the templates whose requests reply to something that the server sent before,
-// such as a tool call.
-var replyTemplates = []string{"tool-result", "resume", "resume-cancelled", "sign", "uploaded"}
-
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
 // document allows. If the run succeeds, the next runs of the thread ask for the message before, the
 // last one in the same form of request. Then runAccepts sends requests with ids of other UUID
@@ -381,7 +295,7 @@ var replyTemplates = []string{"tool-result", "resume", "resume-cancelled", "sign
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
-		if slices.Contains(replyTemplates, template) {
+		if isReplyTemplate(template) {
 			continue
 		}
 		t.Thread = t.NewID()

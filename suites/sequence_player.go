@@ -175,7 +175,7 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	templates := []string{"prompt"}
 	o, _ := a.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
-		if template != "prompt" && !slices.Contains(replyTemplates, template) {
+		if template != "prompt" && !isReplyTemplate(template) {
 			templates = append(templates, template)
 		}
 	}

@@ -343,20 +343,21 @@ var AcceptsAsDocumented = &spec.Check{
 The document assigns the members of a request to requirements. A refused request counts
 against those of its requirements that no accepted request exercised. If there are none, it
 counts against the requirement of the one form that no accepted request had, such as null
-for a member, or else against that of the operation. If invalid requests were sent to the
-operation, other refusals of valid ones are judged by refuse.as-documented. A response that
+for a member, or else against that which the request exercises and some accepted requests did
+not, or against that of the operation. Refusals of valid requests that precede
+invalid ones for the same operation are judged by refuse.as-documented. A response that
 is cut off is not accepted, if the dialect has no terminal event and the prompt asks for no
 failure. Not judged: requests while another run of the thread may be active or waits for
 input, and those with links or files that were not issued by the server or uploaded in this
 conversation.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		exercised := map[string]bool{}
-		probed := map[string]bool{}
+		lastInvalid := map[string]int{} // by operation: the exchange of the last invalid request
 		var refused, accepted []exchange
 		onExchange := func(x exchange) {
 			switch {
 			case len(x.request.Violations) > 0 && len(x.request.Violations[0].Refusals) > 0:
-				probed[x.request.Operation] = true
+				lastInvalid[x.request.Operation] = x.request.Exchange
 			case !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil:
 			case x.isComplete():
 				accepted = append(accepted, x)
@@ -381,8 +382,8 @@ conversation.`,
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 					return exercised[requirement] || x.mayBeBusy(requirement)
 				})
-				what := "valid request"
-				if len(blamed) == 0 && !probed[x.request.Operation] {
+				what, isProbed := "valid request", x.request.Exchange < lastInvalid[x.request.Operation]
+				if len(blamed) == 0 && !isProbed {
 					var requirement string
 					if what, requirement = x.refusedForm(forms()); requirement != "" {
 						blamed = []string{requirement}

@@ -19,38 +19,66 @@ func (x exchange) mayBeBusy(requirement string) bool {
 // has, the refusal is blamed on that form.
 //
 // The result what describes the request and names that form, as in "valid request with null for
-// /seed". The result requirement is the id of the requirement on that form or, if there is none, of
-// the requirement on the operation. It is "" if the refusal says nothing about the requirement; see
-// mayBeBusy.
+// /seed". The result requirement is the id of the requirement on that form. If there is none, it is
+// that of the only requirement which the request exercises and not all accepted requests do, or else
+// of the requirement on the operation. It is "" if the refusal says nothing about the requirement;
+// see mayBeBusy.
 func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
 		what += " " + form.Name
 	}
-	if requirement = cmp.Or(form.Requirement, x.request.Requirement); x.mayBeBusy(requirement) {
+	requirement = cmp.Or(form.Requirement, accepted.unusualRequirement(x.request), x.request.Requirement)
+	if x.mayBeBusy(requirement) {
 		requirement = ""
 	}
 	return what, requirement
 }
 
-// An acceptedForms maps each operation to the names of the forms that accepted requests for it
-// have.
-type acceptedForms map[string]map[string]bool
+// An acceptedForms maps each operation to what its accepted requests have shown.
+type acceptedForms map[string]*acceptedRequests
 
-// newAcceptedForms returns the forms of the requests in the given exchanges, which were accepted.
+// An acceptedRequests holds what the accepted requests for one operation have shown.
+type acceptedRequests struct {
+	count     int
+	forms     map[string]bool // the names of the forms that at least one request has
+	exercised map[string]int  // the number of requests that exercised a requirement, by its id
+}
+
+// newAcceptedForms returns what the requests in the given exchanges, which were accepted, have
+// shown.
 func newAcceptedForms(accepted []exchange) acceptedForms {
 	all := acceptedForms{}
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
-			known = map[string]bool{}
+			known = &acceptedRequests{forms: map[string]bool{}, exercised: map[string]int{}}
 			all[x.request.Operation] = known
 		}
+		known.count++
 		for _, form := range formsOf(x.request) {
-			known[form.Name] = true
+			known.forms[form.Name] = true
+		}
+		for _, requirement := range x.request.Exercised {
+			known.exercised[requirement]++
 		}
 	}
 	return all
+}
+
+// unusualRequirement returns the id of the only requirement that a request exercises and that not
+// all accepted requests for the same operation exercise. It returns "" if there is no such
+// requirement or more than one, or if no request for the operation was accepted.
+func (a acceptedForms) unusualRequirement(request spec.Event) (requirement string) {
+	known, anyAccepted := a[request.Operation]
+	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
+	if !anyAccepted {
+		return ""
+	}
+	if unusual := slices.DeleteFunc(slices.Clone(request.Exercised), isUsual); len(unusual) == 1 {
+		return unusual[0]
+	}
+	return ""
 }
 
 // newForm returns the only form of a request that no accepted request for the same operation has.
@@ -58,8 +86,11 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 // operation was accepted.
 func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
-	isKnown := func(form spec.RequestForm) bool { return known[form.Name] }
-	if forms := slices.DeleteFunc(formsOf(request), isKnown); anyAccepted && len(forms) == 1 {
+	if !anyAccepted {
+		return spec.RequestForm{}
+	}
+	isKnown := func(form spec.RequestForm) bool { return known.forms[form.Name] }
+	if forms := slices.DeleteFunc(formsOf(request), isKnown); len(forms) == 1 {
 		return forms[0]
 	}
 	return spec.RequestForm{}

@@ -28,7 +28,7 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
-	names        map[string]bool // of invalid requests
+	names        map[string]bool // of invalid requests, each with the constraint that it violates
 	schemaPaths  map[string]bool // constraints that were violated
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
@@ -117,17 +117,18 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether to make the request with the given name. It returns false if the request
-// was already made. If m.only is not "", it returns true only for the request with that name and,
-// if that request has two violations, for those with one of them.
+// isWanted reports whether to make the request with the given name. If m.only is not "", it returns
+// true only for the request with that name and, if that request has two violations, for those with
+// one of them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
-	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
+	return m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name)
 }
 
 // add adds the request bad to m.requests, under the given name and with its valid counterpart, and
 // reports whether it did. The name must be wanted (see isWanted), bad must violate exactly one
-// constraint for which the document specifies a refusal, and the counterpart must be valid. Among
-// the requests with added values, add adds only one per constraint.
+// constraint for which the document specifies a refusal, and the counterpart must be valid. There
+// must not be a request with that name and violation yet. Among the requests with added values, add
+// adds only one per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -139,12 +140,16 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if len(violations) != 1 || len(violations[0].Refusals) == 0 || !m.isValid(valid) {
 		return false
 	}
+	key := name + " " + violations[0].SchemaPath // the same name may be about items of different kinds
+	if m.names[key] {
+		return false
+	}
 	// One violation of an added value per constraint is enough.
 	if m.further != nil && !m.further.isNew(violations[0]) ||
 		m.further == nil && m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
-	m.names[name], m.schemaPaths[violations[0].SchemaPath] = true, true
+	m.names[key], m.schemaPaths[violations[0].SchemaPath] = true, true
 	m.requests = append(m.requests, InvalidRequest{name, bad, valid})
 	return true
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // requestForms returns the forms of r, a request for o: which optional members it leaves out, which
-// members are null, which members are unknown, which lists have no items or several, and how
-// it is encoded. v is the decoded body of r, or nil if there is none.
+// members are null or not of their usual type, which members are unknown, which lists have no
+// items or several, and how it is encoded. v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := encodingForms(r)
 	if len(o.bodies) == 0 {
@@ -93,6 +93,9 @@ func (c *formCollector) visitObject(n node, v map[string]any, at []string, own s
 		case present && one == nil && m.mayBeNull:
 			c.add("with null for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
 		case present:
+			if other := variantType(m.schema, one); other != "" {
+				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
+			}
 			c.visit(m.schema, one, inside, own)
 		}
 	}

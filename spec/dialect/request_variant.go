@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -19,9 +20,10 @@ type RequestVariant struct {
 }
 
 // RequestVariants returns valid requests, each of which differs from r in one member of the body:
-// an optional member is left out or null, an unknown member is added, or a second tool is offered.
-// All of them have the prompt of r. They are always in the same order. RequestVariants returns nil
-// if r is not a valid request with a JSON body. It does not modify r.
+// an optional member is left out or null, an unknown member is added, a member that may have
+// several types has another one, or a second tool is offered. All of them have the prompt of r. They
+// are always in the same order. RequestVariants returns nil if r is not a valid request with a JSON
+// body. It does not modify r.
 func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -75,6 +77,7 @@ func (b *variantBuilder) vary(n node, v any, at []string) {
 			}
 			if has(v, m.name) {
 				b.vary(m.schema, v[m.name], inside)
+				b.varyType(m.schema, v[m.name], inside)
 			}
 		}
 		if b.unknownAllowed && b.dialect.document.isOpen(n, v) {
@@ -91,6 +94,40 @@ func (b *variantBuilder) vary(n node, v any, at []string) {
 			b.add("is another tool", items, next, other)
 		}
 	}
+}
+
+// otherTypes lists JSON Schema types. Each has the description of a variant with a value of that
+// type in place of one of another type, and the value.
+var otherTypes = []struct {
+	name, change string
+	value        any
+}{
+	{"string", "is a text", "a text"},
+	{"number", "is a number", json.Number("1.5")},
+	{"array", "is a list", []any{map[string]any{}, nil}},
+	{"object", "is an object", map[string]any{"a": []any{nil}}},
+}
+
+// varyType adds variants in which v, the value at the given location in the body, is of another
+// type that its schema n names. It leaves out the first type, which is the usual one, and values
+// that the document gives a meaning (x-slot).
+func (b *variantBuilder) varyType(n node, v any, at []string) {
+	for _, other := range otherTypes {
+		if variantType(n, other.value) != "" && !fitsTypes([]string{other.name}, v) {
+			b.add(other.change, n, at, other.value)
+		}
+	}
+}
+
+// variantType returns the JSON Schema type of v if the schema n names this type and other types
+// before it, and the document does not give v a meaning (x-slot). Otherwise it returns "".
+func variantType(n node, v any) string {
+	types := n.deref().get("type").strings()
+	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
+	if i < 1 || n.deref().get("x-slot").exists() {
+		return ""
+	}
+	return types[i]
 }
 
 // otherTool returns a copy of the only item of list, a client tool, with a different name. items is

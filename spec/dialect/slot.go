@@ -36,6 +36,7 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"more":      func(e *spec.Event) *string { return &e.HasMore },
 	"about":     func(e *spec.Event) *string { return &e.Description },
 	"state":     func(e *spec.Event) *string { return &e.State },
+	"answer":    func(e *spec.Event) *string { return &e.AnswerSchema },
 	"lane":      func(e *spec.Event) *string { return &e.Lane },
 }
 

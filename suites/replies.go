@@ -1,0 +1,252 @@
+package suites
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// replyScenarios are the scenarios that send replies of many forms to tool calls and interrupts.
+// Other scenarios send replies of the plain form only.
+var replyScenarios = []Scenario{
+	forTools("replies-tools", "results of client tools in every form that the document allows",
+		func(t *Conversation) { t.sendReplyForms("tool-result") }),
+	forTools("replies-tools-refused", "a result of a client tool after results that the server must refuse",
+		func(t *Conversation) { t.sendReplyAfterRefusals("tool-result") }),
+	forInterrupts("replies-interrupts", "answers to interrupts in every form that the document allows",
+		func(t *Conversation) {
+			t.sendReplyForms("resume")
+			if t.HasTemplate("resume-cancelled") {
+				t.sendReplyForms("resume-cancelled")
+			}
+		}),
+	forInterrupts("replies-interrupts-refused", "an answer to an interrupt after answers that the server must refuse",
+		func(t *Conversation) { t.sendReplyAfterRefusals("resume") }),
+}
+
+// forTools returns the scenario with the given name, description and function for dialects that
+// have client tools.
+func forTools(name, doc string, run func(*Conversation)) Scenario {
+	return Scenario{Name: name, Doc: doc, Capability: "client-tool", Templates: needsClientTool.Templates, Run: run}
+}
+
+// forInterrupts returns the scenario with the given name, description and function for dialects
+// that have interrupts.
+func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
+	return Scenario{
+		Name: name, Doc: doc, Capability: "interrupt", Templates: needsInterrupt.Templates, Kinds: needsInterrupt.Kinds, Run: run,
+	}
+}
+
+// replyTemplates are the templates whose requests reply to something that the server sent before,
+// such as a tool call. A document may have further templates for other forms of the same reply.
+// Their names begin with the name of the plain form and a hyphen, as in "tool-result-parts".
+var replyTemplates = []string{"tool-result", "resume-cancelled", "resume", "sign", "uploaded"}
+
+// plainReplyTemplate returns the name of the plain form of the reply that requests of the template
+// send, which is one of the [replyTemplates]. It returns "" if they are not replies.
+func plainReplyTemplate(template string) string {
+	for _, plain := range replyTemplates {
+		if template == plain || strings.HasPrefix(template, plain+"-") {
+			return plain
+		}
+	}
+	return ""
+}
+
+// isReplyTemplate reports whether the requests of the template are replies to something that the
+// server sent before.
+func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
+
+// sendReplyForms sends each form of a reply that the document allows, each in a new thread. These
+// are the requests of the templates whose plain form is plainTemplate, and those variants of them
+// that prompts do not have as well.
+func (t *Conversation) sendReplyForms(plainTemplate string) {
+	o, _ := t.dialect.TemplateOperation(plainTemplate)
+	sent := map[string]bool{} // forms of variants
+	t.Run = t.NewID()
+	for _, v := range t.dialect.RequestVariants(t.BuildRequest("prompt", t.PromptEvent("text", "one"))) {
+		sent[v.Form] = true
+	}
+	for _, template := range o.Templates() {
+		if plainReplyTemplate(template) == plainTemplate {
+			t.sendReplyVariants(template, sent)
+		}
+	}
+}
+
+// newReply makes the server do what a request of the template replies to, in a new thread, and
+// returns the event with the values for that request. ok is false if the server did not do so, or
+// if it does not allow answers of that form.
+func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
+	t.Thread = t.NewID()
+	e, ok = t.elicit(template)
+	interrupt, _ := t.onlyInterrupt()
+	return e, ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template))
+}
+
+// buildReply returns the request of the template in a new run, with the values in e in place of its
+// placeholders.
+func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
+	t.Run = t.NewID()
+	return t.BuildRequest(template, e)
+}
+
+// sendReplyVariants sends a reply of the template and then, each in a new thread, the variants of
+// it whose form is not in sent. It adds the forms to sent. If the server does not accept the first
+// reply, which checks judge, sendReplyVariants sends no variants.
+func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
+	e, ok := t.newReply(template)
+	if !ok {
+		return
+	}
+	r := t.buildReply(template, e)
+	if !t.Send(r) {
+		return
+	}
+	count := countParts(t.dialect.ParseRequest(r))
+	for i, v := range t.dialect.RequestVariants(r) {
+		if sent[v.Form] || countParts(t.dialect.ParseRequest(v.Request)) != count {
+			continue // sent before, or without the reply or what it refers to
+		}
+		sent[v.Form] = true
+		if e, ok = t.newReply(template); !ok {
+			return
+		}
+		if again := t.dialect.RequestVariants(t.buildReply(template, e)); i < len(again) { // with the new ids
+			t.Send(again[i].Request)
+		}
+	}
+}
+
+// countParts returns the number of parts that e has, at any depth.
+func countParts(e spec.Event) int {
+	count := len(e.Parts)
+	for _, part := range e.Parts {
+		count += countParts(part)
+	}
+	return count
+}
+
+// maxRefusedReplies is the maximum number of invalid replies that precede a valid one.
+const maxRefusedReplies = 3
+
+// sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
+// that reply whose refusal the document demands, and then the reply itself. It stops if the server
+// accepts an invalid form.
+func (t *Conversation) sendReplyAfterRefusals(template string) {
+	e, ok := t.newReply(template)
+	if !ok {
+		return
+	}
+	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
+	all := t.dialect.InvalidRequests(t.buildReply(template, e))
+	all = slices.DeleteFunc(all, func(m dialect.InvalidRequest) bool {
+		e := t.dialect.ParseRequest(m.Request)
+		return e.Thread != t.Thread || !slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
+			return slices.ContainsFunc(v.Refusals, isDemanded)
+		})
+	})
+	step := max(1, len(all)/maxRefusedReplies)
+	for i := len(all) - 1; i >= 0; i -= step {
+		if t.Send(all[i].Request) {
+			return
+		}
+	}
+	t.SendAndRead(template, e)
+}
+
+// elicitAndReply returns a function for the field Run of a scenario. The function makes the server
+// call a client tool or send an interrupt, and then sends the reply, which is a request of the
+// given template. Checks judge both responses.
+func elicitAndReply(replyTemplate string) func(*Conversation) {
+	return func(t *Conversation) {
+		if e, ok := t.elicit(replyTemplate); ok {
+			t.SendAndRead(replyTemplate, e)
+		}
+	}
+}
+
+// runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
+// sends the result. In another thread, it offers two tools and makes the server call one of them.
+// In a third, it offers a tool and makes the server call its own.
+func runClientTool(t *Conversation) {
+	elicitAndReply("tool-result")(t)
+	t.Thread = t.NewID()
+	_, offer := t.elicitingRequest("tool-result")
+	if t.HasTemplate("tool-offer-two") {
+		t.SendAndRead("tool-offer-two", offer)
+		t.Thread = t.NewID()
+	}
+	if !t.target.lacksCapability("tool") && slices.Contains(t.dialect.Kinds(), spec.ToolResult) {
+		offer.Text = t.PromptEvent("tool", `{"city":"Rome"}`).Text
+		t.SendAndRead("tool-offer", offer)
+	}
+}
+
+// elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
+// send an interrupt or store a file. It returns the event with the values for that request. ok is
+// false if the server did not do so.
+func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
+	switch template, request := t.elicitingRequest(replyTemplate); {
+	case template != "attach":
+		t.SendAndRead(template, request)
+	case !t.canSend(template) || !t.SendTemplate(template, request):
+		return spec.Event{}, false
+	}
+	return t.replyEvent(replyTemplate)
+}
+
+// elicitingRequest returns the request that makes the server do what a request of the template
+// replyTemplate replies to. The results are the name of the template of the eliciting request and
+// the event with the values for its placeholders.
+func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
+	switch plainReplyTemplate(replyTemplate) {
+	case "resume", "resume-cancelled":
+		return "prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`)
+	case "sign", "uploaded":
+		return "attach", spec.Event{}
+	}
+	e = t.PromptEvent("client-tool", `{"color":"blue"}`)
+	e.Name = "paint"
+	return "tool-offer", e
+}
+
+// replyEvent returns the event with the values for a request of the template replyTemplate. It
+// takes them from the last exchange, which must be that of the eliciting request. ok is false if
+// the server did not do what the request would reply to.
+func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
+	switch plainReplyTemplate(replyTemplate) {
+	case "resume", "resume-cancelled":
+		interrupt, only := t.onlyInterrupt()
+		return spec.Event{ID: interrupt.ID, Text: "approved"}, only
+	case "sign":
+		stored := t.LastEvent(spec.AttachmentStored)
+		return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
+	case "uploaded":
+		e = t.PromptEvent("text", "an image")
+		e.ID = t.LastEvent(spec.AttachmentStored).Text
+		return e, e.ID != ""
+	}
+	_, offer := t.elicitingRequest(replyTemplate)
+	id := cmp.Or(t.LastEvent(spec.ToolStart).Call, t.LastEvent(spec.ToolCall).Call)
+	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
+}
+
+// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if there is
+// none or more than one. With several interrupts, a request could answer only one, and servers may
+// refuse a request that does not answer all.
+func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
+	for e := range t.Events(1) {
+		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {
+			if part.Kind == spec.Interrupt && (only.Kind == "" || part.ID != only.ID) {
+				ok = only.Kind == ""
+				only = part
+			}
+		}
+	}
+	return only, ok
+}
