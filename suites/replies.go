@@ -107,10 +107,10 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 	if !t.Send(r) {
 		return
 	}
-	count := countParts(t.dialect.ParseRequest(r))
 	for i, v := range t.dialect.RequestVariants(r) {
-		if sent[v.Form] || countParts(t.dialect.ParseRequest(v.Request)) != count {
-			continue // sent before, or without the reply or what it refers to
+		e := t.dialect.ParseRequest(v.Request)
+		if sent[v.Form] || len(e.PartsOf(spec.InputToolResult))+len(e.PartsOf(spec.InputResume)) == 0 {
+			continue
 		}
 		sent[v.Form] = true
 		if e, ok = t.newReply(template); !ok {
@@ -120,15 +120,6 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 			t.Send(again[i].Request)
 		}
 	}
-}
-
-// countParts returns the number of parts that e has, at any depth.
-func countParts(e spec.Event) int {
-	count := len(e.Parts)
-	for _, part := range e.Parts {
-		count += countParts(part)
-	}
-	return count
 }
 
 // maxRefusedReplies is the maximum number of invalid replies that precede a valid one.

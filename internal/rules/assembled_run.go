@@ -35,6 +35,7 @@ type assembledRun struct {
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state
 	steps             []stepMark                   // the first starts and ends of steps that have a name
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
+	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	bodyEnd           spec.Event                   // the end of the body of the stream
 	keep              func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 }
@@ -168,6 +169,8 @@ func (a *assembledRun) observe(e spec.Event) {
 		a.interrupts = append(a.interrupts, e)
 	case spec.RunError, spec.RunRefused:
 		a.failure = e
+	case spec.RunEnd:
+		a.cancelled = e.Status == "cancelled"
 	}
 }
 

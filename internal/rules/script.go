@@ -57,8 +57,11 @@ func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	}
 }
 
-// isSuccessful reports whether the run and its stream ended without an error.
-func (a *assembledRun) isSuccessful() bool { return a.failure.Kind == "" && isCleanEnd(a.bodyEnd) }
+// isSuccessful reports whether the run and its stream ended without an error, and the run was not
+// cancelled.
+func (a *assembledRun) isSuccessful() bool {
+	return a.failure.Kind == "" && !a.cancelled && isCleanEnd(a.bodyEnd)
+}
 
 // hasVisibleFailure reports whether a client can see that the run failed, either by an event or
 // because the transfer was cut off.
@@ -83,6 +86,8 @@ func (a *assembledRun) describeEnd() string {
 		return ", then a failure: " + a.failure.Text
 	case !isCleanEnd(a.bodyEnd):
 		return ", then an error: " + a.bodyEnd.Err.Error()
+	case a.cancelled:
+		return ", then the end of a cancelled run"
 	}
 	return ""
 }

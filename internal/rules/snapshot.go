@@ -9,17 +9,17 @@ import (
 
 var snapshotChecks = []*spec.Check{SnapshotAgrees}
 
-// SnapshotAgrees judges whether snapshots of the messages have the same texts and tool results as
+// SnapshotAgrees judges whether snapshots of the messages have the same messages as the request and
 // the stream.
 var SnapshotAgrees = &spec.Check{
 	ID: "messages.snapshot-agrees",
-	Doc: `a snapshot of the messages has the texts, calls and results that the run has streamed
+	Doc: `a snapshot of the messages has what the client has sent and the run has streamed
 
-Judged are messages of the assistant and tool calls that have ended, and results of tools. A
-snapshot may leave
-messages out, have others, join the texts of several, and have no content for a message. Not judged
-are a message that the request or the snapshot has more than once, a message that was started more
-than once, and content in parts.`,
+Judged are the texts of users, and the texts, tool calls and results that were streamed and have
+ended. Messages of the request must be in the same order and come before those of the run, and each
+result must be of a call that is known. A snapshot may leave messages out, have others, join the
+texts of several, and have no content for a message. Not judged are a message that the request has
+more than once, a message that was started more than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
@@ -29,6 +29,7 @@ than once, and content in parts.`,
 			switch {
 			case e.Kind == spec.History && e.IsFrame():
 				told.judge(p, request, e)
+				told.judgeOrder(p, request, e)
 			default:
 				told.observe(e)
 			}
@@ -102,11 +103,30 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 			times[[2]string{"result", part.Call}]++
 		}
 	}
+	known, sent := map[string]bool{}, map[string]string{} // ids of calls, and texts of users by message id
+	for _, part := range slices.Concat(request.Parts, e.Parts) {
+		for _, call := range part.Parts {
+			known[call.Call] = true
+		}
+	}
+	for _, part := range request.Parts {
+		if known[part.Call] = true; part.Kind == spec.InputUser {
+			sent[part.Message] = part.Text
+		}
+	}
 	for _, part := range e.Parts {
 		s.judgeCalls(p, e, part)
-		t, result := s.byID[part.Message], s.results[part.Call]
+		t, result, text := s.byID[part.Message], s.results[part.Call], sent[part.Message]
+		if part.Kind == spec.HistoryTool && part.Call != "" {
+			p.Judge(e, known[part.Call] || s.calls[part.Call] != nil || s.results[part.Call] != "",
+				"result in the snapshot is of call %q, which neither the request, the run nor the snapshot has", part.Call)
+		}
 		switch {
 		case part.Text == "" || strings.HasPrefix(part.Text, "["):
+		case part.Kind == spec.HistoryUser && text != "" && !strings.HasPrefix(text, "[") &&
+			times[[2]string{"message", part.Message}] == 2:
+			p.Judge(e, part.Text == text, "message %q has the text %q in the snapshot; expected %q, as requested",
+				part.Message, excerpt(part.Text), excerpt(text))
 		case part.Kind == spec.HistoryAssistant && t != nil && t.isWhole() && times[[2]string{"message", part.Message}] == 1:
 			p.Judge(e, s.agrees(part.Text, t), "message %q has the text %q in the snapshot; expected %q, as streamed",
 				part.Message, excerpt(part.Text), excerpt(t.text.String()))
@@ -114,6 +134,33 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 			times[[2]string{"result", part.Call}] == 1:
 			p.Judge(e, sameValue(part.Text, result), "call %q has the result %q in the snapshot; expected %q, as streamed",
 				part.Call, excerpt(part.Text), excerpt(result))
+		}
+	}
+}
+
+// judgeOrder judges whether the messages of the request have the same order in e, a snapshot of the
+// messages, come before the messages that were streamed, and are there only once.
+func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
+	rank := map[string]int{} // from 1, by message id
+	for i, part := range request.Parts {
+		if part.Message != "" {
+			rank[part.Message] = i + 1
+		}
+	}
+	last, times := 0, map[string]int{}
+	for _, part := range e.Parts {
+		if part.Message == "" {
+			continue
+		}
+		times[part.Message]++
+		p.Judge(e, times[part.Message] == 1, "snapshot has the message %q twice; expected it once", part.Message)
+		next := rank[part.Message]
+		if t := s.byID[part.Message]; next == 0 && t != nil && t.isWhole() {
+			next = len(request.Parts) + 1
+		}
+		if next > 0 {
+			p.Judge(e, next >= last, "snapshot has the message %q after later ones; expected the order of the conversation", part.Message)
+			last = next
 		}
 	}
 }

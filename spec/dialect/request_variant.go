@@ -32,7 +32,7 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	}
 	schema := o.bodies[0].node.get("schema")
 	b := variantBuilder{
-		dialect: d, request: r, prompt: d.ParseRequest(r).Text,
+		dialect: d, request: r, parsed: d.ParseRequest(r),
 		unknownAllowed: schema.deref().get("x-unknown").exists(),
 	}
 	b.vary(schema, v, nil)
@@ -43,20 +43,32 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 type variantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
-	prompt         string // the prompt of the request, which variants must keep
-	unknownAllowed bool   // the document has a requirement about unknown members
+	parsed         spec.Event // the request; variants must keep its prompt and its tool calls
+	unknownAllowed bool       // the document has a requirement about unknown members
 	variants       []RequestVariant
 }
 
 // add adds the variant in which the value at the given location in the body is v, or is missing if
-// v is removed{}. It does nothing if that variant is not valid or has another prompt. n is the
-// schema of the value. The text change describes the change as a predicate, such as "is null".
+// v is removed{}. It does nothing if that variant is not valid, has another prompt, or lacks a tool
+// call, to which a result may belong. n is the schema of the value. The text change describes the
+// change as a predicate, such as "is null".
 func (b *variantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
-	if e := b.dialect.ParseRequest(r); e.Valid() && e.Text == b.prompt {
+	e := b.dialect.ParseRequest(r)
+	if e.Valid() && e.Text == b.parsed.Text && countCalls(e) >= countCalls(b.parsed) {
 		variant := RequestVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
 		b.variants = append(b.variants, variant)
 	}
+}
+
+// countCalls returns the number of tool calls among the parts of e, at any depth.
+func countCalls(e spec.Event) (count int) {
+	for _, part := range e.Parts {
+		if count += countCalls(part); part.Kind == spec.ToolCall {
+			count++
+		}
+	}
+	return count
 }
 
 // vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
