@@ -269,17 +269,28 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of two silent runs at the same
-// time. The server must end the first after one idle poll, and the second after two. Checks judge
-// when the streams end and how they are kept alive. Then it requests the stream of a run that sends
-// text, with the largest limit that the document allows.
+// runIdleLimit plays the idle-limit scenario. It reads the streams of silent runs at the same time,
+// as many as the target allows. The server must end the first after one idle poll, and the others
+// after two. The last one is requested from the cursor of its first event on. Checks judge when the
+// streams end and how they are kept alive. Then it requests the stream of a run that sends text,
+// with the largest limit that the document allows.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
-	for _, limit := range []string{"1", "2"} {
+	for i, limit := range []string{"1", "2", "2"} {
 		t.Thread = t.NewID()
-		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
-			streams = append(streams, t.BuildRequest("listen", spec.Event{PollLimit: limit}))
+		if t.target.StreamLimit > 0 && i >= t.target.StreamLimit || !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
+			continue
 		}
+		e := spec.Event{PollLimit: limit}
+		if i == 2 {
+			t.ReadStream("", 1)
+			cursors := t.Cursors()
+			if len(cursors) == 0 || t.target.lacksCapability("resume") {
+				continue
+			}
+			e.Cursor = cursors[0]
+		}
+		streams = append(streams, t.BuildRequest("listen", e))
 	}
 	t.sendTogether(streams, len(streams), nil)
 	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {

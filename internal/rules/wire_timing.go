@@ -75,24 +75,30 @@ var KeepsAlive = &spec.Check{
 
 Proxies close idle connections. The interval is not specified, so only a stream that the
 server itself ended for inactivity is judged, and only if it had more than one poll: the
-first poll may end the stream before a comment is due.`,
+first poll may end the stream before a comment is due. The stream of a run that is known to
+be over is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+	Watch: func(p *spec.Pass) func(spec.Event) {
 		ended, alive := false, false
-		return func(e spec.Event) {
+		over := map[string]bool{} // the runs, by runKey, whose end a stream has shown
+		return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+			limit := x.request.PollLimit
 			switch {
+			case e.Kind == spec.HTTPResponse:
+				ended, alive = false, false
+			case x.status() != 200 || !x.response.IsStream():
 			case e.Kind == spec.Comment:
 				if !alive {
 					p.Judge(e, true, "")
 				}
 				alive = true
 			case isTerminal(e):
-				ended = true
-			case isCleanEnd(e) && !ended && !alive && request.PollLimit != "" && request.PollLimit != "1":
+				ended, over[runKey(x.request)] = true, true
+			case isCleanEnd(e) && !ended && !alive && limit != "" && limit != "1" && !over[runKey(x.request)]:
 				p.Judge(e, false, "server ended the idle stream without a comment; expected keep-alive comments while it is idle")
 			}
-		}
-	}),
+		})(p)
+	},
 }
 
 // KeepAliveText judges whether the keep-alive comments on an idle stream have the documented text.
