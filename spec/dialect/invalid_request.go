@@ -28,7 +28,10 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
-	names        map[string]bool // of invalid requests, each with the constraint that it violates
+	// names holds the names of invalid requests, each followed by the constraint that the request
+	// violates, and by the schema whose value it changes. A name alone may be about items of
+	// different kinds.
+	names        map[string]bool
 	schemaPaths  map[string]bool // constraints that were violated
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
@@ -80,6 +83,7 @@ type invalidRequestBuilder struct {
 	dialect  *Dialect
 	valid    spec.Request     // the valid request, possibly with an added value
 	base     *spec.Request    // the valid request without the added value; nil if nothing was added
+	schema   string           // pointer of the schema whose value is changed; "" if it is no value of the body
 	itemKind string           // suffix of names for an added list item
 	only     string           // name of the only request to make; "" for all
 	requests []InvalidRequest // the result
@@ -117,11 +121,11 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether to make the request with the given name. If m.only is not "", it returns
-// true only for the request with that name and, if that request has two violations, for those with
-// one of them.
+// isWanted reports whether to make the request with the given name. It returns false if the request
+// was already made. If m.only is not "", it returns true only for the request with that name and,
+// if that request has two violations, for those with one of them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
-	return m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name)
+	return !m.names[name+" "+m.schema] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
 // add adds the request bad to m.requests, under the given name and with its valid counterpart, and
@@ -140,8 +144,8 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if len(violations) != 1 || len(violations[0].Refusals) == 0 || !m.isValid(valid) {
 		return false
 	}
-	key := name + " " + violations[0].SchemaPath // the same name may be about items of different kinds
-	if m.names[key] {
+	if m.names[name+" "+violations[0].SchemaPath] {
+		m.names[name+" "+m.schema] = true
 		return false
 	}
 	// One violation of an added value per constraint is enough.
@@ -149,7 +153,8 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 		m.further == nil && m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
-	m.names[key], m.schemaPaths[violations[0].SchemaPath] = true, true
+	m.names[name+" "+m.schema], m.names[name+" "+violations[0].SchemaPath] = true, true
+	m.schemaPaths[violations[0].SchemaPath] = true
 	m.requests = append(m.requests, InvalidRequest{name, bad, valid})
 	return true
 }
@@ -255,7 +260,7 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 			if f.valid != nil {
 				valid = withBodyValue(m.valid, at, f.valid)
 			}
-			m.addBodyEdit(at, f.name, valid, f.bad)
+			m.addBodyEdit(n, at, f.name, valid, f.bad)
 		}
 		switch v := v.(type) {
 		case map[string]any:
@@ -271,10 +276,13 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 }
 
 // addBodyEdit adds a request in whose body one value is replaced with v, or removed if v is
-// removed{}. The argument at is the location of the value. The name of the request consists of the
+// removed{}. The argument at is the location of the value, and n is its schema or, if the value is
+// removed or added, that of the object around it. The name of the request consists of the
 // location and the argument what, such as "is missing". The argument valid is the valid
 // counterpart.
-func (m *invalidRequestBuilder) addBodyEdit(at []string, what string, valid spec.Request, v any) {
+func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
+	m.schema = n.pointer
+	defer func() { m.schema = "" }()
 	where := strings.TrimSpace("body " + jsonPointer(at))
 	m.addEdit(where+" "+what, valid, func(r spec.Request) spec.Request { return withBodyValue(r, at, v) })
 }
@@ -286,15 +294,15 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addBodyEdit(inside, "is missing", m.valid, removed{})
+			m.addBodyEdit(n, inside, "is missing", m.valid, removed{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {
-		m.addBodyEdit(append(slices.Clone(at), name), "is present", m.valid, "x")
-		m.addBodyEdit(append(slices.Clone(at), name), "is present and empty", m.valid, "")
+		m.addBodyEdit(n, append(slices.Clone(at), name), "is present", m.valid, "x")
+		m.addBodyEdit(n, append(slices.Clone(at), name), "is present and empty", m.valid, "")
 	}
 	if n.get("additionalProperties").value == false {
-		m.addBodyEdit(append(slices.Clone(at), "alien"), "is present", m.valid, "x")
+		m.addBodyEdit(n, append(slices.Clone(at), "alien"), "is present", m.valid, "x")
 	}
 	names, props := n.get("properties").members()
 	for i, name := range names {
