@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +30,8 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // zero value is empty.
 type InvalidRequestSet struct {
 	// names holds the names of invalid requests, each followed by the constraint that the request
-	// violates, and by the schema whose value it changes. A name alone may be about items of
-	// different kinds.
+	// violates, or by the schema whose value it changes, and by the schema of the message or tool
+	// that the value is in.
 	names        map[string]bool
 	schemaPaths  map[string]bool // constraints that were violated
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
@@ -83,6 +84,7 @@ type invalidRequestBuilder struct {
 	dialect  *Dialect
 	valid    spec.Request     // the valid request, possibly with an added value
 	base     *spec.Request    // the valid request without the added value; nil if nothing was added
+	part     string           // pointer of the schema of the message or tool that is changed; "" if it is none
 	schema   string           // pointer of the schema whose value is changed; "" if it is no value of the body
 	itemKind string           // suffix of names for an added list item
 	only     string           // name of the only request to make; "" for all
@@ -125,8 +127,21 @@ func (m *invalidRequestBuilder) build() {
 // was already made. If m.only is not "", it returns true only for the request with that name and,
 // if that request has two violations, for those with one of them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
-	return !m.names[name+" "+m.schema] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
+	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
+
+// key returns the key in m.names of a request with the given name that violates a constraint of the
+// schema with the given pointer, or changes a value of that schema. Requests whose names differ only
+// in the index of a message of the same kind have the same key.
+func (m *invalidRequestBuilder) key(name, schema string) string {
+	if m.part != "" {
+		name = itemIndex.ReplaceAllString(name, "/#")
+	}
+	return strings.Join([]string{name, schema, m.part}, " ")
+}
+
+// itemIndex matches the index of a list item in a JSON pointer.
+var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 
 // add adds the request bad to m.requests, under the given name and with its valid counterpart, and
 // reports whether it did. The name must be wanted (see isWanted), bad must violate exactly one
@@ -144,8 +159,8 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if len(violations) != 1 || len(violations[0].Refusals) == 0 || !m.isValid(valid) {
 		return false
 	}
-	if m.names[name+" "+violations[0].SchemaPath] {
-		m.names[name+" "+m.schema] = true
+	if m.names[m.key(name, violations[0].SchemaPath)] {
+		m.names[m.key(name, m.schema)] = true
 		return false
 	}
 	// One violation of an added value per constraint is enough.
@@ -153,7 +168,7 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 		m.further == nil && m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
-	m.names[name+" "+m.schema], m.names[name+" "+violations[0].SchemaPath] = true, true
+	m.names[m.key(name, m.schema)], m.names[m.key(name, violations[0].SchemaPath)] = true, true
 	m.schemaPaths[violations[0].SchemaPath] = true
 	m.requests = append(m.requests, InvalidRequest{name, bad, valid})
 	return true
@@ -254,7 +269,13 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	if depth > maxDepth {
 		return
 	}
-	for _, n := range m.dialect.document.applicableSchemas(n, v) {
+	outer := m.part
+	defer func() { m.part = outer }()
+	schemas := m.dialect.document.applicableSchemas(n, v)
+	if i := slices.IndexFunc(schemas, func(n node) bool { return n.get("x-kind").exists() }); i >= 0 {
+		m.part = schemas[i].pointer
+	}
+	for _, n := range schemas {
 		for _, f := range m.invalidValues(n, v) {
 			valid := m.valid
 			if f.valid != nil {
