@@ -138,23 +138,27 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	}
 }
 
+// A messageKey identifies a message of a request or of a snapshot. A tool call and its result may
+// have the same id.
+type messageKey struct{ author, id string }
+
 // judgeOrder judges whether the messages of the request have the same order in e, a snapshot of the
 // messages, come before the messages that were streamed, and are there only once.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
-	rank := map[string]int{} // from 1, by message id
+	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
+	rank := map[messageKey]int{} // from 1
 	for i, part := range request.Parts {
-		if part.Message != "" {
-			rank[part.Message] = i + 1
-		}
+		rank[keyOf(part)] = i + 1
 	}
-	last, times := 0, map[string]int{}
+	last, times := 0, map[messageKey]int{}
 	for _, part := range e.Parts {
 		if part.Message == "" {
 			continue
 		}
-		times[part.Message]++
-		p.Judge(e, times[part.Message] == 1, "snapshot has the message %q twice; expected it once", part.Message)
-		next := rank[part.Message]
+		key := keyOf(part)
+		times[key]++
+		p.Judge(e, times[key] == 1, "snapshot has the message %q twice; expected it once", part.Message)
+		next := rank[key]
 		if t := s.byID[part.Message]; next == 0 && t != nil && t.isWhole() {
 			next = len(request.Parts) + 1
 		}
