@@ -129,7 +129,7 @@ func (x *exchange) recordHead(status int, header http.Header) {
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {
 		for _, v := range values {
-			out = append(out, spec.Field{Name: name, Value: v})
+			out = append(out, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return out

@@ -187,7 +187,7 @@ func (w *responseWriter) prepare() {
 	w.faulty = w.client
 	for _, effect := range effects {
 		if effect.WrapBody != nil {
-			body := effect.WrapBody(stageWriter{w.client, w.faulty, &w.frameCount})
+			body := effect.WrapBody(nextStageWriter{w.client, w.faulty, &w.frameCount})
 			w.faults, w.faulty = append(w.faults, body), body
 		}
 	}

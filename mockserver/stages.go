@@ -46,9 +46,9 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 	return nil
 }
 
-// A stageWriter is the writer to which a fault writes. It passes each write to the next stage as
+// A nextStageWriter is the writer to which a fault writes. It passes each write to the next stage as
 // one frame.
-type stageWriter struct {
+type nextStageWriter struct {
 	*clientWriter
 	next       frameWriter
 	frameCount *atomic.Int64
@@ -56,7 +56,7 @@ type stageWriter struct {
 
 // Write passes p to the next stage as one frame, with the number of the latest frame of the stream.
 // It always returns len(p), and any error from the next stage.
-func (s stageWriter) Write(p []byte) (int, error) {
+func (s nextStageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 

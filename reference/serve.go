@@ -114,7 +114,7 @@ func headerOf(h http.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for name, values := range h {
 		for _, v := range values {
-			out = append(out, spec.Field{Name: name, Value: v})
+			out = append(out, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return out

@@ -166,11 +166,11 @@ type Event struct {
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
-	Violations  []Violation // the constraints of the document that the event violates
-	Exercised   []string    // ids of the requirements that the event exercises and meets
-	Requirement string      // id of the requirement for which the event is evidence; "" if unknown
-	Flaws       []Flaw      // defects of the bytes themselves
-	Fields      []string    // of a frame: the names of its SSE fields, in order
+	Violations  []Violation    // the constraints of the document that the event violates
+	Exercised   []string       // ids of the requirements that the event exercises and meets
+	Requirement string         // id of the requirement for which the event is evidence; "" if unknown
+	Flaws       []EncodingFlaw // defects of the bytes themselves
+	Fields      []string       // of a frame: the names of its SSE fields, in order
 
 	// Implied is whether no frame states the event, but a frame implies it. An example is the start
 	// of a message, when the first chunk of the message is received.
@@ -363,24 +363,24 @@ const (
 	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 
-// A Flaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
-type Flaw struct {
-	Kind   FlawKind
+// An EncodingFlaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
+type EncodingFlaw struct {
+	Kind   EncodingFlawKind
 	Detail string // what is wrong, for messages; may be ""
 }
 
-// A FlawKind is the type of a [Flaw].
-type FlawKind string
+// An EncodingFlawKind is the type of an [EncodingFlaw].
+type EncodingFlawKind string
 
 // The kinds of flaws that the bytes of a frame or body can have.
 const (
-	FlawUTF8         FlawKind = "utf-8"        // not valid UTF-8
-	FlawUnterminated FlawKind = "unterminated" // no blank line follows the last frame of a stream
-	FlawJSON         FlawKind = "json"         // not JSON
-	FlawTooLarge     FlawKind = "too-large"    // larger than the decoder's limit
+	FlawUTF8         EncodingFlawKind = "utf-8"        // not valid UTF-8
+	FlawUnterminated EncodingFlawKind = "unterminated" // no blank line follows the last frame of a stream
+	FlawJSON         EncodingFlawKind = "json"         // not JSON
+	FlawTooLarge     EncodingFlawKind = "too-large"    // larger than the decoder's limit
 )
 
 // String returns the kind and the detail of the flaw, such as "json: unexpected end".
-func (f Flaw) String() string {
+func (f EncodingFlaw) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
 }

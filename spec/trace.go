@@ -127,10 +127,10 @@ var ErrRequestNotRecorded = errors.New("the request was not recorded")
 var ErrUnrecognized = errors.New("no frame of the dialect was recognized")
 
 // A Header is a list of header fields, in their order and spelling on the wire.
-type Header []Field
+type Header []HeaderField
 
-// A Field is the name and the value of one header field.
-type Field struct{ Name, Value string }
+// A HeaderField is the name and the value of one header field.
+type HeaderField struct{ Name, Value string }
 
 // Get returns the first value of the field with the given name, or "" if there is no such field.
 // Names are compared without regard to case.
@@ -146,13 +146,13 @@ func (h Header) Get(name string) string {
 // Has reports whether h has a field with the given name, even one with an empty value. Names are
 // compared without regard to case.
 func (h Header) Has(name string) bool {
-	return slices.ContainsFunc(h, func(f Field) bool { return strings.EqualFold(f.Name, name) })
+	return slices.ContainsFunc(h, func(f HeaderField) bool { return strings.EqualFold(f.Name, name) })
 }
 
 // With returns a copy of h in which the field with the given name occurs once, at the end, with the
 // given value. Names are compared without regard to case.
 func (h Header) With(name, value string) Header {
-	return append(h.Without(name), Field{name, value})
+	return append(h.Without(name), HeaderField{name, value})
 }
 
 // Without returns a copy of h from which all fields with the given name are removed. Names are

@@ -155,7 +155,7 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		base, _ := url.Parse(srv.URL + runs.Base)
 		base.User = url.UserPassword("ann", "secret-of-ann")
 		parts, err := suites.Run(t.Context(), suites.Target{
-			Dialect: runs, Base: base, Header: append(bearer("token-of-ann"), spec.Field{Name: "X-Tenant", Value: "t"}), Only: []string{"attachments"}, LackedCapabilities: []string{"history"},
+			Dialect: runs, Base: base, Header: append(bearer("token-of-ann"), spec.HeaderField{Name: "X-Tenant", Value: "t"}), Only: []string{"attachments"}, LackedCapabilities: []string{"history"},
 		}, nil)
 		if err != nil {
 			t.Fatal(err)

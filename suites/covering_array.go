@@ -51,8 +51,8 @@ func coveringArray(
 // candidates lead to somewhat fewer rows.
 const coveringCandidates = 12
 
-// openPairs holds the possible pairs that no row covers so far.
-type openPairs struct {
+// uncoveredPairs holds the possible pairs that no row covers so far.
+type uncoveredPairs struct {
 	list    []pair
 	index   []int // by [openPairs.key]: the position of the pair in list, or -1 if it is not in list
 	offsets []int // by dimension: the number of values of all earlier dimensions
@@ -60,13 +60,13 @@ type openPairs struct {
 }
 
 // key returns the number that identifies p among all pairs. It is the index of p in o.index.
-func (o *openPairs) key(p pair) int {
+func (o *uncoveredPairs) key(p pair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
 // possiblePairs returns all pairs that a row can have. The arguments are those of [coveringArray].
-func possiblePairs(sizes []int, isPossible func([]int) bool) *openPairs {
-	open := &openPairs{}
+func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
+	open := &uncoveredPairs{}
 	for _, n := range sizes {
 		open.offsets = append(open.offsets, open.values)
 		open.values += n
@@ -104,7 +104,7 @@ func undecidedRow(n int) []int {
 // For each of them, it prefers the value that covers the most open pairs together with the values
 // decided before, provided that the row remains possible. complete returns nil if no possible row
 // has the pair. The other arguments are those of [coveringArray].
-func (o *openPairs) complete(first pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+func (o *uncoveredPairs) complete(first pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[first.dimensionA], row[first.dimensionB] = first.valueA, first.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
@@ -137,7 +137,7 @@ func (o *openPairs) complete(first pair, sizes []int, isPossible func(row []int)
 
 // countCovered returns the number of open pairs that row contains. All dimensions of row must be
 // decided.
-func (o *openPairs) countCovered(row []int) (n int) {
+func (o *uncoveredPairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)
 	}
@@ -147,7 +147,7 @@ func (o *openPairs) countCovered(row []int) (n int) {
 // countCoveredBy returns the number of open pairs that the value of dimension d in row forms with
 // the other values in row. Dimensions other than d may be -1, which means that they are not decided
 // yet.
-func (o *openPairs) countCoveredBy(row []int, d int) (n int) {
+func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
 			if o.index[o.key(pairOf(row, d, other))] >= 0 {
@@ -167,7 +167,7 @@ func pairOf(row []int, a, b int) pair {
 }
 
 // cover removes from o the pairs that row contains. All dimensions of row must be decided.
-func (o *openPairs) cover(row []int) {
+func (o *uncoveredPairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
 			if i := o.index[o.key(pairOf(row, a, b))]; i >= 0 {
@@ -179,7 +179,7 @@ func (o *openPairs) cover(row []int) {
 
 // drop removes from o the pair at index i of o.list. It moves the last pair of the list to that
 // index.
-func (o *openPairs) drop(i int) {
+func (o *uncoveredPairs) drop(i int) {
 	last := len(o.list) - 1
 	o.index[o.key(o.list[i])] = -1
 	if i != last {

@@ -29,7 +29,7 @@ func (t *Target) isCredentialHeader(name string) bool {
 // URL or in a header field.
 func (t *Target) hasUserCredentials() bool {
 	return t.Base != nil && t.Base.User != nil ||
-		slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.isCredentialHeader(f.Name) })
+		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
 // headerFor returns the header fields to send with every request of principal who. ids is the
@@ -41,16 +41,16 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 		case who == spec.PrimaryUser || !t.isCredentialHeader(f.Name):
 			header = append(header, f)
 		case who == spec.UnknownUser:
-			header = append(header, spec.Field{Name: f.Name, Value: invalidCredential(f.Value, ids)})
+			header = append(header, spec.HeaderField{Name: f.Name, Value: invalidCredential(f.Value, ids)})
 		}
 	}
 	switch {
 	case who == spec.OtherUser:
 		header = append(header, t.OtherHeader...)
 	case who == spec.PrimaryUser && !t.hasUserCredentials() && t.Dialect.RequiresCredentials():
-		header = append(header, spec.Field{Name: "Authorization", Value: defaultCredential})
+		header = append(header, spec.HeaderField{Name: "Authorization", Value: defaultCredential})
 	case who == spec.UnknownUser && t.Base.User != nil && !header.Has("Authorization"):
-		header = append(header, spec.Field{Name: "Authorization", Value: invalidCredential("Basic x", ids)})
+		header = append(header, spec.HeaderField{Name: "Authorization", Value: invalidCredential("Basic x", ids)})
 	}
 	return header
 }

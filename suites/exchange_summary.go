@@ -155,7 +155,7 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if o.frames++; o.frames == 1 {
 		o.firstFrame = bytes.Clone(bytes.TrimSpace(e.Raw[:min(len(e.Raw), maxExcerptBytes)]))
 	}
-	notJSON := func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
+	notJSON := func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
 	if !slices.ContainsFunc(e.Flaws, notJSON) {
 		o.jsonFrames++
 	}

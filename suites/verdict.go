@@ -55,7 +55,7 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
 	}
-	info := dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}
+	info := dialect.TargetFacts{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}
 	events := t.Dialect.DecodeExchanges(p.Trace.All(), info, t.MaxEventBytes)
 	var complete bool
 	p.Evaluation, complete = p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
@@ -104,7 +104,7 @@ func (p *ScenarioResult) evaluate(
 // info is what is known about the recorded server, and maxEvent is the maximum size of one event in
 // bytes. complete is false if ctx ended before all events were judged.
 func EvaluateTrace(
-	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetInfo, maxEvent int,
+	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetFacts, maxEvent int,
 ) (p ScenarioResult, complete bool) {
 	p = ScenarioResult{Scenario: s, Dialect: d, Trace: t}
 	p.Evaluation, complete = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), info, maxEvent))

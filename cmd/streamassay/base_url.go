@@ -101,7 +101,7 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return nil, usageError("%s: the value of %s contains a control character", which, name)
 		}
-		list = append(list, spec.Field{Name: name, Value: value})
+		list = append(list, spec.HeaderField{Name: name, Value: value})
 	}
 	return list, nil
 }

@@ -23,9 +23,9 @@ import (
 // maxConfig is the maximum size of a --config file in bytes.
 const maxConfig = 1 << 20
 
-// A configSource is the position of a target in a --config file. The zero value stands for a target
+// A configPosition is the position of a target in a --config file. The zero value stands for a target
 // that flags define.
-type configSource struct {
+type configPosition struct {
 	file       string
 	index      int            // the number of the target in the file, starting at 1
 	line       int            // line on which the target begins, from 1
@@ -36,8 +36,8 @@ type configSource struct {
 // option for this target, the result is the name of the field; otherwise it is that of the flag or
 // argument, such as "--timeout" or "TARGET". The argument name is the name of the option in
 // [targetFlags].
-func (s configSource) settingName(name string) string {
-	i := slices.IndexFunc(targetFlags, func(o targetFlag) bool { return o.name == name })
+func (s configPosition) settingName(name string) string {
+	i := slices.IndexFunc(targetFlags, func(o targetOption) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
 		return field
 	}
@@ -51,7 +51,7 @@ func (s configSource) settingName(name string) string {
 // The line is that of the field with which the message begins. If the message does not begin with a
 // field, it is the first line of the target. Other errors, errors that already have a position, and
 // errors of a target that flags define are returned unchanged.
-func (s configSource) locate(err error) error {
+func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage || strings.HasPrefix(exit.message, located) {
@@ -64,7 +64,7 @@ func (s configSource) locate(err error) error {
 // file. The prefix consists of the file, the line and the number of the target. The line is that of
 // the field with which message begins. If message does not begin with a field, it is the first line
 // of the target.
-func (s configSource) locationPrefix(message string) string {
+func (s configPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
 		line = s.fieldLines[strings.TrimSuffix(key, ":")]
@@ -87,7 +87,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	list := make([]targetOptions, 0, len(items))
 	for i, item := range items {
 		t := flags
-		t.source = configSource{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
+		t.source = configPosition{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
 		if err := t.setFields(item.fields); err != nil {
 			return nil, t.source.locate(err)
 		}
@@ -227,7 +227,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 // setField sets the option in t to value, the value of the field key in a --config file. The
 // argument set contains the flags that set the options in t. setField returns a usage error if
 // value is invalid.
-func (o targetFlag) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
+func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
 		if !convertYAML(value, to) {

@@ -100,7 +100,7 @@ func TestConfigAndFlags(t *testing.T) {
 		{URL: "reference", Dialects: []string{"runs"}, suite: flags.suite},
 	} {
 		got := list[i]
-		got.source = configSource{}
+		got.source = configPosition{}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("target %d is %+v, want %+v", i+1, got, want)
 		}

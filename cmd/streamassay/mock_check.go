@@ -66,7 +66,7 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
 	for name, values := range w.header {
 		for _, v := range values {
-			x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: v})
+			x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return x

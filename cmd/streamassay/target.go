@@ -33,8 +33,8 @@ type targetOptions struct {
 	Transcripts  string
 	suite        suites.Target // the options that the suite uses as they are; other fields are not set
 
-	verbose bool         // show details in the text report; a flag that is not a field of a --config file
-	source  configSource // position in the --config file; zero if the target comes from flags
+	verbose bool           // show details in the text report; a flag that is not a field of a --config file
+	source  configPosition // position in the --config file; zero if the target comes from flags
 }
 
 // reportUsage returns the help text of the flag --report, with the names of all report formats.

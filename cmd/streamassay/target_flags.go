@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetFlag declares one option of a target. An option has a flag of the command run and a field
+// A targetOption declares one option of a target. An option has a flag of the command run and a field
 // in a --config file. If the command diff has the option too, it also has a flag of diff.
-type targetFlag struct {
+type targetOption struct {
 	name  string // name of the flag, without dashes
 	field string // name of the field in a --config file; "" means the same as name
 	usage string // text in the help of run; "" if run does not have the flag
@@ -36,7 +36,7 @@ const asInRun = "(as in run)"
 
 // targetFlags declares all options of a target. A new option needs an entry here. If the suite uses
 // the option, it also needs a field in [suites.Target].
-var targetFlags = []targetFlag{
+var targetFlags = []targetOption{
 	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
 		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable); required for a base URL",
@@ -162,12 +162,12 @@ func newTargetOptions() targetOptions {
 // addRunFlags adds the flags of the command run that set the options in t to cmd. The current
 // values of the options are the defaults of the flags.
 func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o targetFlag) string { return o.usage })
+	t.addFlags(cmd, func(o targetOption) string { return o.usage })
 }
 
 // addDiffFlags is like addRunFlags, but adds the flags of the command diff.
 func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o targetFlag) string {
+	t.addFlags(cmd, func(o targetOption) string {
 		if o.diff == asInRun {
 			return o.usage
 		}
@@ -177,7 +177,7 @@ func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 
 // addFlags adds the flags that set the options in t to cmd. It calls usage for each option to get
 // the help text of its flag. If the text is "", the option gets no flag.
-func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) string) {
+func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetOption) string) {
 	for _, o := range targetFlags {
 		if text := usage(o); text != "" {
 			o.addTo(cmd.Flags(), t, text)
@@ -190,7 +190,7 @@ func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetFlag) stri
 
 // addTo adds the flag that sets the option in t to the flag set, with the given help text. The
 // current value of the option is the default of the flag.
-func (o targetFlag) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
+func (o targetOption) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 	switch to := o.value(t).(type) {
 	case pflag.Value:
 		set.Var(to, o.name, usage)
@@ -208,7 +208,7 @@ func (o targetFlag) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 }
 
 // fieldName returns the name of the option in a --config file.
-func (o targetFlag) fieldName() string {
+func (o targetOption) fieldName() string {
 	if o.field != "" {
 		return o.field
 	}
@@ -237,7 +237,7 @@ func (j targetRun) rerunFlags() (words []string) {
 
 // texts returns the values with which the flag sets the option to its current value in t. If there
 // are several, the flag must be repeated for each of them.
-func (o targetFlag) texts(t *targetOptions) (all []string) {
+func (o targetOption) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:
 		return *value

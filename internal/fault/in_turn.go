@@ -74,7 +74,7 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 // them. Tool calls may overlap, which chunks cannot express, so the edit holds back the chunks of a
 // call until the call ends. It does not change messages and calls without deltas.
 func sendChunks(r *eventEditor) func(*spec.Event) {
-	c := &chunkSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
+	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {
 		key := e.Kind.Subject() + "\x00" + cmp.Or(e.Call, e.Message) // events of a call may name a message or not
 		switch e.Kind {
@@ -90,9 +90,9 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkSender sends the events of a run as sendChunks describes. Each message or tool call has a
+// A chunkEventSender sends the events of a run as sendChunks describes. Each message or tool call has a
 // key, made of the subject of its events and its id.
-type chunkSender struct {
+type chunkEventSender struct {
 	*eventEditor
 	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
 	chunked map[string]bool         // keys of the messages and calls that have deltas
@@ -102,7 +102,7 @@ type chunkSender struct {
 // sendDelta sends a delta of the message or tool call with the given key as a chunk or, if it is a
 // delta of a tool call, stores it for sendEnd. The first chunk gets the role and the name from the
 // start event, and later chunks get no id.
-func (c *chunkSender) sendDelta(key string, chunk spec.Event) {
+func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
 		chunk.Role, chunk.Name = start.Role, start.Name
@@ -120,7 +120,7 @@ func (c *chunkSender) sendDelta(key string, chunk spec.Event) {
 // sendEnd ends the message or tool call with the given key. It sends the stored chunks of a call.
 // If there were no deltas, it sends the start event, which was held back, followed by e, the end
 // event. Otherwise it does not send e.
-func (c *chunkSender) sendEnd(key string, e *spec.Event) {
+func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
 		c.replace(&c.calls[key][i])
 	}

@@ -264,7 +264,7 @@ func TestManyAtOnce(t *testing.T) {
 		writers.Go(func() {
 			for i := range 200 {
 				o := runStart(fmt.Sprint(w), `{}`)
-				o.Request.Header = append(o.Request.Header, spec.Field{Name: "Authorization", Value: "Bearer canary-canary"})
+				o.Request.Header = append(o.Request.Header, spec.HeaderField{Name: "Authorization", Value: "Bearer canary-canary"})
 				e := j.Open(o)
 				e.Parsed("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
 				e.Matched("", []Mismatch{{"a", "no"}})

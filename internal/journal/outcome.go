@@ -17,10 +17,10 @@ import (
 // also contains the checks of the expected calls.
 type Outcome struct {
 	reports.Report
-	Strict    bool      `json:"strict"`
-	Exchanges int       `json:"asked"`     // exchanges that were judged
-	Forgotten uint64    `json:"forgotten"` // exchanges that were dropped from the journal
-	Failures  []Failure `json:"failures"`
+	Strict    bool               `json:"strict"`
+	Exchanges int                `json:"asked"`     // exchanges that were judged
+	Forgotten uint64             `json:"forgotten"` // exchanges that were dropped from the journal
+	Failures  []UnmetExpectation `json:"failures"`
 }
 
 // Conclude judges the exchanges in j. The outcome contains the findings about these exchanges, a
@@ -116,7 +116,7 @@ func newCheck(id, title string, level spec.Level) reports.Check {
 
 // callChecks returns one check result for each expected call. The verdict of a result is failed if
 // failures contains a failure of the call, and passed otherwise.
-func (x Expectations) callChecks(failures []Failure) (all []reports.Check) {
+func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Check) {
 	for i, call := range x.Calls {
 		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)
 		c.Verdict, c.Judged = spec.Passed, 1

@@ -50,7 +50,7 @@ type exchangeData struct {
 	thread, run string
 	cursor      string
 	violations  []spec.Violation
-	references  []reference // references to what the server sent in earlier responses
+	references  []answeredItem // references to what the server sent in earlier responses
 
 	matched   bool
 	rule      string
@@ -73,9 +73,9 @@ type exchangeData struct {
 	otherBytes int64       // memory of everything but sentBytes, pieces and header
 }
 
-// A reference identifies the tool call or the interrupt that a part of a request answers. Its kind
+// An answeredItem identifies the tool call or the interrupt that a part of a request answers. Its kind
 // is spec.InputToolResult or spec.InputResume, and its id is the id of the call or interrupt.
-type reference struct {
+type answeredItem struct {
 	kind spec.Kind
 	id   string
 }
@@ -212,7 +212,7 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 			continue
 		}
 		if id != "" && len(s.references) < maxCalls {
-			s.references = append(s.references, reference{p.Kind, s.redact(id)})
+			s.references = append(s.references, answeredItem{p.Kind, s.redact(id)})
 			s.otherBytes += int64(32 + len(id))
 		}
 	}
@@ -240,7 +240,7 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 				s.secrets = appendMaskable(s.secrets, redact.SecretValues(name, value))
 				value = redact.Placeholder
 			}
-			s.header = append(s.header, spec.Field{Name: name, Value: value})
+			s.header = append(s.header, spec.HeaderField{Name: name, Value: value})
 			s.otherBytes += int64(len(value))
 		}
 	}

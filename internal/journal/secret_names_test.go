@@ -15,7 +15,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	const canary = `canary/"<42>&secret`
 	inJSON, _ := json.Marshal(canary)
 	plain := strings.Trim(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(inJSON)), `"`)
-	for name, field := range map[string]spec.Field{
+	for name, field := range map[string]spec.HeaderField{
 		"bearer": {Name: "authorization", Value: "Bearer " + canary},
 		"basic":  {Name: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+canary))},
 		"cookie": {Name: "Cookie", Value: "theme=dark; sid=" + canary},
@@ -27,7 +27,7 @@ func TestNoSecretIsKept(t *testing.T) {
 			events := j.Subscribe(t.Context())
 			o := runStart("", `{"text":`+string(inJSON)+`}`)
 			o.Request.Target = "/runs?access_token=canary%2F%22%3C42%3E%26secret&again=canary%2F%22%3C42%3E%26secret"
-			o.Request.Header = append(o.Request.Header, field, spec.Field{Name: "Referer", Value: "http://x/" + canary})
+			o.Request.Header = append(o.Request.Header, field, spec.HeaderField{Name: "Referer", Value: "http://x/" + canary})
 			e := j.Open(o)
 			e.Parsed("POST /runs", &spec.Event{Thread: "t-" + canary, Violations: []spec.Violation{{Location: "body /text", Message: canary + " is wrong"}},
 				Parts: []spec.Event{{Kind: spec.InputToolResult, Call: canary}}})

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Failure is an expected call that was received too rarely, too often or in the wrong order.
-type Failure struct {
+// An UnmetExpectation is an expected call that was received too rarely, too often or in the wrong order.
+type UnmetExpectation struct {
 	Call    int    `json:"call"`    // index in Expectations.Calls
 	Name    string `json:"name"`    // what [Expectation.String] returns for the call
 	Wanted  string `json:"wanted"`  // expected number of exchanges, such as "at least 1"
@@ -19,8 +19,8 @@ type Failure struct {
 // f.Limit. It returns a failure for each call that was received too rarely, too often or in the
 // wrong order. If exchanges were dropped from the journal, each call with a maximum fails too,
 // because the dropped exchanges may match. The result is never nil.
-func (j *Journal) Verify(f Filter, x Expectations) (failures []Failure) {
-	failures = []Failure{}
+func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation) {
+	failures = []UnmetExpectation{}
 	f.Offset, f.Limit = 0, 0
 	entries := j.selectEntries(f)
 	first, last := uint64(0), "" // first exchange of the previous call, and the name of the call
@@ -29,7 +29,7 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []Failure) {
 		minimum, maximum := c.countRange()
 		fail := func(format string, args ...any) {
 			message := c.String() + ": " + fmt.Sprintf(format, args...)
-			failures = append(failures, Failure{i, c.String(), c.countText(), len(seen), message})
+			failures = append(failures, UnmetExpectation{i, c.String(), c.countText(), len(seen), message})
 		}
 		lost := j.Forgotten()
 		switch {

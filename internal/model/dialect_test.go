@@ -117,7 +117,7 @@ func (k *testClient) hear(phrase string, e spec.Event) (events []spec.Event) {
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: res.StatusCode, Body: body}}
 	for name, values := range res.Header {
 		for _, value := range values {
-			x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: value})
+			x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: name, Value: value})
 		}
 	}
 	for e := range k.d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {

@@ -55,7 +55,7 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 // true for that event or an earlier one of the run. It calls fits with the events of the run, in
 // order, until the result is true. The function change modifies a copy of the event, which is then
 // sent in place of the original.
-func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
+func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false
 		return func(e *spec.Event, emit func(*spec.Event)) {

@@ -238,7 +238,7 @@ const maxDefectiveBytes = 8 << 10
 // injectDefect returns a middleware that gives the defect x to each frame and each successful reply
 // that can have it, and calls occurred for each of them. Frames with more than maxDefectiveBytes of
 // data and replies with larger bodies are not changed.
-func injectDefect(occurred func(), x dialect.ResponseDefect) middleware {
+func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {
 			return data

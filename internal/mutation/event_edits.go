@@ -7,16 +7,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A newEffect is a fault in the form of a function, as [Mutant.NewEffect] holds it. The function is
+// An effectFactory is a fault in the form of a function, as [Mutant.NewEffect] holds it. The function is
 // called once per response and returns what the fault does to that response.
-type newEffect = func(fault.Args) fault.Effect
+type effectFactory = func(fault.Args) fault.Effect
 
 // editEvents returns a fault that replaces events of a run. For each response it calls begin, which
 // returns an edit. The edit is called with each event e of the run, in order. It calls emit, any
 // number of times, with the events to send in place of e. The edit must not modify e, nor keep it
 // after the call. The emitted events get the sequence numbers of the original ones, in order, so
 // that the numbers stay correct if events are dropped or inserted.
-func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
+func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
 		n, last := 0, ""
@@ -39,7 +39,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEff
 }
 
 // dropEvents returns a fault that drops the events of a run for which fits returns true.
-func dropEvents(fits func(*spec.Event) bool) newEffect {
+func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			if !fits(e) {
@@ -51,7 +51,7 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 
 // insertAfter returns a fault that inserts events after each event e of a run for which fits
 // returns true. The inserted events are those that more(e) returns.
-func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
+func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			emit(e)
@@ -68,7 +68,7 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 // swapEvents returns a fault that exchanges each event of a run for which fits returns true with
 // the event after it. The terminal event of the run keeps its place. The function fits is not
 // called with the second event of an exchanged pair.
-func swapEvents(fits func(*spec.Event) bool) newEffect {
+func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -94,7 +94,7 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 // firstOnly returns a fault that affects at most one event of each response: the first for which
 // the argument fits returns true. The fault itself is created by begin, which is called once per
 // response. The function that begin receives returns true for that one event only.
-func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
+func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false
 		return begin(func(e *spec.Event) bool {

@@ -12,7 +12,7 @@ import (
 // changeEvents returns a fault that changes the events of a run for which fits returns true. It
 // calls change with a copy of each such event and sends the copy in place of the event. The copy
 // shares its Parts with the original, so change must not modify the elements of Parts.
-func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) newEffect {
+func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			if fits(e) {
@@ -28,7 +28,7 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) newEffe
 // changeFrames returns a fault that replaces each frame of a stream with change(frame). The
 // argument frame has the blank line at its end but no id line. It is a copy, which change may
 // modify.
-func changeFrames(change func(frame []byte) []byte) newEffect {
+func changeFrames(change func(frame []byte) []byte) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
@@ -36,7 +36,7 @@ func changeFrames(change func(frame []byte) []byte) newEffect {
 
 // insertFrame returns a fault that inserts a frame before the frame of the first text delta of each
 // run. The inserted frame is a copy of the frame of the delta, but its data is the argument data.
-func insertFrame(data string) newEffect {
+func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
 		return fault.Effect{
@@ -99,7 +99,7 @@ func (t *lastFrameEditor) Close() error {
 
 // changeLastFrame returns a fault that replaces the last frame of every stream with change(frame).
 // The function change may modify its argument.
-func changeLastFrame(change func(frame []byte) []byte) newEffect {
+func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 			return &lastFrameEditor{out: w, change: change}

@@ -110,7 +110,7 @@ var identityMutants = []*Mutant{
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
 // changeRole returns a fault that replaces the role "assistant" with the given role in all frames.
-func changeRole(role string) newEffect {
+func changeRole(role string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
 	})
@@ -137,7 +137,7 @@ func endAfter(ms int64) func(frame []byte) []byte {
 
 // changeStatus returns a fault that changes the status of runs and messages in all frames: the
 // value in the argument from is replaced with the value in the argument to.
-func changeStatus(from, to string) newEffect {
+func changeStatus(from, to string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
 	})

@@ -197,7 +197,7 @@ func extraMessage(e *spec.Event) []spec.Event {
 
 // stopAfter returns a fault that drops all events of a run that follow the first event for which
 // fits returns true.
-func stopAfter(fits func(*spec.Event) bool) newEffect {
+func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		over := false
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runLog records the runs of a server: when they were started, whether they have ended, which
+// A runActivity records the runs of a server: when they were started, whether they have ended, which
 // frames were sent and how often the runs were canceled. The mutex mu protects the map and the runs
 // in it.
-type runLog struct {
+type runActivity struct {
 	mu   sync.Mutex
 	runs map[string]*loggedRun // by run id
 }
@@ -34,9 +34,9 @@ type loggedRun struct {
 // r in the log, the middleware calls serve, which returns the request to send to the server in
 // place of v, and the edit of the stream with which the server responds. log.mu is locked during
 // the calls of serve and of the function frame of the edit.
-func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
+func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
-		log := &runLog{runs: map[string]*loggedRun{}}
+		log := &runActivity{runs: map[string]*loggedRun{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			log.mu.Lock()
 			r := log.note(v)
@@ -57,7 +57,7 @@ func logRuns(serve func(log *runLog, r *loggedRun, v parsedRequest) (spec.Reques
 // note records the request v and returns the run that it names, or nil if the log does not have the
 // run. If v is a valid request to start a run, note adds the run first. The caller must hold
 // log.mu.
-func (log *runLog) note(v parsedRequest) *loggedRun {
+func (log *runActivity) note(v parsedRequest) *loggedRun {
 	id := v.parsed().Run
 	if log.runs[id] == nil && v.startsRun() && v.parsed().Valid() && id != "" {
 		log.runs[id] = &loggedRun{thread: v.parsed().Thread, started: time.Now(), cursors: map[string]bool{}}
@@ -79,7 +79,7 @@ func (log *runLog) note(v parsedRequest) *loggedRun {
 // watch returns a copy of edit that also records in r which frames were sent. The argument edit is
 // the edit of the stream that is the response to v, a request about the run r. The function frame
 // of the copy locks log.mu. If v is not a request for a stream, watch returns edit unchanged.
-func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
+func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
 	}
@@ -101,7 +101,7 @@ func (log *runLog) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamE
 
 // isOfSibling reports whether cursor is the id of a frame that was sent for another run of the
 // thread of r. The caller must hold log.mu.
-func (log *runLog) isOfSibling(r *loggedRun, cursor string) bool {
+func (log *runActivity) isOfSibling(r *loggedRun, cursor string) bool {
 	for _, other := range log.runs {
 		if other != r && other.thread == r.thread && other.cursors[cursor] {
 			return true
@@ -126,7 +126,7 @@ var liveMutants = []*Mutant{
 	{
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",
 		KilledBy: map[string]string{"refuse.as-documented": "http.request"}, Needs: []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
-		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			if v.isOperation("listen") && !r.ended && bytes.Contains([]byte(v.parsed().Cursor), []byte("%")) {
 				return without(v, "Last-Event-ID"), streamEdit{}
 			}
@@ -135,11 +135,11 @@ var liveMutants = []*Mutant{
 	}, {
 		Name: "cursor-of-before-while-live", Doc: "a cursor of an earlier run is refused while the run goes on",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
-		Middleware: logRuns(func(log *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			cursor := v.parsed().Cursor
 			if v.isOperation("listen") && cursor != "" && !r.ended && log.isOfSibling(r, cursor) {
 				out := without(v, "Last-Event-ID")
-				out.Header = append(out.Header, spec.Field{Name: "Last-Event-ID", Value: "%"})
+				out.Header = append(out.Header, spec.HeaderField{Name: "Last-Event-ID", Value: "%"})
 				return out, streamEdit{}
 			}
 			return unedited(v)
@@ -149,7 +149,7 @@ var liveMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
-		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.late > 0 })
 		}),
 	}, {
@@ -157,7 +157,7 @@ var liveMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
-		Middleware: logRuns(func(_ *runLog, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
 	},

@@ -117,7 +117,7 @@ func anyEvent(*spec.Event) bool { return true }
 // If late is true, the start of the message is sent only after them. Otherwise, a second message is
 // opened and ended together with each message, so that it is unclear to which of the two a delta
 // belongs.
-func dropMessageIDs(late bool) newEffect {
+func dropMessageIDs(late bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event
 		return func(e *spec.Event, emit func(*spec.Event)) {

@@ -69,7 +69,7 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	req := spec.Request{Method: r.Method, Target: target, Body: body}
 	for name, values := range r.Header {
 		for _, v := range values {
-			req.Header = append(req.Header, spec.Field{Name: name, Value: v})
+			req.Header = append(req.Header, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	v := parsedRequest{dialect: d, raw: req, httpRequest: r}

@@ -355,7 +355,7 @@ func repeatMessages(k spec.Kind) middleware {
 // repeatMessageIDs returns a fault that replaces the ids of messages. Different messages of a
 // response still have different ids, but each response uses the same ids as the n-th response
 // before it. If n is 1, all responses use the same ids.
-func repeatMessageIDs(n int64) newEffect {
+func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		names, run := map[string]string{}, runs.Add(1)%n

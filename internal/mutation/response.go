@@ -166,7 +166,7 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {
-		response.Header = append(response.Header, spec.Field{Name: name, Value: values[0]})
+		response.Header = append(response.Header, spec.HeaderField{Name: name, Value: values[0]})
 	}
 	recorded := spec.Trace{Exchanges: []spec.Exchange{{Request: v.raw, Response: response}}}
 	for e := range v.dialect.Events(recorded) {

@@ -65,7 +65,7 @@ func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e
 // keepOpen returns a fault that keeps the body of a stream open for 30 seconds after the last
 // frame, and meanwhile sends a comment every 200 milliseconds. It affects streams that have a frame
 // or a comment for which fits returns true. The function fits must not modify its argument.
-func keepOpen(fits func(frame []byte) bool) newEffect {
+func keepOpen(fits func(frame []byte) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 			return &openWriter{out: w, fits: fits}

@@ -152,7 +152,7 @@ func toolResult(e *spec.Event, text string) spec.Event {
 // insertBeforeEnd returns a fault that inserts events just before the terminal event of each run
 // that calls the named tool. The inserted events are those that more returns. Its argument call is
 // the event that ends the last call of the tool.
-func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) newEffect {
+func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)
 		var call *spec.Event

@@ -180,7 +180,7 @@ func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orde
 	var conditions, refusal orderedMap
 	var once bool
 	var reply []any
-	p := streamOptions{}
+	p := aimockStreamOptions{}
 	known := memberDecoders{
 		"match":    func(raw json.RawMessage) { conditions, once = c.readMatch(raw) },
 		"response": func(raw json.RawMessage) { reply, refusal = c.readResponse(raw) },

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A streamOptions holds the members of an aimock fixture that define timing and faults. Pointers to
+// An aimockStreamOptions holds the members of an aimock fixture that define timing and faults. Pointers to
 // members that the fixture does not set are nil.
-type streamOptions struct {
+type aimockStreamOptions struct {
 	latency, chunk, truncate, disconnect, speed *float64
 	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
 	hasProfile, hasTimings                      bool
@@ -27,7 +27,7 @@ const (
 
 // readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
 // function that decodes the member and stores its value in *p.
-func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOptions) {
+func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStreamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
 	known["truncateAfterChunks"] = c.readNumber(&p.truncate, "truncateAfterChunks", 0, maxChunks)
@@ -60,7 +60,7 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOpti
 // readTimings decodes raw, the member recordedTimings of a fixture. It stores the time of the first
 // token and the mean interval between chunks in *p, both in milliseconds, and 0 for each of the two
 // that raw lacks. If raw is invalid, it records an error.
-func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
+func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptions) {
 	var first *float64
 	var gaps []float64
 	c.readObject("recordedTimings", raw, memberDecoders{
@@ -83,7 +83,7 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
 // It warns about timing members that have no effect. If p has no timing members, it sets no pace.
-func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
+func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
 	var o orderedMap
 	switch {
 	case p.hasTimings:
@@ -143,7 +143,7 @@ func milliseconds(ms float64) string {
 // from aimock: for example, faults with a chance occur independently of each other in a script,
 // whereas at most one of them occurs in aimock. If isError is true, the reply of the rule is an
 // error status, and the rule has no faults.
-func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, isError bool) {
+func (c *fixtureConverter) setFaults(rule *orderedMap, p aimockStreamOptions, isError bool) {
 	var all []any
 	add := func(name string, set orderedMap) {
 		all = append(all, orderedMap{{name, set}})

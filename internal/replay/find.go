@@ -196,7 +196,7 @@ func (s *recordingSearch) checkSubject(f *candidate) string {
 
 // hasCredentials reports whether h has a field that identifies the user, such as Authorization.
 func hasCredentials(h spec.Header) bool {
-	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
+	return slices.ContainsFunc(h, func(f spec.HeaderField) bool { return redact.IdentifiesUser(f.Name) })
 }
 
 // checkCredentials returns a reason if the request has credentials and the exchange of candidate f

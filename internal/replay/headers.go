@@ -28,7 +28,7 @@ func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(h), func(f spec.Field) bool {
+	return slices.DeleteFunc(slices.Clone(h), func(f spec.HeaderField) bool {
 		return slices.ContainsFunc(drop, func(name string) bool { return strings.EqualFold(name, f.Name) })
 	})
 }
@@ -36,7 +36,7 @@ func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 // replayedHeader returns the fields of a recorded header that are replayed. It omits hop-by-hop
 // fields, redacted values, and CORS fields, because those depend on the host that sends the replay.
 func replayedHeader(h spec.Header) spec.Header {
-	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.Field) bool {
+	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.HeaderField) bool {
 		const cors = "Access-Control-"
 		isCORS := len(f.Name) > len(cors) && strings.EqualFold(f.Name[:len(cors)], cors)
 		return isCORS || f.Value == redact.Placeholder

@@ -142,11 +142,11 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
-			out = append(out, spec.Field{Name: name, Value: value})
+			out = append(out, spec.HeaderField{Name: name, Value: value})
 		}
 	}
 	out = withoutHopByHop(out, "Accept-Encoding", "Host", "Proxy-Authorization", "Expect")
-	return append(out, spec.Field{Name: "Accept-Encoding", Value: "identity"})
+	return append(out, spec.HeaderField{Name: "Accept-Encoding", Value: "identity"})
 }
 
 // A responseForwarder sends the response of the recorded server to the client while the recorder is

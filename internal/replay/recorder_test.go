@@ -318,8 +318,8 @@ func TestSecrets(t *testing.T) {
 	s := newRecordingRig(t, openDialect(t, "agkit"), upstream, spec.Header{{Name: "X-Tenant-Key", Value: key}})
 	r := s.buildRequest("prompt", spec.Event{Thread: "t-1", Text: "hi " + own})
 	r.Target += "?access_token=" + query
-	r.Header = append(r.Header, spec.Field{Name: "Authorization", Value: "Bearer " + own}, spec.Field{Name: "Cookie", Value: "a=1; sid=" + cookie},
-		spec.Field{Name: "Connection", Value: "close, X-Hop"}, spec.Field{Name: "X-Hop", Value: "1"})
+	r.Header = append(r.Header, spec.HeaderField{Name: "Authorization", Value: "Bearer " + own}, spec.HeaderField{Name: "Cookie", Value: "a=1; sid=" + cookie},
+		spec.HeaderField{Name: "Connection", Value: "close, X-Hop"}, spec.HeaderField{Name: "X-Hop", Value: "1"})
 	x := s.do(r, wire.StopWhen{})
 	if !bytes.Contains(x.Response.Body, []byte(own)) || !strings.Contains(x.Response.Header.Get("Set-Cookie"), set) {
 		t.Errorf("the client was told %q, %v", x.Response.Body, x.Response.Header)

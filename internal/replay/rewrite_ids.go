@@ -97,15 +97,15 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacement is a range of a text in which an id was replaced. The fields from and to are byte
+// A replacedRange is a range of a text in which an id was replaced. The fields from and to are byte
 // offsets in the original text; to is exclusive. The field growth is the number of bytes by which
 // the text became longer; it may be negative.
-type replacement struct{ from, to, growth int }
+type replacedRange struct{ from, to, growth int }
 
 // rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
 // replaced with the value of that key, and the replacements in order of their positions. If nothing
 // was replaced, replacements is nil.
-func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacement) {
+func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {
 		n := bytes.IndexByte(text[at:], '"')
@@ -134,7 +134,7 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 			is = jsonStringBody(is)
 		}
 		out = append(append(out, text[done:from]...), is...)
-		replacements = append(replacements, replacement{from, to, len(is) - (to - from)})
+		replacements = append(replacements, replacedRange{from, to, len(is) - (to - from)})
 		done = to
 		at++
 	}

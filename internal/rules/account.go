@@ -95,8 +95,8 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 	}
 }
 
-// An exchangeAccount follows the exchanges of a conversation.
-type exchangeAccount struct {
+// An exchangeTracker follows the exchanges of a conversation.
+type exchangeTracker struct {
 	current exchange
 	ended   bool          // whether the current event ends the current exchange
 	asked   askedInput    // by all events so far
@@ -107,17 +107,17 @@ type exchangeAccount struct {
 
 // exchangesOf returns the account of the exchanges of the conversation to which p applies. All
 // passes over that conversation get the same account; see [spec.Shared].
-func exchangesOf(p *spec.Pass) *exchangeAccount {
-	return spec.Shared(p, "exchanges", func() (*exchangeAccount, func(spec.Event)) {
+func exchangesOf(p *spec.Pass) *exchangeTracker {
+	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
-		a := &exchangeAccount{asked: askedInput{}, uploads: uploads, running: openRuns{}}
+		a := &exchangeTracker{asked: askedInput{}, uploads: uploads, running: openRuns{}}
 		return a, a.observe
 	})
 }
 
 // observe updates the account with e, the next event of the conversation. An exchange that the
 // client left before there was a response is never marked as ended.
-func (a *exchangeAccount) observe(e spec.Event) {
+func (a *exchangeTracker) observe(e spec.Event) {
 	a.ended = false
 	x := &a.current
 	switch {

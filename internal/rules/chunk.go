@@ -36,7 +36,7 @@ var ChunkAgrees = &spec.Check{
 	Needs: []spec.Kind{spec.SlotChunk},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		type identity struct{ role, name string }
-		first := map[pairKey]identity{}
+		first := map[spanKey]identity{}
 		return func(e spec.Event) {
 			key, _ := pairKeyOf(e)
 			began, ok := first[key]

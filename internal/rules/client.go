@@ -110,7 +110,7 @@ var ResumesFromSentID = &spec.Check{
 	Doc: `streams are resumed from the id of an event that was sent
 
 A cursor that the server accepts is good. One that it refuses must have been the id of an event.`,
-	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs) {
 		if c := request.Cursor; c != "" {
 			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
 			p.Judge(requestPart(request, "cursor"), ok, "no event with the id %q was sent before", c)
@@ -126,7 +126,7 @@ var ReturnsResultOfCall = &spec.Check{
 
 The call was sent by the server, or it is in the same request, as part of the history that some
 clients send.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
 				ok := bytes.Count(request.Raw, []byte(quoteJSON(part.Call))) > 1 || sent.mentions(part.Call)
@@ -143,7 +143,7 @@ var AnswersInterrupt = &spec.Check{
 	Doc: `answers refer to interrupts that were sent
 
 An answer to anything else cannot be what the agent waits for.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputResume && part.ID != "" {
 				ok := sent.mentions(part.ID)
@@ -174,9 +174,9 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 // with the head of its response, and with what the server sent before. It stops calling judge once
 // a part of a response is missing, because that part may contain the ids to which later requests
 // refer.
-func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *sentIDs)) watchFunc {
+func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		sent := &sentIDs{cursors: map[string]bool{}}
+		sent := &serverSentIDs{cursors: map[string]bool{}}
 		answered := eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 			if request.Valid() && response.StatusCode != 0 && !sent.incomplete {
 				judge(p, request, response, sent)
@@ -189,15 +189,15 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 	}
 }
 
-// A sentIDs holds what a server has sent, so that ids can be looked up in it.
-type sentIDs struct {
+// A serverSentIDs holds what a server has sent, so that ids can be looked up in it.
+type serverSentIDs struct {
 	cursors    map[string]bool // of the events that were sent
 	bodies     [][]byte        // the bytes of the events and replies that were sent
 	incomplete bool            // whether a part of a response is missing
 }
 
 // observe adds e, the next event of the conversation. Requests are ignored.
-func (s *sentIDs) observe(e spec.Event) {
+func (s *serverSentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
 	}
@@ -211,7 +211,7 @@ func (s *sentIDs) observe(e spec.Event) {
 }
 
 // contains reports whether text occurs in the bytes of any event or reply that the server sent.
-func (s *sentIDs) contains(text []byte) bool {
+func (s *serverSentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
@@ -221,7 +221,7 @@ const minMentionLength = 6
 
 // mentions reports whether the server sent the given id. A short id must occur as a complete JSON
 // string. A long id may occur anywhere, because JSON text within a JSON string may contain it.
-func (s *sentIDs) mentions(id string) bool {
+func (s *serverSentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains([]byte(quoteJSON(id)))
 	}

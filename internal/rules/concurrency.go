@@ -43,7 +43,7 @@ type completedStream struct {
 // A streamTimeline holds the completed streams of a conversation, and the times at which runs were
 // requested and ended.
 type streamTimeline struct {
-	exchanges *exchangeAccount
+	exchanges *exchangeTracker
 	streams   []completedStream
 	// runEnds has one event per terminal event: the request for the stream, with At set to the time
 	// of the terminal event.

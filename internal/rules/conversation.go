@@ -16,7 +16,7 @@ const historySettleTime = 5 * time.Second
 // requests for histories. Unlike a [threadTracker], it is used with every target, not only with
 // scripted ones, and it combines the streams of a run.
 type conversation struct {
-	exchanges        *exchangeAccount
+	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	runs             []*acceptedRun
 	historyExchanges []*exchange // those whose request is for a history, in order

@@ -16,7 +16,9 @@ var inTurnChecks = []*spec.Check{
 var RunOpensOrFails = firstFrameCheck("run.opens-or-fails",
 	"the first event of a stream starts the run, or reports that it failed", []spec.Kind{spec.RunStart, spec.RunError},
 	func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunError },
-	func(request spec.Event) eventName { return kindName(request, spec.RunStart, "the start of the run") })
+	func(request spec.Event) lazyEventName {
+		return kindName(request, spec.RunStart, "the start of the run")
+	})
 
 // RunStartsInTurn judges whether a run starts only after all earlier runs of the stream have ended.
 var RunStartsInTurn = &spec.Check{
@@ -69,17 +71,17 @@ may be anything.`,
 	}),
 }
 
-// A pairKey identifies something that starts and ends in a stream: a message, a section of
+// A spanKey identifies something that starts and ends in a stream: a message, a section of
 // reasoning, a tool call or a step. A step is identified by its name, its message or an id of its
 // own. Steps that are identified in different ways are different. Steps with the same name are
 // different if they are in different lanes.
-type pairKey struct{ subject, name, message, id, lane string }
+type spanKey struct{ subject, name, message, id, lane string }
 
 // pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e is not
 // such an event, or if e does not say which message, call or step it is about.
-func pairKeyOf(e spec.Event) (key pairKey, ok bool) {
+func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
-		return pairKey{}, false
+		return spanKey{}, false
 	}
 	switch key.subject = e.Kind.Subject(); key.subject {
 	case "message", "reasoning":
@@ -97,7 +99,7 @@ func pairKeyOf(e spec.Event) (key pairKey, ok bool) {
 // ended returns the key of what an end with the key k ends. Keys that map to true in the argument
 // open are open. The result is k, unless k is not open and a step with the same name is open in
 // another lane. An end need not name the lane of its step, so it then ends that step.
-func (k pairKey) ended(open map[pairKey]bool) pairKey {
+func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
 	}
@@ -112,10 +114,10 @@ func (k pairKey) ended(open map[pairKey]bool) pairKey {
 }
 
 // text returns the id, the message id or the name in the key, whichever it has.
-func (k pairKey) text() string { return cmp.Or(k.id, k.message, k.name) }
+func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
-func (k pairKey) noun() string {
+func (k spanKey) noun() string {
 	if k.subject == "tool" {
 		return "call"
 	}
@@ -129,9 +131,9 @@ func (k pairKey) noun() string {
 //
 // Everything that is open at the end of a run counts as closed from then on. Events between the end
 // of a run and the start of the next one are left out because another check reports all of them.
-func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool), subjects ...string) watchFunc {
+func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		open, ended := map[pairKey]bool{}, false
+		open, ended := map[spanKey]bool{}, false
 		return func(e spec.Event) {
 			key, ok := pairKeyOf(e)
 			switch {
@@ -164,7 +166,7 @@ var MessageInTurn = &spec.Check{
 
 So does reasoning. The id of a message that has ended may be used again.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageDelta, spec.MessageEnd},
-	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		switch {
 		case e.Implied:
 		case e.Kind.Phase() == "start":
@@ -181,7 +183,7 @@ var ToolStartsInTurn = &spec.Check{
 	ID:    "tool.starts-in-turn",
 	Doc:   "a tool call starts only while no call with its id is open",
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
-	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.ToolStart && !e.Implied {
 			p.Judge(e, !isOpen, "%s comes while call %q is open; expected the end first", displayName(e), key.id)
 		}
@@ -196,7 +198,7 @@ var StepPairs = &spec.Check{
 Steps are told apart by name or id, and those with a name by the agent within the agent that they
 are about, too. They may be nested, overlap, and come again.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
-	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key pairKey, isOpen bool) {
+	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {
 			p.Judge(e, !isOpen, "%s comes while %q is open; expected the end first", displayName(e), key.text())
 		} else {
@@ -211,8 +213,8 @@ var StepsAllEnd = &spec.Check{
 	Doc:   "every step ends before its run finishes, unless the run fails",
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var order []pairKey // the steps of the run, in order of their first start
-		open := map[pairKey]bool{}
+		var order []spanKey // the steps of the run, in order of their first start
+		open := map[spanKey]bool{}
 		return func(e spec.Event) {
 			key, ok := pairKeyOf(e)
 			switch {

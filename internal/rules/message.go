@@ -241,10 +241,10 @@ var MessagesAllEnd = &spec.Check{
 A client cannot tell whether a message that is left open is complete.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var order []pairKey         // the messages since the last end of a run, in order of appearance
-		ended := map[pairKey]bool{} // those in order
+		var order []spanKey         // the messages since the last end of a run, in order of appearance
+		ended := map[spanKey]bool{} // those in order
 		return func(e spec.Event) {
-			switch key := (pairKey{subject: e.Kind.Subject(), message: e.Message}); {
+			switch key := (spanKey{subject: e.Kind.Subject(), message: e.Message}); {
 			case isMessageStatus(e):
 				if _, known := ended[key]; !known {
 					order = append(order, key)

@@ -41,20 +41,20 @@ func ByID(id string) (*spec.Check, bool) {
 // order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// An eventName is the name of an event as the messages of findings show it. It is a type of its
+// A lazyEventName is the name of an event as the messages of findings show it. It is a type of its
 // own, and not a string, so that the name is formatted only if a message is needed.
-type eventName struct {
+type lazyEventName struct {
 	text   string // from [spec.Event.DisplayName] or [spec.Event.KindName], or a description
 	onWire bool   // whether text is the name on the wire, and not a description
 }
 
 // displayName returns the name of e for use in the message of a finding.
-func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.WireName != ""} }
+func displayName(e spec.Event) lazyEventName { return lazyEventName{e.DisplayName(), e.WireName != ""} }
 
 // kindName returns the name that events of kind k have on the wire in the response to request. If
 // such events have no name, kindName returns words, a description such as "the start of the run".
-func kindName(request spec.Event, k spec.Kind, words string) eventName {
-	return eventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
+func kindName(request spec.Event, k spec.Kind, words string) lazyEventName {
+	return lazyEventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
 // String returns the name for use in a sentence. A name on the wire follows the word "event":
@@ -63,7 +63,7 @@ func kindName(request spec.Event, k spec.Kind, words string) eventName {
 //	event response (status completed)
 //
 // A description is returned unchanged.
-func (n eventName) String() string {
+func (n lazyEventName) String() string {
 	if n.onWire {
 		return "event " + n.quoted()
 	}
@@ -72,7 +72,7 @@ func (n eventName) String() string {
 
 // quoted returns the name in quotation marks if it is on the wire literally. A description, or a
 // name composed of several members such as "response (status completed)", is returned unchanged.
-func (n eventName) quoted() string {
+func (n lazyEventName) quoted() string {
 	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
 	}

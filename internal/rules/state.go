@@ -28,7 +28,7 @@ another agent sent until the next snapshot, and deltas that violate the document
 		had := map[string]bool{} // threads that had a run
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			hadRun := had[request.Thread] || slices.ContainsFunc(request.Parts, isAnswer)
-			s := toldState{text: request.State, known: request.State != "" && !hadRun}
+			s := agentState{text: request.State, known: request.State != "" && !hadRun}
 			had[request.Thread] = true
 			return func(e spec.Event) {
 				if e.Kind.Subject() == "state" {
@@ -45,8 +45,8 @@ func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// A toldState is the state of an agent as far as a stream and its request have told it.
-type toldState struct {
+// An agentState is the state of an agent as far as a stream and its request have told it.
+type agentState struct {
 	text  string // the state, as JSON
 	lane  string // the lane of the last state event
 	known bool   // whether text is the current state
@@ -56,7 +56,7 @@ type toldState struct {
 // delta applies, unless the state is unknown or the delta violates the document. An agent within an
 // agent may share its state or have one of its own, so after an event of another agent the state is
 // unknown until the next snapshot.
-func (s *toldState) observe(p *spec.Pass, e spec.Event) {
+func (s *agentState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
 	case e.Kind == spec.StateSnapshot:

@@ -70,7 +70,7 @@ type threadTracker struct {
 	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
 	startedRuns      map[string]*assembledRun      // by run key
 	finishedRuns     []*assembledRun               // the runs whose stream has ended
-	exchanges        *exchangeAccount
+	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 
 	// The current exchange.

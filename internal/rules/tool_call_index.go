@@ -5,18 +5,18 @@ import "github.com/streamassay/streamassay/spec"
 // A toolCallIndex finds the tool call of a run to which an event belongs. Each lookup takes
 // amortized constant time because a stream may have very many calls.
 type toolCallIndex struct {
-	byID             map[string]*assembledCall        // by call id
-	byPosition       map[contentKey]matchingToolCalls // by the position of the call
-	byResultPosition map[contentKey]matchingToolCalls // by the position of the result of the call
-	unanswered       matchingToolCalls                // in order; may contain calls that have a result by now
+	byID             map[string]*assembledCall         // by call id
+	byPosition       map[contentKey]candidateToolCalls // by the position of the call
+	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
+	unanswered       candidateToolCalls                // in order; may contain calls that have a result by now
 }
 
-// A matchingToolCalls lists the tool calls to which an event may belong. The list withoutID has
+// A candidateToolCalls lists the tool calls to which an event may belong. The list withoutID has
 // those of all that have no id.
-type matchingToolCalls struct{ all, withoutID []*assembledCall }
+type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with u appended to the list all and, if u has no id, to the list withoutID.
-func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
+func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
 	}
@@ -26,7 +26,7 @@ func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 // matching returns a pointer to the list of calls to which e may belong. If e has no call id, these
 // are all calls. If it has one, these are the calls without an id, because a call with an id would
 // have been found by that id.
-func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
+func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
 	}
@@ -80,7 +80,7 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 // true. It returns nil if there is no such call, or if e has no position because it names no
 // message.
 func (s *toolCallIndex) findAt(
-	places map[contentKey]matchingToolCalls, e spec.Event, fits func(u *assembledCall) bool,
+	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
 	if e.Message == "" {
 		return nil
@@ -98,7 +98,7 @@ func (s *toolCallIndex) findAt(
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
-		s.byPosition, s.byResultPosition = map[contentKey]matchingToolCalls{}, map[contentKey]matchingToolCalls{}
+		s.byPosition, s.byResultPosition = map[contentKey]candidateToolCalls{}, map[contentKey]candidateToolCalls{}
 	}
 	if u.id != "" {
 		s.byID[u.id] = u

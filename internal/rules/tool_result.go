@@ -92,12 +92,12 @@ The next request answers each of them by its id.`,
 
 // An askedInput holds what the server has asked of the client so far in a conversation, which is
 // the tool calls and the interrupts of all runs. The outer key is the thread id.
-type askedInput map[string]map[pairKey]bool
+type askedInput map[string]map[spanKey]bool
 
 // record adds the tool call or the interrupt that e starts, if any. The event e must belong to the
 // response to the argument request.
 func (a askedInput) record(request, e spec.Event) {
-	key := pairKey{subject: e.Kind.Subject()}
+	key := spanKey{subject: e.Kind.Subject()}
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		key.id = e.Call
@@ -107,7 +107,7 @@ func (a askedInput) record(request, e spec.Event) {
 		return
 	}
 	if a[request.Thread] == nil {
-		a[request.Thread] = map[pairKey]bool{}
+		a[request.Thread] = map[spanKey]bool{}
 	}
 	a[request.Thread][key] = true
 }
@@ -119,7 +119,7 @@ func (a askedInput) hasCall(request spec.Event, id string) bool {
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
 	}
-	return told || a[request.Thread][pairKey{subject: "tool", id: id}]
+	return told || a[request.Thread][spanKey{subject: "tool", id: id}]
 }
 
 // isAnsweredUnasked reports whether a request answers a tool call or an interrupt that neither the
@@ -131,7 +131,7 @@ func (a askedInput) isAnsweredUnasked(request spec.Event) bool {
 		case spec.InputToolResult:
 			return p.Call != "" && !a.hasCall(request, p.Call)
 		case spec.InputResume:
-			return p.ID != "" && !a[request.Thread][pairKey{subject: "interrupt", id: p.ID}]
+			return p.ID != "" && !a[request.Thread][spanKey{subject: "interrupt", id: p.ID}]
 		}
 		return false
 	})

@@ -59,10 +59,10 @@ that neither the conversation nor the request shows.`,
 // event streams are in streams, and the rest are in others. Their media types are judged only at
 // the end of the conversation because a missing stream can have two causes: the server never
 // streams, or it ignores the default value of a member that the request left out.
-type streamResponses struct{ streams, others []responsePair }
+type streamResponses struct{ streams, others []answeredRequest }
 
-// A responsePair is the head of a response and the request that it answers.
-type responsePair struct{ request, response spec.Event }
+// An answeredRequest is the head of a response and the request that it answers.
+type answeredRequest struct{ request, response spec.Event }
 
 // add judges the status and the content coding of a response, each for a requirement of its own. If
 // the status is 200, add also keeps the response for judge.
@@ -79,9 +79,9 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 			response.Header.Get("Content-Encoding"))
 	}
 	if response.IsStream() {
-		h.streams = append(h.streams, responsePair{request, response})
+		h.streams = append(h.streams, answeredRequest{request, response})
 	} else {
-		h.others = append(h.others, responsePair{request, response})
+		h.others = append(h.others, answeredRequest{request, response})
 	}
 }
 
@@ -99,7 +99,7 @@ func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.others {
 		blamed := []string{x.request.Facts().Promised.MediaType}
 		for _, requirement := range x.request.Facts().Omitted {
-			if slices.ContainsFunc(h.streams, func(y responsePair) bool {
+			if slices.ContainsFunc(h.streams, func(y answeredRequest) bool {
 				return y.request.Operation == x.request.Operation && !slices.Contains(y.request.Facts().Omitted, requirement)
 			}) {
 				blamed = []string{requirement}
@@ -148,8 +148,8 @@ Clients parse each event on its own; one that does not parse is lost, or stops t
 }
 
 // hasFlaw reports whether the bytes of e have a flaw of kind k.
-func hasFlaw(e spec.Event, k spec.FlawKind) bool {
-	return slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == k })
+func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
+	return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == k })
 }
 
 // FramesHaveDataOnly judges whether data is the only SSE field of each frame.

@@ -118,13 +118,13 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// scenarioSteps are steps of scenarios. In a script, they are an object that maps the name of each
+// stepByScenario are steps of scenarios. In a script, they are an object that maps the name of each
 // scenario to the name of a step.
-type scenarioSteps []scenarioStep
+type stepByScenario []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an
 // object. The error is always nil.
-func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
+func (all *stepByScenario) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
 	}

@@ -38,7 +38,7 @@ type ruleDocument struct {
 	Default  bool
 	Pace     paceValue
 	Faults   faultList
-	Set      scenarioSteps
+	Set      stepByScenario
 	Times    int
 	Quota    quotaDocument
 	Violates bool

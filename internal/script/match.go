@@ -26,7 +26,7 @@ type conditions struct {
 	Run           *textMatcher
 	Headers       headerMatchers `yaml:"header"`
 	Body          bodyMatchers
-	ScenarioSteps scenarioSteps `yaml:"state"` // checked by State.claim
+	ScenarioSteps stepByScenario `yaml:"state"` // checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both included. If high is 0, the range has

@@ -104,9 +104,9 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	return locations
 }
 
-// A violation is a violation of the schema: the node that violates it, the keys and indexes that
+// A schemaViolation is a schemaViolation of the schema: the node that violates it, the keys and indexes that
 // lead to the node, and the message for the user.
-type violation struct {
+type schemaViolation struct {
 	location []string
 	node     ast.Node
 	message  string
@@ -115,12 +115,12 @@ type violation struct {
 // appendViolations appends the violations that e describes to the slice all, and returns the
 // extended slice. The error e comes from validating the tree at root. If a value must match one of
 // several schemas, only the violations of the schema for its type are appended.
-func appendViolations(all []violation, root ast.Node, e *jsonschema.ValidationError) []violation {
+func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
 	causes := e.Causes
 	add := func(n ast.Node, message string) {
-		all = append(all, violation{e.InstanceLocation, n, message})
+		all = append(all, schemaViolation{e.InstanceLocation, n, message})
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:

@@ -103,7 +103,7 @@ type Rule struct {
 	action      ruleAction
 	maxMatches  int // maximum number of matches; 0 means no limit
 	quota       requestQuota
-	transitions scenarioSteps // set when the rule matches
+	transitions stepByScenario // set when the rule matches
 }
 
 // A requestQuota is the maximum number of requests that a rule serves in a time window of length

@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlInvocation is what is known about a call of curl: the request that it sent, its exit code,
+// A curlCall is what is known about a call of curl: the request that it sent, its exit code,
 // and a note.
-type curlInvocation struct {
+type curlCall struct {
 	request  spec.Request
 	exitCode *int // nil if unknown
 	note     string
@@ -41,7 +41,7 @@ var curlExitErrors = map[int]error{
 
 // endError returns the error with which the response ended, according to the exit code of curl. It
 // returns nil if the response is complete or the exit code is unknown.
-func (c curlInvocation) endError() error {
+func (c curlCall) endError() error {
 	if c.exitCode == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c curlInvocation) endError() error {
 // not print their bodies. A trailer counts as part of the body, because the output does not
 // distinguish the two. parseCurl returns an error if a head is invalid or there is no final
 // response, unless run has an exit code that explains this.
-func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
+func parseCurl(name string, data []byte, run curlCall) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
 	if len(p.data) == 0 && x.Response.End == nil {
@@ -104,7 +104,7 @@ func startsWithHead(data []byte) bool {
 // it sets an error as the end of the response. If the body was recorded decoded, it removes
 // Content-Encoding. It returns notes about contradictions between head and body, or nil if there
 // are none.
-func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
+func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
 		return nil
@@ -177,7 +177,7 @@ func appendHeaderLine(h *spec.Header, line string) error {
 	if !ok || name == "" || strings.ContainsAny(name, " \t") {
 		return fmt.Errorf("invalid header field %q: want NAME: VALUE, or an empty line at the end of the head", excerpt(line))
 	}
-	*h = append(*h, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
+	*h = append(*h, spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")})
 	return nil
 }
 

@@ -42,7 +42,7 @@ type curlRequestFile struct {
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
 // an error that begins with the file name.
-func parseCurlInvocation(name string, data []byte) (run curlInvocation, err error) {
+func parseCurlInvocation(name string, data []byte) (run curlCall, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
 		return run, nil
@@ -211,7 +211,7 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 			return nil, fmt.Errorf("%s: want a string, an array of strings, or null if it was not sent", name)
 		}
 		for _, v := range values {
-			h = append(h, spec.Field{Name: name, Value: v})
+			h = append(h, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return h, nil

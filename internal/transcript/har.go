@@ -209,7 +209,7 @@ func splitURL(s string) (origin, target string, err error) {
 func fieldsOf(fields []harField) (h spec.Header) {
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
-			h = append(h, spec.Field(f))
+			h = append(h, spec.HeaderField(f))
 		}
 	}
 	return h

@@ -233,13 +233,13 @@ func splitResponse(line string) ([]string, error) {
 
 // parseHeadField parses a line of a head as a header field, which may be encoded. It returns an
 // error if the line is not a header field.
-func parseHeadField(line string) (spec.Field, error) {
+func parseHeadField(line string) (spec.HeaderField, error) {
 	raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" ")
 	if ok {
 		return parseField(raw)
 	}
 	if strings.HasPrefix(line, directivePrefix) {
-		return spec.Field{}, fmt.Errorf("%s: the only directive among header fields is :@ raw \"NAME\" \"VALUE\"; "+
+		return spec.HeaderField{}, fmt.Errorf("%s: the only directive among header fields is :@ raw \"NAME\" \"VALUE\"; "+
 			"others go before the start line or after the empty line", excerpt(line))
 	}
 	return parseField(line)
@@ -247,23 +247,24 @@ func parseHeadField(line string) (spec.Field, error) {
 
 // parseField parses a header field, written as NAME: VALUE or as two Go strings. It returns an
 // error if the line has neither form.
-func parseField(line string) (spec.Field, error) {
+func parseField(line string) (spec.HeaderField, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
 		if err == nil && len(parts) != 2 {
 			err = fmt.Errorf("%s: want the name and the value of a header field as two strings", excerpt(line))
 		}
 		if err != nil {
-			return spec.Field{}, err
+			return spec.HeaderField{}, err
 		}
-		return spec.Field{Name: parts[0], Value: parts[1]}, nil
+		return spec.HeaderField{Name: parts[0], Value: parts[1]}, nil
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) {
-		return spec.Field{}, fmt.Errorf("invalid header field %q: want NAME: VALUE, or an empty line at the end of the head",
+		return spec.HeaderField{}, fmt.Errorf(
+			"invalid header field %q: want NAME: VALUE, or an empty line at the end of the head",
 			excerpt(line))
 	}
-	return spec.Field{Name: name, Value: strings.Trim(value, " \t")}, nil
+	return spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
 // parseQuotedStrings parses s, which consists of Go strings in double quotes, separated by spaces,

@@ -137,7 +137,7 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 
 // expect adds to t an expected finding for each of the checks, which are given by their ids, at the
 // given part of the last exchange.
-func (t *Transcript) expect(part EventPart, checks []string) {
+func (t *Transcript) expect(part ExchangePart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{
 			Check: check, Exchange: len(t.Trace.Exchanges) - 1, Part: part,

@@ -37,17 +37,17 @@ func strs() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(awkward), rapid.SampledFrom([]string{"", "a", "a b", " a", "?", "HTTP/1.1", "POST"}), rapid.String())
 }
 
-func headers() *rapid.Generator[[]spec.Field] {
+func headers() *rapid.Generator[[]spec.HeaderField] {
 	name := rapid.OneOf(rapid.SampledFrom([]string{
 		"Content-Type", "content-type", "X-Twice", "x-twice", "Date", "Content-Length", "Transfer-Encoding", "-- a", ":path", "", "a:b",
 	}), strs())
 	value := rapid.OneOf(rapid.SampledFrom([]string{
 		"text/event-stream", "application/json", "chunked", "gzip, Chunked", "0", "", " v ", "caf\xe9", "a\r\nb", `"quoted"`,
 	}), strs())
-	field := rapid.Custom(func(t *rapid.T) spec.Field {
-		return spec.Field{Name: name.Draw(t, "name"), Value: value.Draw(t, "value")}
+	field := rapid.Custom(func(t *rapid.T) spec.HeaderField {
+		return spec.HeaderField{Name: name.Draw(t, "name"), Value: value.Draw(t, "value")}
 	})
-	return rapid.SliceOfN(field.Filter(func(f spec.Field) bool {
+	return rapid.SliceOfN(field.Filter(func(f spec.HeaderField) bool {
 		return !redact.IsCredential(f.Name)
 	}), 0, 4)
 }
@@ -226,7 +226,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 				*b = slices.Insert(slices.Clone(*b), at, []byte(secret)...)
 			}
 			x.Response.Arrivals = readsOf(rt, x.Response.Body)
-			x.Response.Header = append(x.Response.Header, spec.Field{Name: "X-Echo", Value: "it is " + secret})
+			x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: "X-Echo", Value: "it is " + secret})
 			if x.Response.End != nil {
 				x.Response.End = fmt.Errorf("%w: %s", x.Response.End, secret)
 			}

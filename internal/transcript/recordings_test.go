@@ -179,7 +179,7 @@ func roundTrip(t *testing.T, tr *Transcript) {
 	for i := range want.Exchanges {
 		h := &want.Exchanges[i].Request.Header
 		if *h = slices.Clone(*h); h.Has("Authorization") {
-			(*h)[slices.IndexFunc(*h, func(f spec.Field) bool { return f.Name == "Authorization" })].Value = "REDACTED"
+			(*h)[slices.IndexFunc(*h, func(f spec.HeaderField) bool { return f.Name == "Authorization" })].Value = "REDACTED"
 		}
 	}
 	if d := differ(want, again.Trace); d != "" {

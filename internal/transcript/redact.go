@@ -21,7 +21,7 @@ func (r secretRedactor) header(h spec.Header) spec.Header {
 		if r.fields.Contains(f.Name) {
 			value = redact.Placeholder
 		}
-		out = append(out, spec.Field{Name: r.String(f.Name), Value: value})
+		out = append(out, spec.HeaderField{Name: r.String(f.Name), Value: value})
 	}
 	return out
 }

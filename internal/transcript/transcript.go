@@ -57,19 +57,19 @@ type Transcript struct {
 // directive ":@ want".
 type ExpectedFinding struct {
 	Check    string
-	Exchange int       // index of the exchange, starting at 0
-	Part     EventPart // the part of the exchange in which the event begins
-	Offset   int       // for PartBody, the offset of the event in the body, in bytes
+	Exchange int          // index of the exchange, starting at 0
+	Part     ExchangePart // the part of the exchange in which the event begins
+	Offset   int          // for PartBody, the offset of the event in the body, in bytes
 }
 
-// An EventPart is the part of an exchange, such as the request, in which an event begins.
-type EventPart int
+// An ExchangePart is the part of an exchange, such as the request, in which an event begins.
+type ExchangePart int
 
 // The parts of an exchange. The end of the body counts as an event at the end of PartBody.
 const (
-	PartRequest EventPart = iota
-	PartHead              // the head of the response
-	PartBody              // the body of the response
+	PartRequest ExchangePart = iota
+	PartHead                 // the head of the response
+	PartBody                 // the body of the response
 )
 
 // A PlaybackStep is one step of sending a response again: either data to send in one piece or a

@@ -164,7 +164,7 @@ func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 		x.Response.Header = nil
 		for name, values := range h {
 			for _, value := range values {
-				x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: value})
+				x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: name, Value: value})
 			}
 		}
 		out.Exchanges = append(out.Exchanges, x)

@@ -10,7 +10,7 @@ import (
 
 // A dialectProfile describes which variations the document and the catalogue of a dialect allow.
 type dialectProfile struct {
-	frameShape, replyShape *dialect.Shape
+	frameShape, replyShape *dialect.SchemaSummary
 	unknownEvent           dialect.UnknownEventForm
 	forbidden              map[Trait]bool
 	keepAliveText          string // text that all comments must have; "" if any text is allowed

@@ -28,7 +28,7 @@ type jsonRewriter struct {
 // valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
 // shape of the value, which is what the document says about the members of the value. Of p, only
 // the options allowNewlines and allowEscapes are used.
-func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p jsonRewriter) []byte {
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
 	}
@@ -41,9 +41,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Shape, p j
 
 // rewriteValue takes the next value from the input and appends it rewritten to the output. The
 // argument s is the shape of the value, or nil if the document does not describe the value.
-func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
+func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 	if s == nil {
-		s = &dialect.Shape{}
+		s = &dialect.SchemaSummary{}
 	}
 	switch p.input[0] {
 	case '{':
@@ -59,7 +59,7 @@ func (p *jsonRewriter) rewriteValue(s *dialect.Shape) {
 
 // rewriteObject takes the next value, which must be an object of shape s, from the input and
 // appends it rewritten to the output.
-func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
+func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
 		p.rewriteString(name)
@@ -84,7 +84,7 @@ func (p *jsonRewriter) rewriteObject(s *dialect.Shape) {
 
 // rewriteList takes the next value, which must be an array of shape s, from the input and appends
 // it rewritten to the output.
-func (p *jsonRewriter) rewriteList(s *dialect.Shape) {
+func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
 	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(itemShape(s)) }), ']')
 }
 
@@ -118,7 +118,7 @@ func (p *jsonRewriter) capture(write func()) []byte {
 // memberShape returns the shape of a member of an object whose shape is s. The argument literal is
 // the name of the member as a JSON string. The result is nil if the document does not describe the
 // member, or if the object as a whole is the value of one field of an event (a slot).
-func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
+func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummary {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
 		return nil
@@ -129,7 +129,7 @@ func memberShape(s *dialect.Shape, literal []byte) *dialect.Shape {
 // itemShape returns the shape of the items of an array whose shape is s. The result is nil if the
 // document does not describe the items, or if the array as a whole is the value of one field of an
 // event (a slot).
-func itemShape(s *dialect.Shape) *dialect.Shape {
+func itemShape(s *dialect.SchemaSummary) *dialect.SchemaSummary {
 	if s.HasSlot {
 		return nil
 	}
@@ -168,7 +168,7 @@ var unknownMemberValues = []string{
 // unknownMember returns the JSON text of a member whose name the document does not define for
 // objects of shape s. The argument n is the number of preceding members in the object. It becomes
 // part of the name, so that the name is unique in the object.
-func (p *jsonRewriter) unknownMember(s *dialect.Shape, n int) []byte {
+func (p *jsonRewriter) unknownMember(s *dialect.SchemaSummary, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
 		name = strings.Repeat(name, 3)
@@ -220,7 +220,7 @@ func (p *jsonRewriter) addSpace() {
 // rewriteNumber appends text, which is a number, true, false or null, to the output. If the
 // variation has the trait [Numbers] and s is the shape of a number, it may write a non-negative
 // integer in another form, such as 1.0.
-func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.Shape) {
+func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.SchemaSummary) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
 	if !p.variation.Has(Numbers) || !s.Number || !isInteger || p.rng.IntN(2) == 0 {

@@ -183,7 +183,7 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 		if !ok || name == "" || strings.ContainsAny(name, " \t") {
 			return fields, notHTTPError("invalid header field %s", quoteStart([]byte(line)))
 		}
-		fields = append(fields, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
+		fields = append(fields, spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")})
 	}
 }
 

@@ -138,10 +138,10 @@ func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
 		for _, value := range values {
-			fields = append(fields, spec.Field{Name: strings.ToLower(name), Value: value})
+			fields = append(fields, spec.HeaderField{Name: strings.ToLower(name), Value: value})
 		}
 	}
-	slices.SortStableFunc(fields, func(a, b spec.Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(fields, func(a, b spec.HeaderField) int { return strings.Compare(a.Name, b.Name) })
 	return fields
 }
 
@@ -201,7 +201,7 @@ func (t *headRecorder) fields() spec.Header {
 		}
 		fields := spec.Header{}
 		for _, f := range head.RegularFields() {
-			fields = append(fields, spec.Field{Name: f.Name, Value: f.Value})
+			fields = append(fields, spec.HeaderField{Name: f.Name, Value: f.Value})
 		}
 		return fields
 	}

@@ -57,7 +57,7 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 		return nil, fmt.Errorf("invalid Host %q", m.host)
 	}
 	if !all.Has("User-Agent") {
-		all = append(all, spec.Field{Name: "User-Agent", Value: userAgent})
+		all = append(all, spec.HeaderField{Name: "User-Agent", Value: userAgent})
 	}
 	m.fields = all.Without("Host").Without("Content-Length").Without("Transfer-Encoding")
 	return m, nil
@@ -162,7 +162,7 @@ func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	}
 	password, _ := user.Password()
 	pair := base64.StdEncoding.EncodeToString([]byte(user.Username() + ":" + password))
-	return append(h, spec.Field{Name: "Authorization", Value: "Basic " + pair})
+	return append(h, spec.HeaderField{Name: "Authorization", Value: "Basic " + pair})
 }
 
 // plainURL returns the text of u without the parts that may be secret: user, password, query and

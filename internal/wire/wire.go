@@ -170,19 +170,19 @@ type StopWhen struct {
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
-// An Error is a failure of the client or the network that prevented a measurement. It is never a
+// A MeasurementError is a failure of the client or the network that prevented a measurement. It is never a
 // finding about the target.
-type Error struct {
+type MeasurementError struct {
 	URL    string // base URL without user, password and query
 	Reason string // why the measurement failed, in one line
 	Err    error  // underlying error
 }
 
 // Error returns the base URL and the reason in one line.
-func (e *Error) Error() string { return e.URL + ": " + e.Reason }
+func (e *MeasurementError) Error() string { return e.URL + ": " + e.Reason }
 
 // Unwrap returns the underlying error.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *MeasurementError) Unwrap() error { return e.Err }
 
 // Do sends one request and records the response until the response ends, exceeds a limit of the
 // Config, or meets a condition in limit. The Exchange shows what the server did, even if the server
@@ -253,7 +253,7 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 
 // fail returns an *Error with the base URL of the client, the reason why, and the underlying error
 // err.
-func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
+func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
 
 // cloneRequest returns a copy of r that shares no memory with r.
 func cloneRequest(r spec.Request) spec.Request {

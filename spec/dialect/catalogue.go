@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueExtension is the content of a catalogue file that extends the catalogue of the version
+// A catalogueOverlay is the content of a catalogue file that extends the catalogue of the version
 // Extends. The resulting catalogue has the requirements of that version except those whose ids are
 // in Without, and in addition those in Requirements, which replace requirements with the same id.
-type catalogueExtension struct {
+type catalogueOverlay struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
@@ -25,7 +25,7 @@ type catalogueExtension struct {
 // It returns the requirements of the catalogue and the files that it consists of. The argument
 // version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
 // that of another version, list has the requirements that result from both, as described for
-// catalogueExtension, and sources has the files of both.
+// catalogueOverlay, and sources has the files of both.
 //
 // The parameter extending lists the catalogue files that extend this one, so that a cycle is found.
 // It is nil in calls from other functions. readCatalogue returns an error if a file is missing or
@@ -49,7 +49,7 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 		}
 		return list, sources, nil
 	}
-	var ext catalogueExtension
+	var ext catalogueOverlay
 	if err := yaml.UnmarshalWithOptions(f.data, &ext, yaml.Strict()); err != nil {
 		return nil, nil, f.yamlError(err)
 	}

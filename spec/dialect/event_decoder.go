@@ -24,13 +24,13 @@ const MaxEventBytes = sse.DefaultMaxEvent
 // and the end of the body. If a frame implies or carries further events, the iterator yields those
 // too.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
-	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
+	return d.DecodeExchanges(t.All(), TargetFacts{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
 // Contents is like [Dialect.Events], but does not validate responses, so their events have neither
 // Violations nor Exercised. It is for callers that only read what a server sent.
 func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
-	return d.decodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes, contentsOnly)
+	return d.decodeExchanges(t.All(), TargetFacts{t.Scripted, t.StreamLimit}, MaxEventBytes, contentsOnly)
 }
 
 // DecodeExchanges is like [Dialect.Events], but takes the exchanges from an iterator and decodes
@@ -38,14 +38,14 @@ func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
 // the maximum size, in bytes, of one event of a stream and of a response that is not a stream; see
 // [MaxEventBytes].
 func (d *Dialect) DecodeExchanges(
-	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
+	exchanges iter.Seq[spec.Exchange], target TargetFacts, maxEventBytes int,
 ) iter.Seq[spec.Event] {
 	return d.decodeExchanges(exchanges, target, maxEventBytes, withViolations)
 }
 
 // decodeExchanges is like [Dialect.DecodeExchanges], but decodes the responses in the given mode.
 func (d *Dialect) decodeExchanges(
-	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int, mode decodeMode,
+	exchanges iter.Seq[spec.Exchange], target TargetFacts, maxEventBytes int, mode decodeMode,
 ) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
@@ -71,9 +71,9 @@ func (d *Dialect) decodeExchanges(
 	}
 }
 
-// A TargetInfo is what is known about a target before it is tested. Its fields have the same
+// A TargetFacts is what is known about a target before it is tested. Its fields have the same
 // meaning as those of [spec.Trace].
-type TargetInfo struct {
+type TargetFacts struct {
 	Scripted    bool
 	StreamLimit int
 }
@@ -170,7 +170,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 		if err := dec.Err(); err != nil {
 			yield(spec.Event{
 				Kind: spec.Undecodable, Frame: t.frameIndex, Err: err,
-				Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
+				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
 			})
 			return
 		}
@@ -181,7 +181,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			}
 			yield(spec.Event{
 				Kind: spec.Incomplete, Frame: t.frameIndex, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
-				Flaws: []spec.Flaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
+				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
 			})
 		}
 	}
@@ -192,7 +192,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	t.buffer = t.buffer[:0]
 	if item.Kind == sse.Comment {
@@ -290,12 +290,12 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	v, err := decode(data)
 	if err != nil {
 		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", eventName, err)
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return nil
 	}
 	if jsonType(v) != "object" {
 		e.Kind, e.Err = spec.Undecodable, errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
 	w := matchVariant(o.frameVariants, v)
@@ -339,11 +339,11 @@ func (t *eventDecoder) decodeBody() spec.Event {
 		StatusCode: r.Status, MediaType: r.Header.MediaType(),
 	}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	if len(r.Body) > t.limit {
 		e.Err = fmt.Errorf("the body has more than %d bytes", t.limit)
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
 		return e
 	}
 	content, documented := t.operation.responseFor(r.Status)
@@ -354,7 +354,7 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	v, err := decode(r.Body)
 	if err != nil {
 		e.Err = err
-		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return e
 	}
 	if w := matchVariant(content.variants, v); w != nil {

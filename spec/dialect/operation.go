@@ -109,7 +109,7 @@ func (d *Dialect) addPath(path string, item node) error {
 		}
 		names, requirementNodes := op.get("x-without").members()
 		for i, name := range names {
-			o.OptionalHeaders = append(o.OptionalHeaders, spec.Field{Name: name, Value: requirementNodes[i].text()})
+			o.OptionalHeaders = append(o.OptionalHeaders, spec.HeaderField{Name: name, Value: requirementNodes[i].text()})
 		}
 		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
 			return err

@@ -21,7 +21,7 @@ func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.Reque
 		return forms
 	}
 	schema := o.bodies[0].node.get("schema")
-	c := formCollector{dialect: d, unknown: schema.deref().get("x-unknown").text(), forms: forms}
+	c := requestFormCollector{dialect: d, unknown: schema.deref().get("x-unknown").text(), forms: forms}
 	c.visit(schema, v, nil, "")
 	return c.forms
 }
@@ -42,8 +42,8 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	return forms
 }
 
-// A formCollector collects the forms of one request.
-type formCollector struct {
+// A requestFormCollector collects the forms of one request.
+type requestFormCollector struct {
 	dialect *Dialect
 	unknown string // id of the requirement on unknown members; "" if there is none
 	forms   []spec.RequestForm
@@ -51,14 +51,14 @@ type formCollector struct {
 
 // add adds a form. Its name consists of what and the JSON pointer for at, a location in the body.
 // requirement is the id of the requirement that the form exercises, or "" if there is none.
-func (c *formCollector) add(what string, at []string, requirement string) {
+func (c *requestFormCollector) add(what string, at []string, requirement string) {
 	c.forms = append(c.forms, spec.RequestForm{Name: what + " " + jsonPointer(at), Requirement: requirement})
 }
 
 // visit adds the forms of v and of the values inside it. n is the schema of v, and at is the
 // location of v in the body. outer is the id of the innermost requirement on the values around v,
 // or "" if there is none.
-func (c *formCollector) visit(n node, v any, at []string, outer string) {
+func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	if len(at) > maxDepth {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *formCollector) visit(n node, v any, at []string, outer string) {
 
 // visitObject is like visit, for an object v. own is the id of the requirement on v or, if v has
 // none, on the values around v. It is "" if there is neither.
-func (c *formCollector) visitObject(n node, v map[string]any, at []string, own string) {
+func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {
 		one, present := v[m.name]

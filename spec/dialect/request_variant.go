@@ -31,7 +31,7 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 		return nil
 	}
 	schema := o.bodies[0].node.get("schema")
-	b := variantBuilder{
+	b := requestVariantBuilder{
 		dialect: d, request: r, parsed: d.ParseRequest(r),
 		unknownAllowed: schema.deref().get("x-unknown").exists(),
 	}
@@ -39,8 +39,8 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	return b.variants
 }
 
-// A variantBuilder collects the variants of one request.
-type variantBuilder struct {
+// A requestVariantBuilder collects the variants of one request.
+type requestVariantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
 	parsed         spec.Event // the request; variants must keep its prompt and its tool calls
@@ -52,7 +52,7 @@ type variantBuilder struct {
 // v is removed{}. It does nothing if that variant is not valid, has another prompt, or lacks a tool
 // call, to which a result may belong. n is the schema of the value. The text change describes the
 // change as a predicate, such as "is null".
-func (b *variantBuilder) add(change string, n node, at []string, v any) {
+func (b *requestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
 	if e.Valid() && e.Text == b.parsed.Text && countCalls(e) >= countCalls(b.parsed) {
@@ -73,7 +73,7 @@ func countCalls(e spec.Event) (count int) {
 
 // vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
 // at is the location of v in the body.
-func (b *variantBuilder) vary(n node, v any, at []string) {
+func (b *requestVariantBuilder) vary(n node, v any, at []string) {
 	if len(at) > maxDepth {
 		return
 	}
@@ -123,7 +123,7 @@ var otherTypes = []struct {
 // varyType adds variants in which v, the value at the given location in the body, is of another
 // type that its schema n names. It leaves out the first type, which is the usual one, and values
 // that the document gives a meaning (x-slot).
-func (b *variantBuilder) varyType(n node, v any, at []string) {
+func (b *requestVariantBuilder) varyType(n node, v any, at []string) {
 	for _, other := range otherTypes {
 		if variantType(n, other.value) != "" && !fitsTypes([]string{other.name}, v) {
 			b.add(other.change, n, at, other.value)
@@ -145,7 +145,7 @@ func variantType(n node, v any) string {
 // otherTool returns a copy of the only item of list, a client tool, with a different name. items is
 // the schema of the items. ok is false unless list has exactly one item and that item is a client
 // tool with a name.
-func (b *variantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
+func (b *requestVariantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
 	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
 		return nil, false
 	}

@@ -22,9 +22,9 @@ const (
 	WrongValue    DefectKind = "value"   // a value is not in the enumeration
 )
 
-// A ResponseDefect is a defect with which a frame or reply violates one requirement of the document
+// A PossibleDefect is a defect with which a frame or reply violates one requirement of the document
 // (x-requirement) and nothing else.
-type ResponseDefect struct {
+type PossibleDefect struct {
 	Requirement string // id of the requirement
 	Kind        DefectKind
 	Locations   []string // where the defect can occur: sorted JSON pointers with "*" for each array index
@@ -52,7 +52,7 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 // ResponseDefects returns the defects that frames and successful replies of the dialect can have,
 // sorted by requirement and kind. It finds them by modifying examples, which it makes from the
 // schemas of the frames and replies.
-func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
+func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 	type defect struct {
 		requirement string
 		kind        DefectKind
@@ -76,9 +76,9 @@ func (d *Dialect) ResponseDefects() (all []ResponseDefect) {
 	}
 	for x, at := range locations {
 		slices.Sort(at)
-		all = append(all, ResponseDefect{x.requirement, x.kind, slices.Compact(at)})
+		all = append(all, PossibleDefect{x.requirement, x.kind, slices.Compact(at)})
 	}
-	slices.SortFunc(all, func(a, b ResponseDefect) int {
+	slices.SortFunc(all, func(a, b PossibleDefect) int {
 		return cmp.Or(cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all
@@ -102,7 +102,7 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 // The argument data is the data of a frame or the body of a reply to a request for o. For a reply,
 // status is its status code; for a frame, status is 0. If data cannot have the defect, Apply
 // returns data unchanged and false.
-func (x ResponseDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
+func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {
 		content, _ := o.responseFor(status)

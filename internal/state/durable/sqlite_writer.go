@@ -19,7 +19,7 @@ type sqliteWriter struct {
 
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	baseTag           uint32
-	writerCounters
+	cachedCounts
 	threads map[string]*writerThread    // threads of the runs in the field runs, and those not written yet
 	runs    map[state.RunRef]*writerRun // runs that have not ended
 
@@ -30,9 +30,9 @@ type sqliteWriter struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// writerCounters holds values that a sqliteWriter keeps up to date itself instead of querying the
+// cachedCounts holds values that a sqliteWriter keeps up to date itself instead of querying the
 // file. They are restored when a transaction is rolled back.
-type writerCounters struct {
+type cachedCounts struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
 	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
@@ -89,7 +89,7 @@ func (d *sqliteWriter) clear() {
 // writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
 // executes each job in a transaction of its own, so that only the job that causes the error fails.
 func (d *sqliteWriter) writeBatch(batch []*writeJob) {
-	before := d.writerCounters
+	before := d.cachedCounts
 	err := d.transact(batch)
 	if err == nil {
 		for _, thread := range d.changedThreads {
@@ -101,7 +101,7 @@ func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 		return
 	}
 	_, _ = d.statements.rollback.Exec() // fails if SQLite has rolled back already
-	d.writerCounters = before
+	d.cachedCounts = before
 	d.clear()
 	if len(batch) == 1 {
 		batch[0].err = err

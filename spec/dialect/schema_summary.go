@@ -7,24 +7,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Shape summarizes all schemas that apply to a JSON value at one place in a frame or in the body
+// A SchemaSummary summarizes all schemas that apply to a JSON value at one place in a frame or in the body
 // of a response. It contains everything that at least one of these schemas states.
-type Shape struct {
-	Members map[string]*Shape // of an object, by name; nil if no schema names any
-	Items   *Shape            // of an array; nil if no schema describes them
-	Closed  bool              // members that no schema names may be forbidden
-	HasSlot bool              // a slot carries the value as a whole, so its members are unrestricted
-	Number  bool              // the value may be a number that is not restricted to an enumeration
+type SchemaSummary struct {
+	Members map[string]*SchemaSummary // of an object, by name; nil if no schema names any
+	Items   *SchemaSummary            // of an array; nil if no schema describes them
+	Closed  bool                      // members that no schema names may be forbidden
+	HasSlot bool                      // a slot carries the value as a whole, so its members are unrestricted
+	Number  bool                      // the value may be a number that is not restricted to an enumeration
 }
 
 // AllowsMembers reports whether the value is an object that may have additional members, which no
 // schema names and which clients must ignore.
-func (s *Shape) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
+func (s *SchemaSummary) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
 
 // Shapes returns two shapes: frames combines the schemas of the frames of all streams of the
 // dialect, and replies combines the schemas of all other response bodies. Neither is nil.
-func (d *Dialect) Shapes() (frames, replies *Shape) {
-	frames, replies = &Shape{}, &Shape{}
+func (d *Dialect) Shapes() (frames, replies *SchemaSummary) {
+	frames, replies = &SchemaSummary{}, &SchemaSummary{}
 	for _, o := range d.operations {
 		_, responses := o.node.get("responses").members()
 		for _, response := range responses {
@@ -48,7 +48,7 @@ var closingKeywords = []string{
 
 // add adds what the schema n states to s and to the shapes of the members and items inside s. depth
 // is the number of schemas around n. If depth exceeds maxDepth, add only marks s as closed.
-func (s *Shape) add(n node, depth int) {
+func (s *SchemaSummary) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
 		return
@@ -69,17 +69,17 @@ func (s *Shape) add(n node, depth int) {
 	}
 	if items := n.get("items"); items.exists() {
 		if s.Items == nil {
-			s.Items = &Shape{}
+			s.Items = &SchemaSummary{}
 		}
 		s.Items.add(items, depth+1)
 	}
 	names, properties := n.get("properties").members()
 	for i, name := range names {
 		if s.Members == nil {
-			s.Members = map[string]*Shape{}
+			s.Members = map[string]*SchemaSummary{}
 		}
 		if s.Members[name] == nil {
-			s.Members[name] = &Shape{}
+			s.Members[name] = &SchemaSummary{}
 		}
 		s.Members[name].add(properties[i], depth+1)
 	}

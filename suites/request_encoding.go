@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A requestForm is a different form of a request with the same meaning. The server must respond to
+// A requestEncoding is a different form of a request with the same meaning. The server must respond to
 // both in the same way.
-type requestForm struct {
+type requestEncoding struct {
 	doc     string
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
@@ -21,7 +21,7 @@ type requestForm struct {
 // requestForms are forms of requests that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent.
 // The first one leaves requests as they are. Chunked bodies are not included, because a server may
 // demand a Content-Length (RFC 9110, section 15.5.12).
-var requestForms = []requestForm{
+var requestForms = []requestEncoding{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
 		return withField(r, "Content-Type", func(v string) string { return v + "; charset=utf-8" })
