@@ -91,9 +91,9 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know if a request is valid. That is so if the
-// request contains a link to an image that no reply of the conversation issued, or if it asks for a
-// file that was not uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid. That is so if
+// the request contains a link to an image that no reply of the conversation issued, or if it asks
+// for a file that was not uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&

@@ -114,8 +114,9 @@ func describeEnd(e spec.Event) string {
 	return fmt.Sprint(displayName(e))
 }
 
-// answersItsCalls reports whether request ends with the result of a tool call that is in the
-// request, too. It returns false if the request has any tool result that its call does not precede.
+// answersItsCalls reports whether the last message of request is the result of a tool call that
+// request itself contains. It returns false if the call of any tool result in the request is
+// missing or comes after that result.
 func answersItsCalls(request spec.Event) bool {
 	called := map[string]bool{}
 	answers := false
