@@ -94,7 +94,7 @@ type userThread struct {
 // accepted.
 type trackedThread struct {
 	prompts     []userPrompt  // in order
-	lastRun     *assembledRun // of the last request
+	lastRun     *assembledRun // the run of the last request; nil if there was none
 	lastPrompt  string        // the prompt of the last request; "" if it had none
 	pendingKind spec.Kind     // what the thread waits for: InputResume, InputToolResult, or "" for nothing
 	unknownLast bool          // whether the last request was accepted although it was invalid
