@@ -25,10 +25,11 @@ func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
 // mergeIDs returns a middleware that makes the server confuse ids. The function slot returns the id
-// in a valid request e, scope returns the scope of the request, and known returns the part of an id
-// that the server distinguishes. Two ids are the same for the server if both scope and known return
-// the same for them. In place of such ids, the server receives the one of them that was sent first.
-// In the responses, each client sees the id that it sent. The function known is not called with "".
+// in a valid request e, scope returns the scope of the request, and known returns what the server
+// notices of an id. Two ids are the same for the server if known returns the same for both and
+// scope returns the same for their requests. Of the ids that are the same, the server receives only
+// the one that was sent first, but in the responses each client sees the id that it sent. The
+// function known is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
