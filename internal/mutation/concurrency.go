@@ -46,16 +46,16 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// A cancellableStreams holds the open streams of runs, so that they can be ended, and remembers
-// which runs a client asked to cancel. The caller must hold mu to use the other fields.
+// A cancellableStreams holds functions that end the open streams of a server, and remembers which
+// runs a client asked to cancel. The caller must hold mu to use the other fields.
 type cancellableStreams struct {
 	mu          sync.Mutex
-	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends its stream
-	canceled    map[string]bool                          // ids of runs
+	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends the run's stream
+	canceled    map[string]bool                          // the set of the ids of runs that a client asked to cancel
 }
 
-// endOthers ends the open streams of all runs of a thread except one run. The arguments are the id
-// of the thread and the id of that run. The caller must hold n.mu.
+// endOthers ends the open streams of all runs of a thread except one run. The argument thread is
+// the id of the thread, and run is the id of the excepted run. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -66,9 +66,9 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 
 // onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
 // of a run in a stream that was requested without a cursor. The argument n of ended holds the open
-// streams of the server; n.mu is locked during the call. The arguments thread and run are the ids
-// of the thread and of the run that has ended, and canceled is whether a client has asked to cancel
-// that run.
+// streams of the server, and n.mu is locked during the call. The arguments thread and run are the
+// ids of the thread and of the run that has ended, and canceled is whether a client has asked to
+// cancel that run.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -112,11 +112,12 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// redirectCancel returns a middleware that makes valid requests to cancel a run cancel other runs,
-// which the function which selects. Its argument runs has the ids of all runs that were started in
-// the thread, oldest first, and named is the id of the run that the request names, which is one of
-// them. The result has the ids of the runs to cancel, at least one. The client receives the
-// response to the last of these cancellations, with the id of the run that it named.
+// redirectCancel returns a middleware that makes a valid request to cancel a run cancel other runs
+// instead. The function which selects these runs. Its argument runs has the ids of all runs that
+// were started in the thread, oldest first, and named is the id of the run that the request names.
+// The result has the ids of the runs to cancel, at least one. The function which may modify runs.
+// The client receives the response to the last of these cancellations, in which the id is replaced
+// with named. A request that names a run that was not started in the thread is passed on unchanged.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

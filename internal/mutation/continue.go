@@ -6,8 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// continueMutants are servers that handle calls of client tools wrongly: the run that ends with
-// such a call fails or is reported as canceled, or the run that continues with the result fails.
+// continueMutants are servers in which runs with calls of client tools, or with answers to
+// interrupts, end wrongly. Either the run that leaves a call to the client fails or is reported as
+// canceled, or the run that continues with the result or the answer fails.
 var continueMutants = []*Mutant{
 	{
 		Name: "client-call-run-fails", Doc: "a run that leaves a call to the client fails",
@@ -41,20 +42,20 @@ var continueMutants = []*Mutant{
 	},
 }
 
-// saysToolResult reports whether e is a text delta that begins with "tool", as the scripted agent's
-// answer to the result of a client tool does.
+// saysToolResult reports whether e is a text delta that begins with "tool". The scripted agent's
+// answer to the result of a client tool begins like that.
 var saysToolResult = startsWith("tool")
 
-// startsWith returns a function that reports whether its argument is a text delta that begins with
+// startsWith returns a function that reports whether the event e is a text delta that begins with
 // prefix.
 func startsWith(prefix string) func(e *spec.Event) bool {
 	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
-// changeEndAfter returns a fault that changes the event that ends a run (run.end) if fits returned
-// true for that event or an earlier one of the run. It calls fits with the events of the run, in
-// order, until the result is true. The function change modifies a copy of the event, which is then
-// sent in place of the original.
+// changeEndAfter returns a fault that changes the event that ends a run (run.end) in certain runs:
+// those in which fits returned true for that event or an earlier one. It calls fits with the events
+// of the run, in order, until the result is true. The function change modifies a copy of the event
+// that ends the run, and the copy is sent in place of the event.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false

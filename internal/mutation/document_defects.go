@@ -13,17 +13,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid returns a middleware that accepts invalid requests whose refusal is prescribed by
-// the requirement with the given id. For each such request, it calls occurred and sends the server
-// another request instead: the last valid one of the same user for the same operation, in the same
-// thread if there was one. If there was no valid request, the invalid one is passed on, and the
-// server refuses it.
+// acceptInvalid returns a middleware that makes the server accept the invalid requests whose
+// refusal is prescribed by the requirement with the given id. For each such request, it calls
+// occurred and passes on another request instead: the last valid request of the same user for the
+// same operation, in the same thread if there was one. If there was no valid request at all, the
+// invalid request is passed on, and the server refuses it.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm is like acceptInvalid, but accepts only requests for which isForm returns true.
-// The function isForm is called with invalid requests whose refusal the requirement prescribes.
+// acceptInvalidForm is like acceptInvalid, but affects only requests for which isForm returns true.
+// It calls isForm with the invalid requests whose refusal the requirement prescribes.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		lastValid := lastValidRequests{}
@@ -42,13 +42,13 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// A lastValidRequests holds the last valid request of each user for each operation, both per thread
-// and regardless of the thread. It does not keep requests with test prompts other than
-// conformance:text, because the response to these may take long. The zero value is empty. The
-// methods may be called concurrently.
+// A lastValidRequests holds the last valid request of each user for each operation, both in each
+// thread and in any thread. It does not keep requests with test prompts other than
+// conformance:text, because the response to these may take long. The zero value is empty and ready
+// to use. The methods may be called concurrently.
 type lastValidRequests struct {
 	mu    sync.Mutex
-	byKey map[string]spec.Request // by the keys that lastValidKeys returns
+	byKey map[string]spec.Request // the keys are those that lastValidKeys returns
 }
 
 func lastValidKeys(v parsedRequest) []string {
@@ -81,9 +81,10 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// acceptDenied returns a middleware that accepts valid requests whose denial is prescribed by the
-// requirement with the given id. If the server denies such a request, the middleware calls
-// occurred, repeats the request in the name of the primary user and sends the response to that.
+// acceptDenied returns a middleware that makes the server accept the valid requests whose denial is
+// prescribed by the requirement with the given id. If the server denies such a request, the
+// middleware calls occurred, repeats the request in the name of the primary user and sends the
+// client the response to the repeated request.
 func acceptDenied(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		switch a := serveEdited(w, v.httpRequest, next, streamEdit{}); {
@@ -97,10 +98,11 @@ func acceptDenied(occurred func(), requirement string) middleware {
 	})
 }
 
-// editRefusals returns a middleware that edits the refusals prescribed by the requirement with the
-// given id. For each response to such a request that has a status of 400 or more and is not an
-// event stream, it calls occurred and then edit. The function edit changes the response a in place.
-// The argument refusals holds what the requirement prescribes for the request, and is not empty.
+// editRefusals returns a middleware that edits the refusals that are prescribed by the requirement
+// with the given id. If the server refuses such a request with a status of 400 or more and a
+// response that is not an event stream, the middleware calls occurred and then edit. The function
+// edit changes the response a in place. The argument refusals holds what the requirement prescribes
+// for the refusal of the request. It is not empty.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
 ) middleware {
@@ -112,9 +114,9 @@ func editRefusals(
 	})
 }
 
-// refuseWithOtherStatus returns a middleware that changes the status of refusals prescribed by the
-// requirement with the given id to one that the requirement does not allow. It calls occurred for
-// each such refusal.
+// refuseWithOtherStatus returns a middleware that changes the status of the refusals that are
+// prescribed by the requirement with the given id. The new status is one that the requirement does
+// not allow. The middleware calls occurred for each such refusal.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
@@ -122,8 +124,9 @@ func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 }
 
 // statusOtherThan returns a status code that is not among the allowed ones. The elements of allowed
-// are status codes such as "422" or classes such as "4XX". If allowed is empty, which permits any
-// status of a refusal, or includes all of 400, 422 and 500, the result is 200.
+// are status codes such as "422" or classes of them such as "4XX". If allowed is empty, any status
+// of a refusal is allowed, and the result is 200. It is also 200 if allowed includes 400, 422 and
+// 500.
 func statusOtherThan(allowed []string) int {
 	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
 		text := strconv.Itoa(status)
@@ -134,9 +137,9 @@ func statusOtherThan(allowed []string) int {
 	return http.StatusOK
 }
 
-// hideRefusalText returns a middleware that edits refusals prescribed by the requirement with the
-// given id. It replaces the error codes and the text that the requirement demands with meaningless
-// ones, and calls occurred for each such refusal.
+// hideRefusalText returns a middleware that edits the refusals that are prescribed by the
+// requirement with the given id. It replaces the error codes and the text that the requirement
+// demands with meaningless ones. It calls occurred for each such refusal.
 func hideRefusalText(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		for _, r := range refusals {
@@ -150,9 +153,9 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseWithStream returns a middleware that turns refusals prescribed by the requirement with the
-// given id into event streams of a single frame, whose data is the body of the refusal on one line.
-// It calls occurred for each such refusal.
+// refuseWithStream returns a middleware that turns the refusals that are prescribed by the
+// requirement with the given id into event streams. Each stream has a single frame, whose data is
+// the body of the refusal on one line. The middleware calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)
@@ -160,10 +163,11 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseValid returns a middleware that makes the server refuse valid requests that exercise the
-// requirement with the given id, or whose operation has that requirement. For each of them, it
-// calls occurred and passes on an invalid variant of the request instead, so that the refusal is
-// the server's own. A request for which there is no invalid variant is passed on unchanged.
+// refuseValid returns a middleware that makes the server refuse valid requests if they exercise the
+// requirement with the given id, or if that is the requirement on their operation. For each such
+// request, it calls occurred and passes on an invalid variant of the request instead, so that the
+// refusal is the server's own. If there is no invalid variant, it passes on the request unchanged
+// and does not call occurred.
 func refuseValid(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r, e := v.httpRequest, v.parsed()
@@ -178,8 +182,8 @@ func refuseValid(occurred func(), requirement string) middleware {
 }
 
 // withDefect returns an invalid variant of the request, which the server refuses, and true. If the
-// body ends with a closing brace, the variant lacks that brace. Otherwise, it is one for whose
-// refusal the document allows status 400 or 422. If there is no such variant, withDefect returns
+// body ends with a closing brace, the variant lacks that brace. Otherwise, it is an invalid variant
+// whose refusal with status 400 or 422 the document allows. If there is none, withDefect returns
 // false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
@@ -197,11 +201,11 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// editPromisedReply returns a middleware that edits successful responses, with a 2xx status, to
-// valid requests for an operation that the requirement with the given id is about. Event streams
-// are left as they are. For each such response, the middleware calls occurred and then edit. The
-// argument e of edit is the decoded request, which edit must not change; a is the response, which
-// edit changes in place.
+// editPromisedReply returns a middleware that edits the responses to valid requests if the
+// requirement on the operation is the one with the given id. It affects responses that have a 2xx
+// status and are not event streams. For each of them, it calls occurred and then edit. The argument
+// e of edit is the decoded request, which edit must not change. The argument a is the response,
+// which edit changes in place.
 func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
@@ -212,7 +216,7 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 }
 
 // changeReplyStatus changes the status of the response a to one that the document does not specify
-// for the decoded request e. It is an edit function for editPromisedReply.
+// for the request e. It is used as the argument edit of editPromisedReply.
 func changeReplyStatus(e *spec.Event, a *plainResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
@@ -225,19 +229,19 @@ func changeReplyStatus(e *spec.Event, a *plainResponse) {
 }
 
 // changeReplyMediaType changes the Content-Type of the response a to a media type that no document
-// specifies. It is an edit function for editPromisedReply.
+// specifies. It is used as the argument edit of editPromisedReply.
 func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }
 
-// maxDefectiveBytes is the maximum size, in bytes, of the data of a frame or the body of a reply
-// that injectDefect changes. Looking for a place that can have the defect takes too long in larger
-// ones.
+// maxDefectiveBytes is the maximum size in bytes of what injectDefect changes, which is the data of
+// a frame or the body of a reply. In larger data, it takes too long to find a place that can have
+// the defect.
 const maxDefectiveBytes = 8 << 10
 
-// injectDefect returns a middleware that gives the defect x to each frame and each successful reply
-// that can have it, and calls occurred for each of them. Frames with more than maxDefectiveBytes of
-// data and replies with larger bodies are not changed.
+// injectDefect returns a middleware that gives the defect x to each frame and to each reply with a
+// 2xx status that can have it. It calls occurred for each of them. It does not change frames with
+// more than maxDefectiveBytes of data, or replies with larger bodies.
 func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

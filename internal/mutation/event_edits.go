@@ -7,14 +7,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An effectFactory is a fault in the form of a function, as [Mutant.NewEffect] holds it. The function is
+// A effectFactory creates the effect of a fault, like the field NewEffect of [fault.Fault]. It is
 // called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces events of a run. For each response it calls begin, which
-// returns an edit. The edit is called with each event e of the run, in order. It calls emit, any
-// number of times, with the events to send in place of e. The edit must not modify e, nor keep it
-// after the call. The emitted events get the sequence numbers of the original ones, in order, so
+// editEvents returns a fault that replaces events of a run. For each response, it calls begin,
+// which returns an edit. The edit is called with each event e of the run, in order, and calls emit
+// with each event that is to be sent in place of e, if any. The edit must not modify e or keep e
+// after the call. The emitted events get the sequence numbers of the original events, in order, so
 // that the numbers stay correct if events are dropped or inserted.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
 	return func(fault.Args) fault.Effect {
@@ -38,7 +38,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effect
 	}
 }
 
-// dropEvents returns a fault that drops the events of a run for which fits returns true.
+// dropEvents returns a fault that drops those events of a run for which fits returns true.
 func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -49,8 +49,8 @@ func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// insertAfter returns a fault that inserts events after each event e of a run for which fits
-// returns true. The inserted events are those that more(e) returns.
+// insertAfter returns a fault that inserts events into a run. After each event e for which fits
+// returns true, it sends the events that more returns.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -65,9 +65,9 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents returns a fault that exchanges each event of a run for which fits returns true with
-// the event after it. The terminal event of the run keeps its place. The function fits is not
-// called with the second event of an exchanged pair.
+// swapEvents returns a fault that swaps each event of a run for which fits returns true with the
+// event after it. A terminal event keeps its place. The function fits is not called with the second
+// event of a swapped pair.
 func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -91,9 +91,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns a fault that affects at most one event of each response: the first for which
-// the argument fits returns true. The fault itself is created by begin, which is called once per
-// response. The function that begin receives returns true for that one event only.
+// firstOnly returns a fault that affects at most one event of each response, the first one for
+// which fits returns true. It calls begin once per response to create the fault that affects this
+// event. The function that it passes to begin returns true for this event only.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -107,22 +107,23 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal reports whether e ends its run or its stream: whether it is the terminal event of a
-// run, or an in-band terminator such as [DONE].
+// isTerminal reports whether e ends its run or its stream, that is, whether it is a run.end or
+// run.error event or an in-band terminator such as [DONE].
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange calls change with a copy of e and returns the copy. The copy shares its Parts with e,
-// so change must not modify the elements of Parts.
+// withChange calls change with a copy of e and returns the changed copy. The copy shares its Parts
+// with e, so change must not modify the elements of Parts.
 func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	other := *e
 	change(&other)
 	return other
 }
 
-// changeNested calls change with e and with each of its parts, at any depth. The calls modify e,
-// but only a copy of e.Parts, so that events that share the parts with e are not affected.
+// changeNested calls change with e and with each part of e, at any depth. The function change
+// modifies its argument. Before the calls, e.Parts is replaced with a copy at each level, so that
+// other events that share the parts of e are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {
@@ -136,8 +137,8 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber returns the sum of n and the decimal integer in number, such as a sequence number. If
-// number is not an integer, it is returned unchanged.
+// addToNumber adds n to number, a decimal integer such as a sequence number, and returns the sum.
+// If number is not an integer, it is returned unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that changes the events of a run for which fits returns true. It
-// calls change with a copy of each such event and sends the copy in place of the event. The copy
-// shares its Parts with the original, so change must not modify the elements of Parts.
+// changeEvents returns a fault that changes those events of a run for which fits returns true. It
+// calls change with a copy of each such event and sends the changed copy in place of the event. The
+// copy shares its Parts with the event, so change must not modify the elements of Parts.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -26,16 +26,17 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectF
 }
 
 // changeFrames returns a fault that replaces each frame of a stream with change(frame). The
-// argument frame has the blank line at its end but no id line. It is a copy, which change may
-// modify.
+// argument frame ends with a blank line and does not have its id line yet. The function change may
+// modify it.
 func changeFrames(change func(frame []byte) []byte) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame returns a fault that inserts a frame before the frame of the first text delta of each
-// run. The inserted frame is a copy of the frame of the delta, but its data is the argument data.
+// insertFrame returns a fault that inserts a frame into each stream, before the frame of the first
+// text delta. The inserted frame equals the frame of that delta, except that its data is the
+// argument data.
 func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -56,17 +57,18 @@ func insertFrame(data string) effectFactory {
 }
 
 // A lastFrameEditor is a [fault.FrameWriter] that changes the last frame of a stream. It holds back
-// each frame until the next one arrives or the stream ends, because only then is it known whether
+// each frame until the next one arrives or the stream ends, because only then does it know whether
 // the frame is the last one.
 type lastFrameEditor struct {
 	out     fault.StreamWriter        // receives the stream
 	held    []byte                    // the latest frame; nil before the first one
-	change  func(frame []byte) []byte // returns what is sent in place of the last frame, which it may modify
+	change  func(frame []byte) []byte // returns what is sent in place of the last frame; may modify its argument
 	onClose func() error              // called after the whole stream was sent; may be nil
 }
 
-// WriteFrame sends the frame that was held back, if any, and holds back a copy of the given frame.
-// A comment, for which n is negative, is sent at once. WriteFrame returns any error from sending.
+// WriteFrame holds back a copy of frame and sends the frame that was held back before, if any. If n
+// is negative, frame is a comment, which is sent at once. WriteFrame returns any error from
+// sending.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -81,7 +83,7 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 }
 
 // Close sends what change returns for the last frame, and then calls onClose unless that is nil. It
-// returns the first error.
+// returns the first error, and does not call onClose after an error.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {
@@ -108,8 +110,8 @@ func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 }
 
 // changeComments returns a middleware that replaces each comment in a stream with change(comment).
-// Both the argument and the result are the bytes of the whole comment, including its colon and its
-// line ends. If the result is nil, the comment is omitted. The function change may modify its
+// The argument and the result of change are the bytes of the whole comment, including its colon and
+// its line ends. If the result is nil, the comment is left out. The function change may modify its
 // argument.
 func changeComments(change func(comment []byte) []byte) middleware {
 	return editStreams(func(parsedRequest) streamEdit {

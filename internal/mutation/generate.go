@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The ids of the checks that compare a server with its document. They must find the mutants that
-// are generated from the document.
+// The ids of the checks that compare a server with its document. The mutants that are generated
+// from the document must be found by these checks.
 const (
 	refusesAsDocumented = "refuse.as-documented"
 	acceptsAsDocumented = "accept.as-documented"
@@ -24,23 +24,21 @@ const (
 	refusesStreams      = "limit.refuses-streams"
 )
 
-// A generator collects the mutants that are generated from the documents of the dialects, one
-// dialect after the other.
+// A generator collects the mutants that are generated from the documents of the dialects. It reads
+// one document after the other.
 type generator struct {
 	mutants map[string]*Mutant // by name
 	dialect *dialect.Dialect   // the current one, whose document is read
 }
 
 // generatedMutants returns the mutants that follow from the documents of the given dialects, sorted
-// by name:
-//   - For each requirement on refusals (x-error and x-denied), one server accepts the requests, some
-//     accept only requests of a certain form, and others refuse them with another status, code or
-//     text, or with an event stream.
-//   - For each requirement on requests (x-requirement), one server refuses the requests, and others
-//     refuse only requests with a null, without an optional member, or with an unknown member.
-//   - For each requirement on replies and frames, some servers reply with another status or media
-//     type, and others send replies and frames that lack a member or have a member with a wrong type
-//     or value.
+// by name: - For each requirement on refusals (x-error and x-denied), one mutant accepts the
+// requests that it must refuse, and some accept only those of a certain form. Others refuse them
+// with another status, code or text, or with an event stream. - For each requirement on requests
+// (x-requirement), one mutant refuses the requests. Others refuse only requests with a null,
+// without an optional member, or with an unknown member. - For each requirement on replies and
+// frames, some mutants reply with another status or media type. Others send replies and frames that
+// lack a member or have a member with a wrong type or value.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	g := generator{mutants: map[string]*Mutant{}}
 	for _, d := range dialects {
@@ -57,11 +55,11 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 }
 
 // add adds m, a mutant that has the given defect and thereby violates the requirement with the
-// given id. It sets the name of the mutant to REQUIREMENT.DEFECT and deletes from m.KilledBy the
-// checks that do not judge the requirement. If there already is a mutant with this name, the
-// current dialect and the locations in m.KilledBy are added to that mutant instead. Nothing is
-// added if the dialect does not have the requirement, if the requirement has level MAY, or if none
-// of the checks in m.KilledBy judges it.
+// given id. It sets the name of m to REQUIREMENT.DEFECT and deletes the checks that do not judge
+// the requirement from m.KilledBy. If there already is a mutant with this name, add extends that
+// mutant instead: it adds the current dialect and the locations in m.KilledBy. It adds nothing if
+// the dialect does not have the requirement, if the requirement has level MAY, or if none of the
+// checks in m.KilledBy judges the requirement.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -89,30 +87,31 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 	}
 }
 
-// A refusalKind is a kind of request that a server must refuse.
+// A refusalKind is a kind of request that a server must refuse, with what is needed to generate the
+// mutants that do not refuse such requests correctly.
 type refusalKind struct {
 	requests string // a noun for such requests, for Mutant.Doc
 	check    string // id of the check that judges whether they are refused as documented
-	// accept returns a middleware that accepts the requests whose refusal is prescribed by the
-	// requirement with the given id, and calls occurred for each of them. It is nil if no mutant
-	// accepts such requests.
+	// accept returns a middleware that makes the server accept the requests whose refusal is
+	// prescribed by the requirement with the given id. The middleware calls occurred for each of
+	// them. The field is nil if no mutant accepts such requests.
 	accept func(occurred func(), requirement string) middleware
-	// Globs of the ids of checks that may fail, too, if such requests are accepted (acceptAlso) or
-	// are refused with another status (statusAlso).
+	// Globs of the ids of further checks that may fail: acceptAlso if such requests are accepted,
+	// and statusAlso if they are refused with another status.
 	acceptAlso, statusAlso []string
 }
 
 // invalidRequests describes requests that violate the document (x-error). A mutant that accepts
-// such a request responds as if it had received another, valid one, so that checks of content may
-// fail, too. If a mutant refuses such a request with a successful status, the body does not match
-// the schema for that status.
+// such a request responds as if it had received another request, which is valid. Therefore checks
+// of content may fail, too. If a mutant refuses such a request with a 2xx status, the body of the
+// response does not match the schema for that status.
 var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
-// deniedRequests describes, by reason, valid requests that must be denied to their sender
-// (x-denied). No mutant is generated that accepts a stream beyond the limit, because the limit is a
-// setting of the server; limitMutants has such mutants.
+// deniedRequests describes, by reason, valid requests that the server must deny to their sender
+// (x-denied). No generated mutant accepts a stream beyond the limit, because the limit is a setting
+// of the server. Such mutants are in limitMutants.
 var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
@@ -120,7 +119,7 @@ var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// addRefusals adds the mutants that violate requirements on refusals: they accept requests that
+// addRefusals adds the mutants that violate requirements on refusals. They accept requests that
 // they must refuse, or refuse them in a way that the document does not allow.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
@@ -134,8 +133,8 @@ func (g *generator) addRefusals() {
 	}
 }
 
-// addRefusal adds the mutants that violate r, a requirement on the refusal of requests of the given
-// kind.
+// addRefusal adds the mutants that violate r, a requirement on how requests of the given kind are
+// refused.
 func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
 		g.add(r.Requirement, defect, Mutant{
@@ -162,7 +161,7 @@ func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	}
 }
 
-// addRejections adds, for each requirement on requests, the mutant that refuses the valid requests
+// addRejections adds one mutant for each requirement on requests. It refuses the valid requests
 // that exercise the requirement.
 func (g *generator) addRejections() {
 	for _, r := range g.dialect.Requirements {
@@ -204,8 +203,8 @@ func (g *generator) addReplies() {
 	}
 }
 
-// contentChecks lists globs of the ids of the checks that judge the content of decoded events and
-// replies.
+// contentChecks lists globs that match the ids of the checks that judge the content of decoded
+// events and replies.
 var contentChecks = []string{
 	"accepted.*", "attachment.*", "cancel.*", "content.*", "cursor.*", "delta.*", "done.*", "echo.*", "error.*",
 	"history.*", "interrupt.*", "message.*", "messages.*", "resume.*", "run.*", "script.*", "sequence.*", "state.*", "step.*",
@@ -220,8 +219,8 @@ var defectDocs = map[dialect.DefectKind]string{
 	dialect.WrongValue:    "have a value for the member that %s is about that is not one of those documented",
 }
 
-// addDefects adds the mutants whose replies or frames violate the schema in the document, one for
-// each requirement and kind of defect.
+// addDefects adds the mutants whose replies or frames violate the schema in the document. There is
+// one for each requirement and kind of defect.
 func (g *generator) addDefects() {
 	for _, x := range g.dialect.ResponseDefects() {
 		g.add(x.Requirement, string(x.Kind), Mutant{

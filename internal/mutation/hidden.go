@@ -13,12 +13,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A circumstance is what a server knows about a run, and about what preceded it, when it sends the
-// stream of the run.
+// A circumstance is what a server knows when it sends the stream of a run: about that run, and
+// about what preceded it.
 type circumstance struct {
 	prompt   string        // text of the last user message of the request that started the run
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
-	refused  bool          // a request about the thread was refused before, but not denied
+	refused  bool          // a request about the thread was refused before, with a status other than 401 or 403
 	left     bool          // a client closed a stream of the thread before its end
 	canceled bool          // a client asked to cancel a run of the thread
 	reused   bool          // an earlier request used the same connection
@@ -30,8 +30,8 @@ type circumstance struct {
 	body     []byte        // of the request that started the run
 }
 
-// follows reports whether the prompt of an earlier run of the thread was the test prompt with the
-// given name, which is without "conformance:".
+// follows reports whether an earlier run of the thread had the test prompt with the given name. The
+// name does not include "conformance:".
 func (c circumstance) follows(name string) bool {
 	return slices.ContainsFunc(c.earlier, func(p string) bool { return isPrompt(p, name) })
 }
@@ -44,7 +44,7 @@ func isPrompt(text, name string) bool {
 // A hidingCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type hidingCondition struct {
-	name, doc string // doc follows "only" in the description of a mutant: "after a failed run"
+	name, doc string // doc is a phrase to follow "only", such as "after a failed run"
 	holds     func(c circumstance) bool
 }
 
@@ -87,16 +87,16 @@ func longerThan(n int) func(circumstance) bool {
 }
 
 // A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
-// stream of a run (edit) or the response to the request that starts the run (status).
+// stream of a run (edit is set) or the response to the request that starts the run (status is set).
 type hiddenDefect struct {
 	name, doc string
-	checks    []string // globs of the ids of the checks, one of which must find the defect
+	checks    []string // globs that match the ids of checks, one of which must find the defect
 	// edit returns the edit of the stream that is the response to the request v. The edit calls
 	// occurred when it changes the stream. The argument earlier is the text of the first delta in
-	// the previous run of the thread, or "" if there is none. edit is nil if status is set.
+	// the previous run of the thread, or "" if there is none. The field is nil if status is set.
 	edit func(v parsedRequest, earlier string, occurred func()) streamEdit
-	// status, unless 0, is the status of an empty response that is sent to a request to start a run
-	// instead of serving it.
+	// status is the status of an empty response. Instead of serving a request to start a run, the
+	// mutant sends this response. The field is 0 if edit is set.
 	status int
 }
 
@@ -122,10 +122,11 @@ var (
 	}
 )
 
-// editDelta returns a function for hiddenDefect.edit. The edit replaces the text of the first text
-// delta that is not empty with change(text, earlier), where text is the original text and earlier
-// is that of the first delta in the previous run of the thread, or "" if there is none. It calls
-// occurred if this changes the text. An empty result is ignored if earlier is "", too.
+// editDelta returns a function for hiddenDefect.edit. It makes an edit that replaces the text of
+// the first text delta that is not empty with change(text, earlier). The argument text is the
+// original text, and earlier is the text of the first delta in the previous run of the thread, or
+// "" if there is none. The edit calls occurred if it changes the text. If both the result of change
+// and earlier are "", the text is not changed.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -219,10 +220,10 @@ func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
 	}}
 }
 
-// replaceInFrame returns a copy of frame in which each string of the JSON data that equals the
-// argument from is replaced with the argument to, except the names of members. The copy may have
-// the members of objects in another order. If the data is missing or is not JSON, replaceInFrame
-// returns frame itself.
+// replaceInFrame returns a copy of frame in which certain strings of the JSON data are replaced:
+// each string that equals the argument from is replaced with the argument to. Names of members are
+// not replaced, but members may be in another order. If the data is missing or is not JSON,
+// replaceInFrame returns frame itself.
 func replaceInFrame(frame []byte, from, to string) []byte {
 	line, ok := sse.FindField(frame, "data")
 	if !ok {
@@ -238,21 +239,21 @@ func replaceInFrame(frame []byte, from, to string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A runHistory records what a server knows about its threads and runs. The mutex mu protects the
-// other fields.
+// A runHistory records what a server knows about its threads and runs. The caller must hold mu to
+// use the other fields.
 type runHistory struct {
 	mu          sync.Mutex
-	threads     map[string]*circumstance // thread id → what the next run of the thread will know
+	threads     map[string]*circumstance // thread id → what is known about the thread for its next run
 	runs        map[string]circumstance  // run id → what the server knows about the run
 	seen        map[string]time.Time     // thread id → time of the last request about the thread
-	connections map[string]bool          // remote addresses of earlier requests
+	connections map[string]bool          // set of the remote addresses of earlier requests
 	deltas      map[string]string        // thread id → text of the first delta of its last run
 	count       int                      // number of runs that were started
 }
 
-// hidden returns a value for Mutant.defect: a function that returns a middleware which gives the
-// server the defect d, but only for requests for which when.holds returns true. The middleware
-// calls occurred when a response has the defect.
+// hidden returns a value for Mutant.defect, which makes the server have the defect d under the
+// condition when. The middleware gives the defect to responses if when.holds returns true for the
+// circumstance of the request. It calls occurred each time a response has the defect.
 func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
@@ -285,9 +286,9 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 	}
 }
 
-// listening returns a copy of edit that also records, in h.deltas, the text of the first text delta
-// of a stream. The argument edit is the edit of the stream that is the response to the request v.
-// Its function sent is replaced.
+// listening returns a copy of edit that also records the text of the first text delta of a stream
+// in h.deltas. The argument edit is the edit of the stream that is the response to the request v.
+// The field sent of the copy is replaced.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
@@ -307,8 +308,8 @@ func (h *runHistory) delta(thread string) string {
 	return h.deltas[thread]
 }
 
-// note records the request v and returns the circumstance of the run that v starts or whose stream
-// it requests. If v is any other request, or an invalid request to start a run, the result is the
+// note records the request v. If v starts a run or requests the stream of a run, it returns the
+// circumstance of that run. Otherwise, or if v is an invalid request to start a run, it returns the
 // zero circumstance.
 func (h *runHistory) note(v parsedRequest) circumstance {
 	h.mu.Lock()
@@ -346,8 +347,9 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 	return circumstance{}
 }
 
-// noteStatus records that the request v was denied, if the status of its response is 401 or 403, or
-// refused, if it is another status of 400 or more. It does nothing for any other status.
+// noteStatus records how the server refused the request v. The argument status is the status of the
+// response. If it is 401 or 403, v was denied. If it is another status of 400 or more, v was
+// refused. Otherwise, noteStatus does nothing.
 func (h *runHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -358,8 +360,8 @@ func (h *runHistory) noteStatus(v parsedRequest, status int) {
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
-// v, even if v is invalid. The argument c is what the next run of the thread will know, and edit
-// changes it in place. h.mu is locked during the calls.
+// v, even if v is invalid. The argument c is what is known about the thread for its next run, and
+// edit changes it in place. The mutex h.mu is locked during the calls.
 func (h *runHistory) change(v parsedRequest, edit func(c *circumstance)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,8 +2,8 @@ package mutation
 
 import "slices"
 
-// hiddenPairs lists the hidden mutants, each by the name of its condition and the name of its
-// defect. These are only a few of all pairs: ones that the first hundred combinations of the suite
+// hiddenPairs lists the hidden mutants, each as the name of its condition and the name of its
+// defect. Of all possible pairs, these are a few that the first hundred combinations of the suite
 // find. TestHiddenDefects runs a sample of all pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
@@ -12,8 +12,8 @@ var hiddenPairs = [][2]string{
 	{"after-canceled", "repeats-delta"}, {"over-4096", "drops-last-delta"},
 }
 
-// hiddenMutants are servers that have their defect only under a condition. In a dialect in which no
-// request meets the condition, they are equivalent to the correct server.
+// hiddenMutants are servers that have their defect only under a certain condition. In a dialect in
+// which no request meets the condition, they behave like the correct server.
 var hiddenMutants = newHiddenMutants()
 
 func newHiddenMutants() (all []*Mutant) {

@@ -9,17 +9,17 @@ import (
 )
 
 // editHistories returns a middleware that edits the histories that the server returns. It calls
-// edit for each of them with the request v and the decoded history e, whose Parts are its messages.
-// The function edit changes e in place, and the result is sent.
+// edit with the request v and the decoded history e, whose Parts are the messages. The function
+// edit changes e in place before it is sent.
 func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editReplies(spec.History, edit)
 }
 
-// editHistoryImages returns a middleware that changes the images in histories. For each history
-// that has messages it calls edit, where images[i] holds the images of the message with index i and
-// may be empty. The element i of the result holds the images that this message has when the history
-// is sent. The result must not be longer than images; if it is shorter, the messages beyond its end
-// have no images.
+// editHistoryImages returns a middleware that changes the images in histories. It calls edit for
+// each history that has messages. The element images[i] has the images of the message with index i
+// and may be empty. Element i of the result has the images with which this message is sent. The
+// result must not be longer than images. If it is shorter, the remaining messages are sent without
+// images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -58,8 +58,8 @@ func dropMessages(kind spec.Kind) middleware {
 	})
 }
 
-// historyMutants are servers that return a history with wrong messages, the history of another
-// thread or the messages of another day.
+// historyMutants are servers that return wrong histories: with wrong messages, of another thread,
+// or of another day.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
@@ -124,7 +124,7 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// alsoWithOtherMessages lists the ids of further checks that may fail if a history contains
+// alsoWithOtherMessages lists the ids of further checks that may fail if a history contains the
 // messages of other threads.
 var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
 
@@ -212,9 +212,10 @@ var historyThreadMutants = []*Mutant{
 }
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
-// for which into returns true. The argument told of into holds the messages of the history itself.
-// The other messages are those that the server returned when the histories of those threads were
-// requested last. Requests for a single day of a history are not affected.
+// for which into returns true. The argument told of into has the messages of the history itself.
+// The appended messages are those that the server returned when the history of the other thread was
+// last requested. All messages of the history are then numbered anew, from 1. Requests for the
+// history before a day are not affected.
 func mixThreads(into func(told []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
@@ -241,7 +242,7 @@ func mixThreads(into func(told []spec.Event) bool) middleware {
 }
 
 // shiftQueriedDay returns a middleware that changes requests for the part of a history before a
-// certain day: it moves that day by the given number of days, which may be negative.
+// certain day. It moves that day by the given number of days, which may be negative.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
 		if day, err := time.Parse(time.DateOnly, asked.Day); err == nil {
@@ -250,10 +251,9 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay returns a middleware that edits the responses to requests for the part of a
-// history before a certain day, by calling edit for each of them. The argument before of edit is
-// that day, in the form YYYY-MM-DD. The argument e is the history in the response, which edit
-// changes in place.
+// editEarlierDay returns a middleware that edits the histories that the server returns if a request
+// asks for the part of a history before a certain day. The argument before of edit is that day, in
+// the form YYYY-MM-DD. The argument e is the returned history, which edit changes in place.
 func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {
@@ -262,22 +262,22 @@ func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	})
 }
 
-// dayBefore returns the day that precedes the given one. Both have the form YYYY-MM-DD, and the
-// argument must be a valid day.
+// dayBefore returns the day before the given one. Both have the form YYYY-MM-DD. The argument must
+// be a valid day.
 func dayBefore(day string) string {
 	at, _ := time.Parse(time.DateOnly, day)
 	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting from the
-// assistant. The argument at is the timestamp of the greeting, in the form of RFC 3339.
+// assistant. The argument at is the time stamp of the greeting, in the form of RFC 3339.
 func greetingMessages(at string) []spec.Event {
 	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: at}}
 }
 
 // shiftTimestamps returns a middleware that adds the given numbers of years and days, which may be
-// negative, to the timestamps of messages in histories. It changes only the messages for whose
-// index i, starting at 0, which(i) is true.
+// negative, to time stamps of messages in histories. It affects the messages for whose index i,
+// from 0, which(i) is true.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {
@@ -289,7 +289,7 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 }
 
 // renumberMessages returns a middleware that changes the sequence number of each message in a
-// history to number(i), where i is the index of the message in the history, starting at 0.
+// history to number(i). The argument i is the index of the message in the history, from 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// dropPrompts returns a middleware that removes user messages with certain test prompts from
-// histories. Each of the prompts is the beginning of a test prompt, without "conformance:".
+// dropPrompts returns a middleware that removes certain user messages from the histories that the
+// server returns: those that begin with "conformance:" and one of the given prompts.
 func dropPrompts(prompts ...string) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
@@ -21,10 +21,11 @@ func dropPrompts(prompts ...string) middleware {
 	})
 }
 
-// refuseLong returns a middleware that makes the server seem to limit the bytes of a text, instead
-// of its characters. The function value returns that text from the decoded request ask. If the text
-// of a request to start a run has more than limit bytes, but at most limit characters, a successful
-// response is replaced with a refusal that has status 422. Event streams are not replaced.
+// refuseLong returns a middleware that makes the server seem to limit a text by its number of bytes
+// instead of characters. The function value returns the text of the decoded request ask that is
+// limited. If the text of a request to start a run has more than limit bytes, but at most limit
+// characters, a successful response is replaced with a refusal that has status 422. Responses that
+// are event streams are not replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		text := value(v.parsed())

@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// identityMutants are servers that state a wrong role, type, id, status or time of a message or a
+// identityMutants are servers that report a wrong role, type, id, status or time of a message or a
 // run.
 var identityMutants = []*Mutant{
 	{
@@ -109,7 +109,7 @@ var identityMutants = []*Mutant{
 // list of messages of a terminal event.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
-// changeRole returns a fault that replaces the role "assistant" with the given role in all frames.
+// changeRole returns a fault that replaces the role "assistant" with role in all frames.
 func changeRole(role string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
@@ -117,13 +117,13 @@ func changeRole(role string) effectFactory {
 }
 
 // reportedTimes matches the members of a frame that state when a run ended and when it began, in
-// this order and as numbers. Its groups are the part of the first name after "completed", what is
-// between the two numbers, and the second number.
+// this order and with numbers as values. It has three groups: the part of the first name after
+// "completed", what is between the two numbers, and the second number.
 var reportedTimes = regexp.MustCompile(`"completed(_at|At)":\d+(.*"created(?:_at|At)":)(\d+)`)
 
-// endAfter returns a function for changeFrames. In a frame that states the times at which a run
-// began and ended, in milliseconds, the function replaces the end with the time ms milliseconds
-// after the beginning. It returns other frames unchanged.
+// endAfter returns a function for changeFrames. If a frame states the times at which a run began
+// and ended, that function moves the end to ms milliseconds after the beginning. The times must be
+// in milliseconds. It returns other frames unchanged.
 func endAfter(ms int64) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
 		m := reportedTimes.FindSubmatch(frame)
@@ -135,20 +135,20 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// changeStatus returns a fault that changes the status of runs and messages in all frames: the
-// value in the argument from is replaced with the value in the argument to.
+// changeStatus returns a fault that changes the status of runs and messages in all frames. Each
+// status that equals the argument from is replaced with the argument to.
 func changeStatus(from, to string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
 	})
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. As soon as a
-// stream has had a message of a type other than textType, the function other is called for each of
-// its frames. The argument types lists all such types that the stream has had so far, in the order
-// in which they first occurred; the first of them is taken to be that of a tool call. The result
-// maps each type that is to be replaced in the frame to its replacement, which is converted to
-// lower case if the type is in lower case.
+// retypeMessages returns a middleware that replaces the types of messages in streams. It calls
+// other for each frame of a stream, from the first message with a type other than textType on. The
+// argument types lists all such types that the stream has had so far, in the order in which they
+// first occurred. The first of them is taken to be the type of a tool call. The result maps each
+// type that is to be replaced in the frame to its replacement. If the type is in lower case, the
+// replacement is converted to lower case, too.
 func retypeMessages(other func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string
@@ -176,9 +176,9 @@ func retypeMessages(other func(types []string) map[string]string) middleware {
 // textType is the type, in lower case, of a message that contains text.
 const textType = "message"
 
-// nameCreatedThread is a middleware that gives all threads that the server creates the same id. If
-// a request to start a run names no thread, that id replaces the one of the thread in all frames of
-// the response.
+// nameCreatedThread is a middleware that gives the same id to all threads that the server creates.
+// If a request to start a run names no thread, the id of the thread is replaced with "the-thread"
+// in all frames of the response.
 var nameCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 	if v.event.Thread != "" || !v.startsRun() {
 		return streamEdit{}

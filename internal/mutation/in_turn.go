@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// inTurnMutants are servers that send the start or the end of a run, a message, reasoning, a tool
-// call or a step twice, at the wrong time or without its counterpart.
+// inTurnMutants are servers that send the start or the end of something twice, at the wrong time or
+// without its counterpart. They affect runs, messages, reasoning, tool calls and steps.
 var inTurnMutants = []*Mutant{
 	{
 		Name: "started-twice-at-once", Doc: "the event that starts the run is sent twice, one after the other",
@@ -81,7 +81,7 @@ var inTurnMutants = []*Mutant{
 	},
 }
 
-// chunkMutants are servers whose chunks do not state which message, call or tool they belong to, or
+// chunkMutants are servers whose chunks do not state to which message, call or tool they belong, or
 // contradict an earlier chunk of the same message or call.
 var chunkMutants = []*Mutant{
 	{
@@ -188,24 +188,24 @@ func hasInterrupt(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd && ok
 }
 
-// sameAgain returns a list that contains only a copy of e. As an argument of insertAfter, it makes
+// sameAgain returns a slice that contains only a copy of e. As an argument of insertAfter, it makes
 // a server send an event twice.
 func sameAgain(e *spec.Event) []spec.Event { return []spec.Event{*e} }
 
-// newStep returns an event of kind k, which is [spec.StepStart] or [spec.StepEnd], about the step
-// with the given name. Its thread and run are those of e.
+// newStep returns an event that starts or ends the step with the given name. The kind k must be
+// [spec.StepStart] or [spec.StepEnd]. The thread and the run of the event are those of e.
 func newStep(k spec.Kind, e *spec.Event, name string) spec.Event {
 	return spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
 }
 
-// newChunk returns a copy of chunk that is marked as a chunk and has the kind k and the thread and
-// run of e.
+// newChunk returns a copy of chunk that has the kind k and the thread and run of e, and whose field
+// IsChunk is true.
 func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) spec.Event {
 	chunk.Kind, chunk.Thread, chunk.Run, chunk.IsChunk = k, e.Thread, e.Run, true
 	return chunk
 }
 
-// endReasoningEarly is a fault that sends the end of reasoning before the last delta of the
+// endReasoningEarly is a fault that swaps the last delta of reasoning with the end of the
 // reasoning.
 var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held *spec.Event
@@ -230,9 +230,9 @@ var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Ev
 	}
 })
 
-// sendResultsFirst is a fault that sends a tool result before the events of its call. It holds back
-// the events of tool calls until any other event arrives. If that event is a tool result, it is
-// sent before the events held back, and otherwise after them.
+// sendResultsFirst is a fault that sends the result of a tool call before the events of the call.
+// It holds back the events of tool calls until any other event arrives. If that event is a tool
+// result, it is sent before the events that were held back. Otherwise, it is sent after them.
 var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held []spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {

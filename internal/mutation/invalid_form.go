@@ -10,8 +10,8 @@ import (
 )
 
 // invalidForms lists forms of invalid requests that a server may wrongly accept although it refuses
-// the same violation in other forms. For each form it has the name of the defect, a phrase that
-// describes the form, and a function that reports whether a request has it.
+// other requests with the same violation. For each form, it has the name of the defect, a phrase
+// that describes the form, and a function that reports whether a request has the form.
 var invalidForms = []struct {
 	defect, doc string
 	matches     func(parsedRequest) bool
@@ -26,8 +26,8 @@ var invalidForms = []struct {
 	}},
 }
 
-// addInvalidForms adds the mutants that accept only those invalid requests that have a form in
-// invalidForms.
+// addInvalidForms adds the mutants that wrongly accept invalid requests, but only those that have
+// one of the forms in invalidForms.
 func (g *generator) addInvalidForms() {
 	for _, o := range g.dialect.Operations() {
 		seen := &dialect.InvalidRequestSet{}
@@ -48,9 +48,10 @@ func (g *generator) addInvalidForms() {
 	}
 }
 
-// addInvalidForm adds the mutants that accept only invalid requests that have a form in common with
-// v. These are one for each such form and each requirement on the refusal of v, except requirements
-// that a successful response meets, too. v must have exactly one violation.
+// addInvalidForm adds the mutants that wrongly accept invalid requests with the same form as v.
+// There is one for each form in invalidForms that v has and each requirement on the refusal of v.
+// Requirements that allow a successful response are left out. The request v must have exactly one
+// violation.
 func (g *generator) addInvalidForm(v parsedRequest) {
 	for _, form := range invalidForms {
 		if !form.matches(v) {
@@ -72,9 +73,9 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 	}
 }
 
-// violatedPlace returns the decoded JSON body of the request v and the place of its only violation,
-// as the tokens of a JSON pointer. The result ok is false if v does not have exactly one violation,
-// or if the violation is not in a JSON body.
+// violatedPlace returns the decoded JSON body of the request v and the place in the body of the
+// only violation, as the tokens of a JSON pointer. The result ok is false if v does not have
+// exactly one violation, or if the violation is not in a JSON body.
 func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	violations := v.parsed().Violations
 	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &body) != nil {
@@ -83,8 +84,8 @@ func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	return body, strings.Split(violations[0].Pointer, "/")[1:], true
 }
 
-// isNullForEnum reports whether the only violation of the request v is a null in place of one of
-// several values that the document lists.
+// isNullForEnum reports whether the only violation of the request v is that it has null where the
+// document lists the possible values.
 func isNullForEnum(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {
@@ -106,7 +107,7 @@ func isNullForEnum(v parsedRequest) bool {
 }
 
 // isInLaterItem reports whether the only violation of the request v is in the second item of a list
-// of two items that are similar in the sense of areSimilar.
+// of two similar items. For similar, see areSimilar.
 func isInLaterItem(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok {
@@ -128,10 +129,11 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, which are decoded JSON values, are similar objects:
-// every member of second also exists in first, and if its value in first is a string, its value in
-// second begins with that string. The member that tokens[0] names, if any, only needs to exist. The
-// argument tokens holds the tokens of the JSON pointer from second to the violation.
+// areSimilar reports whether first and second, which are decoded JSON values, are similar objects.
+// They are if every member of second also exists in first and, if its value in first is a string,
+// its value in second begins with that string. The argument tokens has the tokens of the JSON
+// pointer from second to the violation. The value of the member that tokens[0] names, if there is
+// one, is not compared.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

@@ -11,7 +11,7 @@ import (
 )
 
 // alsoWithoutEnd lists the ids of further checks that may fail if the terminal event of a run is
-// missing. Some of them judge failures and cancellations, which only that event reports.
+// missing. Some of them judge failures and cancellations, which are reported only by that event.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
@@ -185,8 +185,8 @@ var lifecycleMutants = []*Mutant{
 	},
 }
 
-// extraMessage returns the start and a delta of a message that the prompt did not ask for. The two
-// events have the thread and the run of e.
+// extraMessage returns two events, the start and a delta of a message that the prompt did not ask
+// for. Their thread and run are those of e.
 func extraMessage(e *spec.Event) []spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []spec.Event{
@@ -195,8 +195,8 @@ func extraMessage(e *spec.Event) []spec.Event {
 	}
 }
 
-// stopAfter returns a fault that drops all events of a run that follow the first event for which
-// fits returns true.
+// stopAfter returns a fault that drops all events of a run after the first one for which fits
+// returns true.
 func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		over := false
@@ -209,8 +209,8 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	}
 }
 
-// shiftCreated is a value for [Mutant.NewEffect]. Its effect makes the creation time of a run
-// earlier in each event than in the event before.
+// shiftCreated is a newEffect. It makes the creation time of a run earlier in each event of the run
+// than in the event before.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
 	return changeEvents(anyEvent, func(e *spec.Event) {
@@ -219,8 +219,8 @@ func shiftCreated(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// keepFailedOpen is a value for [Mutant.NewEffect]. Its effect keeps the body of a stream open for
-// 30 seconds after the last frame if that frame contains "failure", as that of a failed run does.
+// keepFailedOpen is a newEffect. If the last frame of a stream contains "failure", as that of a
+// failed run does, it keeps the body open for 30 seconds after that frame.
 func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		failed := false
@@ -236,10 +236,10 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIdleLimit returns a middleware that changes the idle limit in requests for a stream: the
-// number of polls without an event after which the client wants the stream to end. The new limit is
-// other(limit), where limit is the original one. Both are decimal numbers, and the result ""
-// removes the limit. A request without a limit is not changed.
+// changeIdleLimit returns a middleware that changes the idle limit in requests for a stream, which
+// is the number of polls without an event after which the stream is to end. The new limit is
+// other(limit), where limit is the original one. Both are decimal numbers. If the result is "", the
+// limit is removed. A request without a limit is not changed.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

@@ -8,7 +8,7 @@ import (
 )
 
 // limitMutants are servers that do not limit the concurrent streams of a user as the protocol
-// requires. The mutants that refuse a stream in a wrong form are generated.
+// requires. Mutants that refuse a stream in a wrong form are generated instead; see deniedRequests.
 var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
@@ -29,9 +29,9 @@ var limitMutants = []*Mutant{
 	},
 }
 
-// repeatTooManyStreams returns a middleware that repeats refusals of streams. The function key maps
-// the request v for a stream to a string. Once the server has refused such a request with status
-// 429, all later ones with the same key get the same response.
+// repeatTooManyStreams returns a middleware that repeats refusals of streams. Once the server has
+// refused a request for a stream with status 429, all later requests with the same key get the same
+// response. The function key returns the key of the request v.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

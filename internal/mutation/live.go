@@ -10,8 +10,8 @@ import (
 )
 
 // A runActivity records the runs of a server: when they were started, whether they have ended, which
-// frames were sent and how often the runs were canceled. The mutex mu protects the map and the runs
-// in it.
+// frames were sent and how often the runs were canceled. The caller must hold mu to use runs and
+// the runs in it.
 type runActivity struct {
 	mu   sync.Mutex
 	runs map[string]*loggedRun // by run id
@@ -19,21 +19,21 @@ type runActivity struct {
 
 // A loggedRun is what a [runLog] knows about one run.
 type loggedRun struct {
-	thread   string          // thread id
+	thread   string          // id of the thread
 	started  time.Time       // when the request that started the run arrived
 	ended    bool            // a stream of the run has reached its terminal event
-	readers  int             // number of requests for its stream that had no cursor
-	cancels  int             // number of valid requests to cancel it
-	late     int             // number of these requests that came after its end
-	cursors  map[string]bool // set of the ids of its frames that were sent
+	readers  int             // number of requests for the stream of the run that had no cursor
+	cancels  int             // number of valid requests to cancel the run
+	late     int             // number of these requests that came after the end of the run
+	cursors  map[string]bool // set of the ids of the frames that were sent
 	lastSent time.Time       // when the latest frame was sent
 }
 
-// logRuns returns a middleware that keeps a log of the runs and lets serve change what happens in
-// them. A valid request to start a run adds the run to the log. For each request v that names a run
-// r in the log, the middleware calls serve, which returns the request to send to the server in
-// place of v, and the edit of the stream with which the server responds. log.mu is locked during
-// the calls of serve and of the function frame of the edit.
+// logRuns returns a middleware that keeps a log of the runs and lets serve change how the server
+// treats them. A valid request to start a run adds the run to the log. For each request v that
+// names a run r in the log, the middleware calls serve. The results of serve are the request to
+// send to the server in place of v, and the edit of the stream with which the server responds. The
+// mutex log.mu is locked during the calls of serve and of the function frame of the edit.
 func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runActivity{runs: map[string]*loggedRun{}}
@@ -54,9 +54,8 @@ func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.R
 	}
 }
 
-// note records the request v and returns the run that it names, or nil if the log does not have the
-// run. If v is a valid request to start a run, note adds the run first. The caller must hold
-// log.mu.
+// note records the request v and returns the run that v names, or nil if the run is not in the log.
+// If v is a valid request to start a run, note adds the run first. The caller must hold log.mu.
 func (log *runActivity) note(v parsedRequest) *loggedRun {
 	id := v.parsed().Run
 	if log.runs[id] == nil && v.startsRun() && v.parsed().Valid() && id != "" {
@@ -77,8 +76,9 @@ func (log *runActivity) note(v parsedRequest) *loggedRun {
 }
 
 // watch returns a copy of edit that also records in r which frames were sent. The argument edit is
-// the edit of the stream that is the response to v, a request about the run r. The function frame
-// of the copy locks log.mu. If v is not a request for a stream, watch returns edit unchanged.
+// the edit of the stream that is the response to v, a request that names the run r. The function
+// frame of the copy locks log.mu while it runs. If v is not a request for a stream, watch returns
+// edit unchanged.
 func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -110,15 +110,15 @@ func (log *runActivity) isOfSibling(r *loggedRun, cursor string) bool {
 	return false
 }
 
-// without returns a copy of the request v without the header fields that have the given name.
+// without returns a copy of the request v that lacks the header fields with the given name.
 func without(v parsedRequest, name string) spec.Request {
 	r := v.raw
 	r.Header = r.Header.Without(name)
 	return r
 }
 
-// unedited returns the request v and an edit that changes nothing. These are the results of a
-// function serve for logRuns that has nothing to change.
+// unedited returns the request v and an edit that changes nothing. An argument of logRuns returns
+// these results if it has nothing to change.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
 // liveMutants are servers that have a defect only while a run goes on, or only after its end.
@@ -163,9 +163,9 @@ var liveMutants = []*Mutant{
 	},
 }
 
-// repeatEnd returns an edit of the stream that is the response to the request v. It sends the
-// terminal event of the run a second time if the function twice, which it calls at that moment,
-// returns true.
+// repeatEnd returns an edit of the stream that is the response to the request v. When the terminal
+// event of the run is sent, the edit calls twice. If the result is true, it sends the event a
+// second time.
 func repeatEnd(v parsedRequest, twice func() bool) streamEdit {
 	return streamEdit{frame: func(frame []byte) [][]byte {
 		k := v.decodeFrame(frame).Kind

@@ -13,15 +13,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A dialectHandler is a server, or a middleware in front of one, together with the dialect that the
-// server speaks.
+// A dialectHandler is an HTTP handler together with the dialect that it speaks. The handler is a
+// server or a middleware in front of a server.
 type dialectHandler struct {
 	http.Handler
 	dialect *dialect.Dialect
 }
 
-// A middleware returns a handler in front of the server next. The handler can change the requests
-// that next receives and the responses that clients receive. It speaks the same dialect as next.
+// A middleware returns a handler in front of the server next, for the same dialect. The handler can
+// change the requests that next receives and the responses that clients receive.
 type middleware = func(next dialectHandler) dialectHandler
 
 // A parsedRequest is an HTTP request together with its decoded form in the dialect of the server.
@@ -43,9 +43,9 @@ const maxEagerBody = 1 << 20
 const maxRequestBody = 32 << 20
 
 // interceptRequests returns a middleware that decodes each request and has serve respond to it. The
-// function serve writes the response to w. The argument v is the request, and next is the server,
-// to which serve may pass v.httpRequest or other requests. If the body of a request cannot be read,
-// or is larger than maxRequestBody, serve is not called.
+// function serve writes the response to w. The argument v is the request. The argument next is the
+// server, to which serve can pass v.httpRequest or other requests. If the body of a request cannot
+// be read, or is larger than maxRequestBody, serve is not called.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,8 +59,8 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
-// parseRequest returns the request r together with its decoded form in dialect d. The argument body
-// holds the body of r, which the caller has already read.
+// parseRequest returns r together with its decoded form in dialect d. The argument body is the body
+// of r, which the caller has already read.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := cmp.Or(strings.TrimPrefix(r.URL.EscapedPath(), d.Base), "/")
 	if r.URL.RawQuery != "" {
@@ -83,8 +83,8 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether v requests the operation to which the template named phrase, such as
-// "history", belongs. It returns false if the dialect does not have the template.
+// isOperation reports whether v is a request for the operation of the template named phrase, such
+// as "history". It returns false if the dialect does not have the template.
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
@@ -97,10 +97,10 @@ func (v parsedRequest) startsRun() bool {
 }
 
 // expectedRefusals returns what the requirement with the given id prescribes for the refusal of the
-// request. If the request is invalid, it must have exactly one violation, and the refusal is the
-// one for that; status is ignored. If the request is valid, the refusal is a denial, and status,
-// which is the status of the response, tells the reason for it. The result is empty if the
-// requirement does not prescribe such a refusal.
+// request. An invalid request must have exactly one violation, to which the refusal relates, and
+// status is ignored. The refusal of a valid request is a denial. In that case, status is the status
+// of the response, which tells the reason for the denial. The result is empty if the requirement
+// does not prescribe such a refusal.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:
@@ -111,9 +111,9 @@ func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.R
 	return nil
 }
 
-// denialReason returns the reason for which the request was denied, provided that it is valid and
-// status is the status of the response. It returns "" if status is not that of a denial: 401, 403
-// or 429.
+// denialReason returns the reason for which a valid request was denied. The argument status is the
+// status of the response. If it is not 401, 403 or 429, the request was not denied, and the result
+// is "".
 func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	switch status {
 	case http.StatusUnauthorized:
@@ -129,12 +129,12 @@ func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	return ""
 }
 
-// user returns the value of the Authorization header, which identifies the user, or "" if there is
-// none.
+// user returns the value of the Authorization header, which identifies the user. It returns "" if
+// there is none.
 func (v parsedRequest) user() string { return v.httpRequest.Header.Get("Authorization") }
 
 // withRequest returns a copy of v.httpRequest with the method, the target, the header and the body
-// of r. The credentials are those of v; an Authorization field in r is ignored.
+// of r. The Authorization header is that of v; an Authorization field in r is ignored.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	out := v.httpRequest.Clone(v.httpRequest.Context())
 	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
@@ -162,8 +162,9 @@ func (v parsedRequest) asUser(authorization string) *http.Request {
 	return r
 }
 
-// A threadRegistry records which users started which threads. A user is identified by the value of
-// the Authorization header, and a thread by its id. The mutex mu protects the other fields.
+// A threadRegistry records which users started which threads. It identifies a user by the value of
+// the Authorization header, and a thread by its id. The caller must hold mu to use the other
+// fields.
 type threadRegistry struct {
 	mu         sync.Mutex
 	known      map[string]bool         // set of the threads of all users
@@ -171,9 +172,10 @@ type threadRegistry struct {
 	messagesOf map[string][]spec.Event // thread → messages of its history, as returned last
 }
 
-// trackThreads returns a middleware that records the threads of each user in a registry m and then
-// passes the requests on to the middleware that with(m) returns. The function with is called once
-// per server. A thread is recorded when a valid request with credentials starts its first run.
+// trackThreads returns a middleware that records the threads of each user in a registry m, and then
+// passes each request on to the middleware that with returns. The function with is called once per
+// server. A thread is recorded when a valid request with credentials starts the first run of the
+// thread.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{
@@ -203,9 +205,9 @@ func (m *threadRegistry) firstThread(who string) string {
 }
 
 // editHistoryRequests returns a middleware that can make the server return another history than
-// requested. It calls edit for each valid request v for a history. The argument asked has the
-// thread and the day of the request, and no other fields. The server then receives a request for
-// the history with the thread and the day that asked has after the call.
+// requested. It calls edit for each valid request v for a history. The argument asked has only the
+// thread and the day of the request, which edit can change in place. The server then receives a
+// request for the history of the changed thread and day.
 func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

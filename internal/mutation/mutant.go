@@ -1,7 +1,7 @@
 // Package mutation proves that the checks of the suite can fail. A mutant is a correct server with
 // one defect that violates one clause of a protocol document. The suite runs against each mutant,
 // and the results are compared with what the defect must cause: a check that judges the violated
-// requirement fails at the expected place, and no check fails that the defect does not affect.
+// requirement fails at the expected place, and no check fails unless the defect affects it.
 package mutation
 
 import (
@@ -26,32 +26,33 @@ type Mutant struct {
 	Doc  string // what is wrong with the server, in one sentence
 
 	// KilledBy maps the ids of the checks that must find the defect to the expected locations of
-	// their findings: patterns in the syntax of [path.Match], separated by spaces. The location of
-	// a finding is the kind of the event that is its evidence, such as "run.end". If the event
-	// violates its schema, the JSON pointer of the member that does so, such as "/delta", is a
-	// location, too. A finding of one of the checks at such a location kills the mutant. The mutant
-	// is run in every dialect that has a requirement that one of the checks judges.
+	// their findings. The locations are patterns in the syntax of [path.Match], separated by
+	// spaces. The location of a finding is the kind of the event that is its evidence, such as
+	// "run.end". If the event violates its schema, the JSON pointer of the wrong member, such as
+	// "/delta", is a location, too. The pattern "?" matches events that cannot be decoded. A
+	// finding of one of the checks at such a location kills the mutant. The mutant is run in every
+	// dialect that has a requirement that one of the checks judges.
 	KilledBy map[string]string
 	// AlsoFails lists the ids of further checks, or globs of ids, that may fail because of the same
 	// defect. Where the list is set, a comment states the reason.
 	AlsoFails []string
 	// Needs lists kinds that a dialect must have, because otherwise it cannot express the defect.
-	// Without lists kinds that it must not have, because the defect could not occur or would be
-	// that of another mutant.
+	// Without lists kinds that a dialect must not have, because in such a dialect the defect could
+	// not occur or would be that of another mutant.
 	Needs, Without []spec.Kind
 
 	// The defect is expressed by exactly one of these fields or by the field defect.
-	Fault      string                        // a fault as --fault takes it; "streams=0" means every stream
+	Fault      string                        // a fault in the syntax of the flag --fault; "streams=0" means every stream
 	Script     string                        // a script that gives the mock other replies
 	Configure  func(*reference.Config)       // changes the configuration of the reference
-	NewEffect  func(fault.Args) fault.Effect // a fault without a name, applied to every response: see newEffect
+	NewEffect  func(fault.Args) fault.Effect // creates the effect of a fault on a response; called for every response
 	Middleware middleware                    // runs in front of the correct server
 
 	// requirement is the id of the only requirement that a generated mutant violates. It is "" for
-	// any other mutant. The checks may fail because of other requirements, too, but only about
-	// requests and frames that concern this requirement.
+	// any other mutant. Checks may fail for other requirements, too, but only because of requests
+	// and frames that concern this requirement.
 	requirement string
-	scenarios   []string // globs of the only scenarios that are played; nil: all
+	scenarios   []string // globs of the names of the only scenarios that are played; nil for all
 	dialects    []string // names of the dialects for which the mutant was generated
 	// defect returns the middleware of a generated or hidden mutant. The middleware calls occurred
 	// whenever a response has the defect.
@@ -62,11 +63,11 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements returns the requirements of dialect d that the mutant violates. These are the ones
-// that a check in m.KilledBy judges and that can be violated at one of the locations for that
-// check. A generated mutant violates only the requirement from which it was generated. Requirements
-// of level MAY are left out, since they cannot be violated. The result is nil if the dialect cannot
-// express the defect.
+// Requirements returns the requirements of dialect d that the mutant violates, or nil if the
+// dialect cannot express the defect. These are the requirements that a check in m.KilledBy judges
+// and that can be violated at one of the locations for that check. A generated mutant violates only
+// the requirement from which it was generated. Requirements of level MAY are left out, since they
+// cannot be violated.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 	lacks := func(k spec.Kind) bool { return !has(k) }
@@ -84,9 +85,9 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 }
 
 // violates reports whether the check with the given id must find that the mutant violates the
-// requirement r, which the check judges. That is so if m.KilledBy has the check and r is about all
-// events, about events of a kind that matches one of the locations for the check, or about events
-// with a certain name on the wire.
+// requirement r. The check must be one that judges r. The result is true if m.KilledBy has the
+// check, and if r is about all events, about events of a kind that matches one of the locations for
+// the check, or about events with a certain name on the wire.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {
@@ -129,15 +130,15 @@ func (m *Mutant) concerns(e spec.Event) bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(e.Facts().Denials)), prescribes)
 }
 
-// refusalsAbout returns the elements of refusals that belong to the requirement with the given id.
-// It does not modify refusals.
+// refusalsAbout returns those elements of refusals that belong to the requirement with the given
+// id. It does not modify refusals.
 func refusalsAbout(requirement string, refusals []spec.RefusalRequirement) []spec.RefusalRequirement {
 	isOther := func(r spec.RefusalRequirement) bool { return r.Requirement != requirement }
 	return slices.DeleteFunc(slices.Clone(refusals), isOther)
 }
 
-// Validate returns all errors in the definition of the mutant, such as a field that is not set, an
-// invalid fault or an unknown check. It returns nil if there are none.
+// Validate returns all errors in the definition of the mutant, such as a missing field, an invalid
+// fault or an unknown check. It returns nil if there are none.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.KilledBy) == 0 {
 		problems = append(problems, errors.New("one of Doc and KilledBy is not set"))
@@ -175,8 +176,8 @@ func (m *Mutant) Validate() (problems []error) {
 // such as "run.*", or a JSON pointer.
 var location = regexp.MustCompile(`^(\*|\?|[a-z]+|[a-z*]+\.[a-z*-]+|/\S+)$`)
 
-// validateLocations returns an error if list, which has the form of a value of [Mutant.KilledBy],
-// is empty or contains a malformed pattern.
+// validateLocations returns an error if list contains a malformed pattern or no pattern at all. The
+// argument list has the form of a value of [Mutant.KilledBy].
 func validateLocations(list string) error {
 	locations := strings.Fields(list)
 	if len(locations) == 0 {
@@ -190,8 +191,8 @@ func validateLocations(list string) error {
 	return nil
 }
 
-// isAtLocation reports whether a location of the finding f matches one of the patterns in places,
-// which has the form of a value of [Mutant.KilledBy].
+// isAtLocation reports whether a location of the finding f matches one of the patterns in places.
+// The argument places has the form of a value of [Mutant.KilledBy].
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||

@@ -13,22 +13,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// neighbourMutants are servers that mistake threads or runs for other ones, for example because
-// their ids are similar, or in which threads that are active at the same time affect each other.
+// neighbourMutants are servers that mistake a thread or run for another one, for example because
+// the ids are similar, or in which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
-// An idSlot returns the id of one kind, such as the thread id, that the decoded request e contains,
-// or "" if there is none.
+// An idSlot returns an id of a certain kind, such as the thread id, from the decoded request e. It
+// returns "" if e does not have such an id.
 type idSlot func(e *spec.Event) string
 
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
 // mergeIDs returns a middleware that makes the server confuse ids. The function slot returns the id
-// in a valid request e. Two ids are the same for the server if the function known returns the same
-// string for both, and the function scope returns the same string for the requests that contain
-// them. Of such ids, the server sees only the one that was sent first, but each client sees only
-// the one that it sent. The function known is not called with "".
+// in a valid request e, scope returns the scope of the request, and known returns what the server
+// notices of an id. Two ids are the same for the server if known returns the same for both and
+// scope returns the same for their requests. Of the ids that are the same, the server receives only
+// the one that was sent first, but in the responses each client sees the id that it sent. The
+// function known is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -51,8 +52,8 @@ func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id strin
 	}
 }
 
-// serveAs sends the request v to next with the id other in place of the id own, and writes the
-// response to w with own in place of other.
+// serveAs sends the request v to next, with the id other in place of the id own. It writes the
+// response to w, with own in place of other.
 func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, other string) {
 	if own == other {
 		next.ServeHTTP(w, v.httpRequest)
@@ -71,14 +72,14 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, oth
 	}
 }
 
-// unscoped returns "". As the argument scope of mergeIDs, it puts all requests into the same scope.
+// unscoped returns "". As the argument scope of mergeIDs, it puts all requests into one scope.
 func unscoped(*spec.Event) string { return "" }
 
 // stripLast returns id without its last byte. The id must not be empty.
 func stripLast(id string) string { return id[:len(id)-1] }
 
-// beforeMark returns the part of id before the first "/", "%" or "&", which are escaped in URLs. It
-// returns id if it contains none of them.
+// beforeMark returns the part of id before the first "/", "%" or "&", characters that are escaped
+// in URLs. If id contains none of them, beforeMark returns id.
 func beforeMark(id string) string {
 	if i := strings.IndexAny(id, "/%&"); i >= 0 {
 		return id[:i]
@@ -86,11 +87,11 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one: the check finds
-// that the agent uses messages of another thread.
+// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one. The check in it
+// finds that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects lists globs of the ids of further checks that may fail if the server treats two
+// isolationEffects lists globs of the ids of further checks that may fail if a server treats two
 // threads as one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
@@ -120,16 +121,16 @@ var similarThreadMutants = []*Mutant{
 	},
 }
 
-// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one: the check finds
-// that a stream has the text of another run.
+// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one. The check in it
+// finds that a stream has the text of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects lists globs of the ids of further checks that may fail if the server treats two
+// similarRunEffects lists globs of the ids of further checks that may fail if a server treats two
 // runs as one.
 var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
 
-// similarRunMutants are servers that mistake a run for another one: one with a similar id, one with
-// the same id in another thread, or the last run of the thread.
+// similarRunMutants are servers that mistake a run for another one. That may be a run with a
+// similar id, a run with the same id in another thread, or the last run of the thread.
 var similarRunMutants = []*Mutant{
 	{
 		Name: "runs-in-any-case", Doc: "runs whose ids differ in case are one run", Needs: []spec.Kind{spec.SlotCursor},
@@ -187,10 +188,11 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendOnlyOnce returns a middleware that makes the server wait for input of the given kind only in
-// the thread in which it last asked for such input. The input is a tool result
-// ([spec.InputToolResult]) or the reply to an interrupt ([spec.InputResume]). If it is sent for
-// another thread, it is lost: the server receives the prompt "go on" in its place.
+// pendOnlyOnce returns a middleware that makes the server wait for input only in the thread in
+// which it last asked for input of the given kind. The kind is that of a tool result
+// ([spec.InputToolResult]) or of the answer to an interrupt ([spec.InputResume]). If a client sends
+// such input in another thread, the input is lost: the server receives the prompt "go on" in its
+// place.
 func pendOnlyOnce(input spec.Kind) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -221,7 +223,8 @@ func pendOnlyOnce(input spec.Kind) middleware {
 
 // crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. While the server
 // is handling at least twelve requests, the text of a delta is replaced with that of the latest
-// delta of any stream. This affects deltas of 100 to 1,000 bytes in which no character is escaped.
+// delta of any stream. Only deltas of 100 to 1,000 bytes in which no character is escaped are
+// affected.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

@@ -28,22 +28,22 @@ import (
 type Outcome struct {
 	Mutant       string            // name of the mutant; "" for the correct server
 	Dialect      string            // name of the dialect
-	KilledBy     []string          // ids of the checks that found the mutant as expected, sorted
-	OverKills    []string          // descriptions of what should not have failed, sorted: ids of checks, for example
+	KilledBy     []string          // ids of the checks that killed the mutant, sorted
+	OverKills    []string          // what failed and should not have, sorted: mostly ids of checks
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
 	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
 }
 
-// IsSurvivor reports whether the mutant survived: it was not killed, although it is not equivalent
-// to the correct server.
+// IsSurvivor reports whether the mutant survived, that is, whether it was not killed although it is
+// not equivalent to the correct server.
 func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 
 // IsKilled reports whether at least one of the checks that must find the mutant did so, with a
 // finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description returns the outcome in words: "killed", "over-killed" if the mutant was killed but
-// there are over-kills, "killed for another reason" if only unexpected findings were made,
+// Description describes the outcome. It returns "killed", "over-killed" if the mutant was killed
+// but there are over-kills, "killed for another reason" if there were only unexpected findings,
 // "equivalent" or "survived".
 func (o Outcome) Description() string {
 	switch {
@@ -59,10 +59,9 @@ func (o Outcome) Description() string {
 	return "survived"
 }
 
-// Settings that are the same for every mutant. exchangeTimeout limits the duration of an exchange,
-// and idleTimeout that of a silence within an exchange. pollInterval is the interval at which the
-// server looks for new events, and streamLimit is the number of streams that a user may have open
-// at the same time.
+// The settings for the runs of all mutants. An exchange may last exchangeTimeout, and a silence
+// within it idleTimeout. The server looks for new events every pollInterval, and a user may have
+// streamLimit streams open at the same time.
 const (
 	exchangeTimeout = 20 * time.Second
 	idleTimeout     = 3 * time.Second
@@ -72,7 +71,7 @@ const (
 
 // RunOne runs the suite against mutant m in dialect d, or against the correct server if m is nil.
 // The suite judges the server as if it claimed every capability. RunOne returns an error if the
-// server cannot be created or the suite was not run to its end, for example because ctx was
+// server cannot be created or the suite does not run to its end, for example because ctx is
 // canceled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	o, _, err := runSuite(ctx, d, m, nil)
@@ -80,9 +79,9 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite is like [RunOne], but also returns the results of the scenarios. If only is not empty,
-// it lists the names of the only scenarios to play. In that case, if m must be found by the check
-// refuse.as-documented, only those invalid requests are sent whose refusal is about the requirement
-// that m violates.
+// it lists the names of the only scenarios to play. In that case, if the check refuse.as-documented
+// must find m, the suite sends only those invalid requests whose refusal is about the requirement
+// that m violates. If only is empty, the scenarios in m.scenarios are played.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -129,9 +128,9 @@ func runSuite(
 const refusals = "refusals"
 
 // skippedScenarios returns the names of the scenarios that are not played because they cannot find
-// the mutant. That can only be the scenario that sends invalid requests. Because it takes as long
-// as all others together, it is played only if a check of refusals or of accepted requests must
-// find the mutant. If m is nil, all scenarios are played.
+// the mutant. The only such scenario is the one that sends invalid requests, which takes as long as
+// all others together. It is played only if a check of refusals or of accepted requests must find
+// the mutant. If m is nil, all scenarios are played, and the result is nil.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -145,9 +144,9 @@ func (m *Mutant) skippedScenarios() []string {
 }
 
 // newServer returns the handler h of mutant m in dialect d, or of the correct server if m is nil.
-// The function shut shuts the server down. If m is a generated or hidden mutant, the server calls
-// occurred, possibly concurrently, when a response has the defect. newServer returns an error if
-// the fault or the script of m is invalid or the server cannot be created.
+// The caller must call shut to shut the server down. If m is a generated or hidden mutant, the
+// server calls occurred, possibly concurrently, when a response has the defect. newServer returns
+// an error if the fault or the script of m is invalid, or if the server cannot be created.
 func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -185,8 +184,9 @@ func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, 
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
 
-// faultSpecs returns the faults that the mock injects for the mutant: those in m.Fault, or the one
-// that m.NewEffect describes. It returns nil if neither is set, and an error if m.Fault is invalid.
+// faultSpecs returns the faults that the mock injects for the mutant. These are the faults in
+// m.Fault or the one that m.NewEffect describes. If neither field is set, it returns nil. If
+// m.Fault is invalid, it returns an error.
 func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	switch {
 	case m.Fault != "":
@@ -217,9 +217,9 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome returns the outcome of running the suite against mutant m in dialect d, but does not
-// set IsEquivalent. The argument parts contains the result of each scenario. If m is nil, every
-// failed check is an over-kill, because the correct server must pass all checks.
+// newOutcome returns the outcome of running the suite against mutant m in dialect d. The argument
+// parts has the results of the scenarios. If m is nil, every failed check is an over-kill, because
+// the correct server must pass all checks. The field IsEquivalent is not set.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -257,10 +257,10 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// failsRequirement reports whether r, the result of a check with the verdict warned, failed or
-// error, makes the verdict on a requirement warned or worse. An error always does. If
-// failsRequirement returns false, the catalogue is inconsistent: the findings are about
-// requirements that do not name the check.
+// failsRequirement reports whether r makes the verdict on a requirement warned or worse. The
+// argument r must be the result of a check with the verdict warned, failed or error. An error
+// always affects the requirements. If the result is false, the catalogue is inconsistent: the
+// findings are about requirements that do not name the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -276,9 +276,10 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether the result r kills the mutant: a check in m.KilledBy has a finding at one
-// of the locations there, about a requirement that was judged warned or worse. If the mutant is
-// generated, it must be the requirement that the mutant violates.
+// isKill reports whether the result r kills the mutant. It does if m.KilledBy has the check, and if
+// the check has a finding at one of the locations there, about a requirement whose verdict is
+// warned or worse. If the mutant is generated, that must be the requirement that the mutant
+// violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -290,11 +291,11 @@ func (m *Mutant) isKill(r spec.Result) bool {
 }
 
 // overKills returns descriptions of what should not have failed in r, the result of a check that
-// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, that is the id of the check.
-// If m.KilledBy has it and the mutant is generated, it is "CHECK for REQUIREMENT" for each finding
-// about something that does not concern the requirement that the mutant violates. In all other
-// cases, overKills returns nil. A result without findings matters only if its verdict is error,
-// because a claimed capability that was not exercised is not a defect.
+// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, the result has the id of the
+// check. If m.KilledBy has the check and the mutant is generated, the result has "CHECK for
+// REQUIREMENT" for each finding about an event that does not concern the requirement that the
+// mutant violates. Otherwise, the result is nil. A result r without findings counts only if its
+// verdict is error, because a claimed capability that was not exercised is not a defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

@@ -17,11 +17,13 @@ import (
 
 // rewriteInput returns a middleware that changes a text in requests before the server receives
 // them. It affects valid requests to start a run that have an input of kind k. If k is
-// [spec.InputUser], no tool result or reply to an interrupt may follow the last such input. The
-// function begin is called once per server and returns the function that rewrites texts. That
+// [spec.InputUser], it affects only requests that end with such an input, and not with a tool
+// result or an answer to an interrupt.
+//
+// The function begin is called once per server and returns the function that rewrites texts. That
 // function is called with the request v and the text of the last input of kind k, and returns what
 // the server receives in place of the text. If the text is a JSON object that the body does not
-// contain as a string, the argument is the longest string in that object instead. Calls do not
+// contain as a string, the argument text is the longest string in that object instead. Calls do not
 // overlap. Requests with a body larger than maxEagerBody are not changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
@@ -51,8 +53,8 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	}
 }
 
-// hasString reports whether the decoded JSON value v is the string text or contains it at any
-// depth. Names of members do not count.
+// hasString reports whether the decoded JSON value v is the string in text, or contains that string
+// at any depth. Names of members do not count.
 func hasString(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -70,8 +72,8 @@ func hasString(v any, text string) bool {
 }
 
 // longestString returns the longest string among the values of the members of object, a JSON object
-// such as the payload with which a client answers an interrupt. If there are no such strings, or
-// object is not a JSON object, it returns object itself.
+// such as the payload of the answer to an interrupt. It returns object itself if there are no such
+// strings, or if object is not a JSON object.
 func longestString(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -86,8 +88,9 @@ func longestString(object string) string {
 	return cmp.Or(longest, object)
 }
 
-// replaceString returns the decoded JSON value v with each string that equals old, at any depth,
-// replaced with text. It modifies v. Names of members are not replaced.
+// replaceString replaces each string in v that equals old with text and returns the result. The
+// argument v is a decoded JSON value, which is modified. Strings are found at any depth, but names
+// of members are not replaced.
 func replaceString(v any, old, text string) any {
 	switch v := v.(type) {
 	case string:
@@ -106,9 +109,10 @@ func replaceString(v any, old, text string) any {
 	return v
 }
 
-// rewriteArguments returns a middleware that changes a test prompt before the server receives it.
-// The argument name is the name of the prompt without "conformance:". The rest of the prompt, after
-// the name and a space, is replaced with rewrite(arguments), where arguments is that rest.
+// rewriteArguments returns a middleware that changes the argument of a test prompt before the
+// server receives the prompt. The argument name is the name of the prompt, without "conformance:".
+// What follows the name and a space is replaced with rewrite(arguments), where arguments is the
+// original text. A prompt without arguments is not changed.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -120,9 +124,9 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 	})
 }
 
-// repeatFirst returns a middleware that changes test prompts before the server receives them. A
-// prompt that has the given name, without "conformance:", and arguments is replaced with the first
-// such prompt that the same user sent in the thread.
+// repeatFirst returns a middleware that makes the server receive the same test prompt again and
+// again. If a prompt has the given name, without "conformance:", and arguments, it is replaced with
+// the first such prompt that the same user sent in the thread.
 func repeatFirst(name string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -140,9 +144,8 @@ func repeatFirst(name string) middleware {
 }
 
 // replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
-// with the text that recall returns. The argument earlier holds the earlier prompts of the user in
-// the thread, oldest first. If there are none, recall is not called, and the reply is that of the
-// server.
+// with recall(earlier). The argument earlier has the earlier prompts of the user in the thread,
+// oldest first. If there are none, the server receives the prompt unchanged.
 func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}
@@ -158,16 +161,16 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 	})
 }
 
-// rewriteText returns a middleware that changes valid requests to start a run: it replaces the text
-// of the last input of kind k with rewrite(text).
+// rewriteText returns a middleware that changes valid requests to start a run. It replaces the text
+// of the last input of kind k with rewrite(text). For the exact meaning of text, see rewriteInput.
 func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string { return rewrite(text) }
 	})
 }
 
-// dropNulls returns the JSON object in object without its members that are null. Nested objects
-// keep theirs. If object is not a JSON object, it is returned unchanged.
+// dropNulls returns object, a JSON object, without the members whose value is null. Nested objects
+// keep such members. If object is not a JSON object, it is returned unchanged.
 func dropNulls(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -182,8 +185,8 @@ func dropNulls(object string) string {
 	return string(text)
 }
 
-// squeeze returns s with each sequence of white space replaced with one space, and without white
-// space at its ends.
+// squeeze returns s without white space at its ends, and with a single space in place of each other
+// sequence of white space.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // storedToo lists globs of the ids of further checks that may fail if a mutant changes a text
@@ -191,7 +194,7 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
 // payloadMutants are servers that change texts or JSON values before they send or store them,
-// forget some of them, or repeat an earlier one in place of a later one.
+// forget some of them, or send an earlier one in place of a later one.
 var payloadMutants = slices.Concat([]*Mutant{
 	{
 		Name: "text-trimmed", Doc: "the white space at the ends of a text is lost",
@@ -332,9 +335,9 @@ var historyPayloadMutants = []*Mutant{
 	},
 }
 
-// repeatMessages returns a middleware that repeats each message of kind k in histories. The
-// repetition follows the message and has another id. All messages of the history are numbered anew,
-// from 1.
+// repeatMessages returns a middleware that repeats each message of kind k in the histories that the
+// server returns. The repetition comes right after the message and has another id. All messages of
+// the history are numbered anew, from 1.
 func repeatMessages(k spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		var all []spec.Event
@@ -352,8 +355,8 @@ func repeatMessages(k spec.Kind) middleware {
 	})
 }
 
-// repeatMessageIDs returns a fault that replaces the ids of messages. Different messages of a
-// response still have different ids, but each response uses the same ids as the n-th response
+// repeatMessageIDs returns a fault that replaces the ids of messages. Within a response, different
+// messages still have different ids. However, each response uses the same ids as the n-th response
 // before it. If n is 1, all responses use the same ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64

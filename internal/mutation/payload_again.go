@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// cutAt returns a function that shortens texts to at most n bytes without splitting a character.
+// cutAt returns a function that shortens a text to at most n bytes. That function does not split a
+// character.
 func cutAt(n int) func(text string) string {
 	return func(text string) string {
 		if len(text) <= n {
@@ -19,9 +20,9 @@ func cutAt(n int) func(text string) string {
 	}
 }
 
-// firstOfThread returns a middleware that changes valid requests to start a run: it replaces the
-// text of the last input of kind k with that of the first such input that the same user sent in the
-// thread.
+// firstOfThread returns a middleware that changes valid requests to start a run. It replaces the
+// text of the last input of kind k with the text of the first such input that the same user sent in
+// the thread.
 func firstOfThread(k spec.Kind) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -36,9 +37,9 @@ func firstOfThread(k spec.Kind) middleware {
 }
 
 // recallReply returns a middleware that makes the server reply to the prompt conformance:recall
-// with what the client replied last in the thread, which is a tool result or the answer to an
-// interrupt. If no such reply has come since the previous prompt, the middleware leaves the reply
-// to the server.
+// with the last reply of the client in the thread, which is a tool result or the answer to an
+// interrupt. If the client has not sent such a reply since the previous prompt, the server receives
+// the prompt unchanged.
 func recallReply() middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -41,16 +41,17 @@ var rangeMutants = []*Mutant{
 	},
 }
 
-// refuseHistory returns a middleware that makes the server refuse valid requests for a history for
-// whose day refuses returns true. The argument day is the day before which the history is
-// requested, in the form YYYY-MM-DD, or "" if the request names none.
+// refuseHistory returns a middleware that makes the server refuse the valid requests for a history
+// for which refuses(day) is true. The argument day is the day before which the history is
+// requested, in the form YYYY-MM-DD, or "" if the request names no day.
 func refuseHistory(refuses func(day string) bool) middleware {
 	return refuseRequests(func(v parsedRequest) bool { return v.isOperation("history") && refuses(v.parsed().Day) })
 }
 
 // refuseRequests returns a middleware that makes the server refuse the valid requests for which
-// refuses returns true. It passes on an invalid variant of each such request, so that the refusal
-// is the server's own. A request that has no such variant is passed on unchanged.
+// refuses returns true. For each of them, it passes on an invalid variant of the request instead,
+// so that the refusal is the server's own. A request that has no such variant is passed on
+// unchanged.
 func refuseRequests(refuses func(parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// refusalFormMutants are servers that refuse requests in a form that the document does not allow,
-// and servers whose histories contain messages or images that nobody sent.
+// refusalFormMutants are servers that refuse requests in a form that the document does not allow.
+// The list also has servers whose histories contain messages or images that nobody sent, or links
+// that do not work.
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",
@@ -101,9 +102,9 @@ var refusalFormMutants = []*Mutant{
 	},
 }
 
-// reformRefusals returns a middleware that calls edit for each response with a 4xx status that is
-// not an event stream. The argument v of edit is the request, and a is the response, which edit
-// changes in place.
+// reformRefusals returns a middleware that edits refusals. It calls edit for each response with a
+// 4xx status that is not an event stream. The argument v is the request, and a is the response,
+// which edit changes in place.
 func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status/100 == 4 {
@@ -112,14 +113,15 @@ func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
-// isDenial reports whether a response with the given 4xx status refuses a request because of who
-// sent it or because of a limit (401, 403 or 429), and not because of its content.
+// isDenial reports whether a response with the given 4xx status refuses a request because of its
+// sender or because of a limit, and not because of its content. These are the statuses 401, 403 and
+// 429.
 func isDenial(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, status)
 }
 
-// editHistoryLinks returns a middleware that replaces each link to an image in a history with
-// edit(link).
+// editHistoryLinks returns a middleware that replaces each link to an image in the histories that
+// the server returns with edit(link).
 func editHistoryLinks(edit func(link string) string) middleware {
 	return editMessages(spec.HistoryUser, func(m *spec.Event) {
 		m.Parts = slices.Clone(m.Parts)
@@ -131,8 +133,8 @@ func editHistoryLinks(edit func(link string) string) middleware {
 	})
 }
 
-// withoutMember returns the JSON object in object without its member with the given name. If object
-// is not a JSON object, it is returned unchanged.
+// withoutMember returns object, the text of a JSON object, without the member that has the given
+// name. If object is not a JSON object, it is returned unchanged.
 func withoutMember(object []byte, name string) []byte {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(object, &members) != nil {

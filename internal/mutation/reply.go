@@ -39,10 +39,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. The
-// member that states whether the thread of the run is new is set to isNew(first, known). The
-// argument first is whether the run is the first one that was accepted in the thread, and known is
-// whether the history of the thread was requested before.
+// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
+// sets the member that states whether the thread of the run is new to isNew(first, known). The
+// argument first is whether no run was accepted in the thread before, and known is whether the
+// history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -65,8 +65,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants are servers that accept a run with a reply that states wrongly whether the
-// thread is new.
+// replyAcceptedMutants are servers that accept a run with a reply in which the flag that tells
+// whether the thread is new is wrong.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
@@ -90,14 +90,14 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// lacksReply reports whether the last of the given messages of a history is a user message, which
-// therefore has no reply yet. It returns false if there are no messages.
+// lacksReply reports whether the last message of a history is a user message, to which there is no
+// reply yet. It returns false if there are no messages.
 func lacksReply(messages []spec.Event) bool {
 	return len(messages) > 0 && messages[len(messages)-1].Kind == spec.HistoryUser
 }
 
-// replyHistoryMutants are servers whose histories do not contain a prompt that was accepted until
-// it has been answered.
+// replyHistoryMutants are servers whose histories lack an accepted prompt until the prompt has been
+// answered.
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
@@ -114,8 +114,8 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that hides a thread whose first prompt has not been answered. If
-// the server once responded to a request for the history of the thread with status 404, the
+// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. If
+// the server has once responded to a request for the history of the thread with status 404, the
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Summary returns one line with the numbers of mutants that were killed, of survivors, of mutants
-// with over-kills, and of checks that killed at least one mutant. A mutant that survived in one
-// dialect is a survivor, even if it was killed in others.
+// Summary returns the numbers of the report in one line: how many mutants were killed, how many
+// survived and how many have over-kills, and how many checks killed at least one mutant. A mutant
+// that survived in one dialect counts as a survivor, even if it was killed in others.
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(o Outcome) bool { return o.IsKilled() || o.IsSurvivor() })
 	survivors := r.mutantNames(Outcome.IsSurvivor)
@@ -34,8 +34,8 @@ func (r *Report) Summary() string {
 
 var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
 
-// ParseSummary returns the numbers of survivors and of mutants with over-kills that the first line
-// of a document states. The document must be one that [Report.Markdown] has written; otherwise,
+// ParseSummary returns the numbers of survivors and of mutants with over-kills from the first line
+// of document. If document does not begin with such a line, as [Report.Markdown] writes it,
 // ParseSummary returns an error.
 func ParseSummary(document []byte) (survivors, over int, err error) {
 	m := summaryPattern.FindSubmatch(document)
@@ -49,15 +49,15 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether the report has more survivors than the argument survivors, or more
-// mutants with over-kills than the argument over.
+// IsWorse reports whether the report has more than the given number of survivors, or whether more
+// mutants have over-kills than the number in the argument over.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
 }
 
-// mutantNames returns the names of the mutants that have at least one outcome for which fits
-// returns true, without duplicates and in the order of the outcomes.
+// mutantNames returns the names of the mutants for which fits returns true for at least one
+// outcome. The names are in the order of the outcomes, without duplicates.
 func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	for _, o := range r.Outcomes {
 		if fits(o) && !slices.Contains(names, o.Mutant) {
@@ -67,14 +67,14 @@ func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	return names
 }
 
-// A checkKill is a mutant that was killed by a certain check, with the names of the dialects in
-// which that happened.
+// A checkKill is a mutant that a certain check killed, with the names of the dialects in which it
+// did.
 type checkKill struct {
 	mutant   string
 	dialects []string
 }
 
-// killsBy returns the mutants that were killed by the check with the given id, in the order of the
+// killsBy returns the mutants that the check with the given id killed, in the order of the
 // outcomes.
 func (r *Report) killsBy(check string) (kills []checkKill) {
 	for _, o := range r.Outcomes {
@@ -90,7 +90,7 @@ func (r *Report) killsBy(check string) (kills []checkKill) {
 	return kills
 }
 
-// Markdown returns the report in Markdown, as the content of docs/mutants.md.
+// Markdown returns the report in Markdown. The file docs/mutants.md has this content.
 func (r *Report) Markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s
@@ -116,9 +116,9 @@ counts. %d mutants, %d plays.
 	return b.Bytes()
 }
 
-// writeOutcomes appends to b a section with the given title that lists the given outcomes, or
-// states that there are none. Each item has the names of the mutant and the dialect, and the result
-// of say.
+// writeOutcomes appends a section with the given title to b. The section lists the given outcomes,
+// or states that there are none. Each item has the name of the mutant, the name of the dialect, and
+// the text that say returns for the outcome.
 func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, o := range list {
@@ -129,17 +129,17 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	}
 }
 
-// writeEquivalents appends to b the list of outcomes in which the defect of the mutant never
-// occurred. This happens if the server sends none of the frames or replies that could have the
-// defect, although the document describes them.
+// writeEquivalents appends to b a section that lists the outcomes in which the defect of the mutant
+// never occurred. This happens if the server sends none of the frames or replies that could have
+// the defect, although the document describes them.
 func (r *Report) writeEquivalents(b *bytes.Buffer) {
 	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
 	reason := func(Outcome) string { return "nothing was sent that could have the defect" }
 	r.writeOutcomes(b, "Equivalent to the correct server", list, reason)
 }
 
-// writeCounts appends to b a table with the number of mutants that each check killed, in total and
-// in each dialect.
+// writeCounts appends to b a section with a table of the numbers of mutants that each check killed,
+// in total and in each dialect.
 func (r *Report) writeCounts(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
 	for _, d := range r.Dialects {
@@ -166,7 +166,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 	}
 }
 
-// writeKills appends to b, for each check, the list of the mutants that it killed.
+// writeKills appends to b a section that lists, for each check, the mutants that the check killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Which\n")
 	for _, c := range rules.About(spec.Server) {
@@ -177,8 +177,8 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 	}
 }
 
-// writeMutants appends to b a table with the defect and the violated requirements of each mutant
-// that was run.
+// writeMutants appends to b a section with a table of the mutants that were run. The table has the
+// defect and the violated requirements of each mutant.
 func (r *Report) writeMutants(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what is wrong with the server | violates |\n|---|---|---|\n")
 	played := r.mutantNames(func(Outcome) bool { return true })

@@ -10,15 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// formDefects lists the kinds of forms of valid requests that a server may wrongly refuse. Each has
-// the name of the defect, and the prefix of the names of all its forms: see [spec.RequestForm].
+// formDefects lists the kinds of forms that a server may wrongly refuse in valid requests. Each has
+// the name of the defect, and the prefix with which the names of all its forms begin; see
+// [spec.RequestForm].
 var formDefects = []struct{ defect, prefix string }{
 	{"null-refused", "with null "}, {"absence-refused", "without "}, {"unknown-refused", "with the unknown "},
 }
 
-// addFormRejections adds the mutants that refuse valid requests to start a run because they have a
-// certain form: with null, without an optional member, or with an unknown member. It leaves out the
-// forms that the request built from the template "prompt" has.
+// addFormRejections adds the mutants that refuse valid requests to start a run because of their
+// form, such as null for an optional member, a missing optional member, or an unknown member. It
+// leaves out the forms that a request built from the template "prompt" has.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
 	for _, form := range g.templateForms("prompt") {
@@ -54,14 +55,14 @@ func (g *generator) addFormRejections() {
 	}
 }
 
-// sampleEvent holds sample values from which requests are built by templates.
+// sampleEvent has the values from which requests are built when mutants are generated.
 var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
 }
 
-// templateForms returns the forms, such as an optional member that is left out, of the request that
-// is built from the named template and sampleEvent. It returns nil if there are none or if the
-// dialect does not have the template.
+// templateForms returns the forms of the request that is built from the named template and
+// sampleEvent. It returns nil if the request has none, or if it cannot be built because the dialect
+// does not have the template.
 func (g *generator) templateForms(template string) []spec.RequestForm {
 	r, err := g.dialect.BuildRequest(template, sampleEvent)
 	if err != nil {
@@ -73,10 +74,10 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 	return nil
 }
 
-// addFormRejection adds the mutant that refuses valid requests with forms like the given one: forms
-// of the same requirement whose names begin with the same prefix in formDefects and are not in
-// plain. The mutant violates that requirement. If form.Requirement is "", it violates the
-// requirement with the id own instead.
+// addFormRejection adds the mutant that refuses valid requests with forms like the given one. These
+// are the forms of the same requirement whose names begin with the same prefix in formDefects and
+// are not in the set plain. The mutant violates that requirement or, if form.Requirement is "", the
+// requirement with the id own.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
 	requirement := form.Requirement
 	for _, kind := range formDefects {
@@ -140,16 +141,16 @@ var requestFormMutants = []*Mutant{
 	}).needing(spec.InputTool),
 }
 
-// needing sets m.Needs to the given kinds, which restricts the mutant to dialects that have all of
-// them, and returns m.
+// needing sets m.Needs to the given kinds and returns m. The mutant then applies only to dialects
+// that have all of these kinds.
 func (m *Mutant) needing(kinds ...spec.Kind) *Mutant {
 	m.Needs = kinds
 	return m
 }
 
 // formMutant returns a mutant with the given name that refuses the valid prompts for which refuses
-// returns true. The argument form describes these prompts in [Mutant.Doc], such as "with a list in
-// its Accept field".
+// returns true. The argument form describes these prompts in the Doc of the mutant, as in "with a
+// list in its Accept field".
 func formMutant(name, form string, refuses func(parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: "a valid prompt " + form + " is refused",

@@ -11,23 +11,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A streamEdit determines how one event stream is changed while it is sent. A function that is nil
+// A streamEdit determines how one event stream is changed while it is sent. A field that is nil
 // changes nothing. The calls of the functions do not overlap.
 type streamEdit struct {
-	// frame and comment return the frames that are sent in place of a frame or a comment. They may
-	// modify and keep their argument.
+	// frame and comment return what is sent in place of a frame or a comment: any number of frames
+	// or comments. They may modify and keep their argument.
 	frame   func(frame []byte) [][]byte
 	comment func(comment []byte) [][]byte
-	// sent is called with each original frame or comment, after what replaces it was sent. It must
-	// not keep its argument.
+	// sent is called with each original frame or comment after its replacement was sent. It must
+	// not keep or modify its argument.
 	sent func(frame []byte)
-	// end returns the frames that are sent after the last one of the stream.
+	// end is called when the stream is over, and returns frames that are sent after the last one.
 	end func() [][]byte
 }
 
 // editStreams returns a middleware that edits the event streams of the server. It calls begin with
-// each request v before the server receives it. If the response is an event stream, the result of
-// begin edits it; otherwise, the response is sent unchanged.
+// each request v before the server receives v. If the response is an event stream, it is changed by
+// the edit that begin returned. Otherwise, the response is sent unchanged.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, begin(v)); a != nil {
@@ -37,8 +37,9 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 }
 
 // serveEdited has next respond to the request r. If the response is an event stream, serveEdited
-// sends it to w, changed by edit, and returns nil. Otherwise, it sends nothing and returns the
-// response, which the caller must send. It also returns nil if next does not respond.
+// sends it to w, changed by edit. Otherwise, it sends nothing and returns the response, which the
+// caller can edit and must send. The result is nil if there is nothing left to send, because the
+// response was a stream or next did not respond.
 func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *plainResponse {
 	h := &responseEditor{w: w, edit: edit, plain: plainResponse{header: http.Header{}}}
 	next.ServeHTTP(h, r)
@@ -52,18 +53,18 @@ func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit
 	return &h.plain
 }
 
-// A responseEditor is an [http.ResponseWriter] that changes event streams while it passes them on,
-// frame by frame. It holds any other response in memory, so that the caller can edit it.
+// A responseEditor is an [http.ResponseWriter] that changes event streams while it passes them on
+// to w, frame by frame. It keeps any other response in memory, so that the caller can edit it.
 type responseEditor struct {
 	w        http.ResponseWriter
-	plain    plainResponse // of a stream, only the status and the header
+	plain    plainResponse // the response; for a stream, only its status and header
 	isStream bool
 	edit     streamEdit
 	frames   sse.FrameSplitter
 }
 
-// Header returns the header of the response. If the response is an event stream, WriteHeader sends
-// the header; otherwise, it is held in memory with the response.
+// Header returns the header of the response. For an event stream, WriteHeader sends it. For any
+// other response, it is kept in memory.
 func (h *responseEditor) Header() http.Header { return h.plain.header }
 
 // WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the
@@ -97,7 +98,7 @@ func (h *responseEditor) Write(data []byte) (int, error) {
 }
 
 // writeFrame sends what the edit returns in place of the given frame or comment, and then calls the
-// function sent of the edit. It returns the first error from writing.
+// function sent of the edit. It returns the first error from sending.
 func (h *responseEditor) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
@@ -119,8 +120,8 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 	return nil
 }
 
-// finish sends the incomplete frame at the end of an event stream, if there is one, and then the
-// frames that the function end of the edit returns.
+// finish ends an event stream. It sends the incomplete frame at the end of the stream, if there is
+// one, and then the frames that the function end of the edit returns.
 func (h *responseEditor) finish() {
 	_, _ = h.w.Write(h.frames.Rest()) // an error means that the client has left
 	if h.edit.end != nil {
@@ -130,8 +131,8 @@ func (h *responseEditor) finish() {
 	}
 }
 
-// FlushError flushes an event stream and returns any error from that. It does nothing for any other
-// response, which is sent later. [http.ResponseController] calls it.
+// FlushError flushes an event stream and returns any error from doing so. For any other response,
+// which is sent later, it does nothing. It is called by [http.ResponseController].
 func (h *responseEditor) FlushError() error {
 	if !h.isStream {
 		return nil
@@ -149,9 +150,9 @@ type plainResponse struct {
 	body   []byte
 }
 
-// editResponses returns a middleware that calls edit for each response that is not an event stream,
-// before it is sent. The argument v of edit is the request, and a is the response, which edit
-// changes in place.
+// editResponses returns a middleware that edits responses that are not event streams. It calls edit
+// for each of them before it is sent. The argument v of edit is the request, and a is the response,
+// which edit changes in place.
 func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
@@ -161,8 +162,8 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	})
 }
 
-// decodeReply decodes a, the response to the request v, which is not an event stream. The result ok
-// is false if the status is not 2xx or if there is nothing to decode.
+// decodeReply decodes a, the response to the request v. The result ok is false if the status is not
+// 2xx or if there is nothing to decode.
 func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {
@@ -179,15 +180,15 @@ func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool)
 	return reply, reply.Kind != "" && a.status/100 == 2
 }
 
-// encodeReply replaces the body of a, the response to the request v, with e as the dialect encodes
-// it. It does not change the status and the header.
+// encodeReply replaces the body of a, the response to the request v, with the encoding of e in the
+// dialect. It does not change the status or the header.
 func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
-// editReplies returns a middleware that edits successful replies that are events of the given kind.
-// It decodes each such reply, calls edit with the request v and the decoded reply e, which edit
-// changes in place, and sends e encoded again.
+// editReplies returns a middleware that edits the replies of the given kind that have a 2xx status.
+// It decodes each of them and calls edit with the request v and the decoded reply e. The function
+// edit changes e in place, and the changed reply is encoded and sent.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
@@ -212,8 +213,8 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// setNotFound turns a, the response to the request v, into a refusal with status 404, in the form
-// in which the dialect reports that a thread is unknown.
+// setNotFound turns a, the response to the request v, into a refusal with status 404. The refusal
+// has the form in which the dialect reports an unknown thread.
 func (a *plainResponse) setNotFound(v parsedRequest) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)

@@ -9,7 +9,8 @@ import (
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
 // begin with each valid request v for such a stream, and the result edits the stream. The argument
-// r holds the frames of all runs that were sent so far in streams that were not resumed.
+// r holds the frames of all runs that were sent so far in streams that were not resumed. It is
+// shared by all calls of begin.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -26,7 +27,7 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 }
 
 // A runFrames holds the frames of each run in the order in which they were first sent. The mutex mu
-// protects the frames.
+// protects the field frames.
 type runFrames struct {
 	mu     sync.Mutex
 	frames map[string][][]byte // by run id
@@ -42,9 +43,9 @@ func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// findCursor returns the frame whose id is the cursor of the request v, and the index of that frame
-// among the recorded frames of the run that v names. If there is no such frame, it returns nil and
-// -1.
+// findCursor returns the recorded frame whose id is the cursor of the request v, and the index of
+// that frame among the frames of the run that v names. If there is no such frame, it returns nil
+// and -1.
 func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,17 +68,17 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit of one stream that calls the argument frame for each frame of the
-// stream, and sends the result in place of that frame. The argument n is the index of the frame in
-// the stream, starting at 0.
+// editByIndex returns an edit of one stream. The edit calls the argument frame with each frame of
+// the stream and its index n in the stream, from 0. The frames that the call returns are sent in
+// place of that frame.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast returns an edit of one stream that replaces the last frame of the stream with the frames
-// last(frame). It sends each frame only when the next one arrives, because it cannot know earlier
-// which frame is the last.
+// editLast returns an edit of one stream that replaces the last frame with the frames that last
+// returns for it. The edit sends each frame only when the next one arrives, because it does not
+// know earlier whether a frame is the last one.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -97,15 +98,15 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 	}
 }
 
-// resumeMutants are servers that resume streams wrongly, or do not end the streams of canceled runs
-// properly.
+// resumeMutants are servers that resume streams wrongly, or that do not end the streams of canceled
+// runs correctly.
 var resumeMutants = slices.Concat(
 	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
 	resumeAgainMutants,
 )
 
-// resumeStartMutants are servers that repeat, in a resumed stream, a frame that the client has
-// already received.
+// resumeStartMutants are servers that send a frame that the client has already received again in a
+// resumed stream.
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
@@ -231,8 +232,8 @@ var resumeThreadCursorMutants = []*Mutant{
 	},
 }
 
-// resumeContentMutants are servers whose events have other data when they are sent again in a
-// resumed stream.
+// resumeContentMutants are servers that send an event again in a resumed stream with data that
+// differ from the original.
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
@@ -249,9 +250,9 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that replaces the last frame in each stream of a canceled run
-// with the frames last(frame). A run is canceled if the server has responded with success to a
-// request to cancel it.
+// editCanceled returns a middleware that edits the streams of canceled runs. It replaces the last
+// frame of each such stream with the frames that last returns for it. A run counts as canceled if
+// the server has responded with a 2xx status to a valid request to cancel it.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -6,9 +6,9 @@ import (
 )
 
 // editResumedAgain returns a middleware that edits streams that are resumed for the second time,
-// that is, from a cursor that was sent in a resumed stream. It calls edit for each frame of such a
-// stream, and sends the result in place of the frame. The argument n is the index of the frame in
-// the stream, starting at 0. Calls of edit do not overlap.
+// that is, from a cursor that was sent in a resumed stream. It calls edit with each frame of such a
+// stream and its index n in the stream, from 0. The frames that edit returns are sent in place of
+// that frame. Calls of edit do not overlap.
 func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	var mu sync.Mutex
 	again := map[string]bool{} // cursor → whether a resumed stream has sent it
@@ -32,9 +32,9 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	})
 }
 
-// insertOtherRun returns a middleware that inserts an event into resumed streams, before the frame
-// with the index at, counted from 0. The event is a copy of the first event of the requested run,
-// but with the id of another run and in a frame without an id line.
+// insertOtherRun returns a middleware that inserts an event of another run into resumed streams,
+// before the frame with the index at, counted from 0. The event is a copy of the first event of the
+// requested run, but it has the id of another run, and its frame has no id line.
 func insertOtherRun(at int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// Canary is a mutant that is easy to find. It is run in every dialect and must be killed there;
-// otherwise, the outcomes of all other mutants prove nothing.
+// Canary is a mutant that is easy to find. It is run in every dialect and must be killed there.
+// Otherwise, the outcomes of all other mutants prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text has one word too many",
 	KilledBy:  map[string]string{"script.text": "message.delta"},
@@ -24,13 +24,13 @@ var Canary = &Mutant{
 // A RunOptions selects which mutants are run, and in which dialects.
 type RunOptions struct {
 	Dialects    []*dialect.Dialect
-	NamePattern string // a glob of the names of mutants, as in [path.Match]; "" for all
+	NamePattern string // a glob that the names of the mutants match, as in [path.Match]; "" for all
 	MaxDialects int    // maximum number of dialects per mutant, chosen in rotation; 0 for all
 	SampleEvery int    // run every n-th mutant; 0 and 1 for all
 	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
-	// dialect. The argument o is the outcome, played is the number of runs so far, and of is the
-	// total number of runs. If more runs are needed because outcomes are not as expected, of grows
-	// with played. The calls do not overlap.
+	// dialect. The argument o is the outcome of the run, played is the number of runs so far, and
+	// of is the total number of runs. If runs are repeated because their outcomes are not as
+	// expected, of grows together with played. The calls do not overlap.
 	Progress func(o Outcome, played, of int)
 }
 
@@ -38,25 +38,25 @@ type RunOptions struct {
 type Report struct {
 	Dialects       []*dialect.Dialect
 	Mutants        []*Mutant // all mutants of the dialects, as [All] returns them
-	Outcomes       []Outcome // by mutant, in the order of Mutants
+	Outcomes       []Outcome // in the order of Mutants, without the correct servers and the canary
 	InvalidReasons []string  // why the outcomes prove nothing; empty if they are valid
-	Retried        int       // number of jobs that were run again, including correct servers and canaries
+	Retried        int       // number of runs that were repeated, including those of correct servers and the canary
 	IsComplete     bool      // the options select every mutant in every dialect to which it applies
 }
 
-// A job is a run of the suite in one dialect, against the mutant or, if that is nil, against the
-// correct server.
+// A job is one run of the suite in a dialect. The suite runs against the mutant or, if mutant is
+// nil, against the correct server.
 type job struct {
 	dialect *dialect.Dialect
 	mutant  *Mutant
 }
 
 // Run runs the suite against the mutants that plan selects and, in each dialect, also against the
-// correct server and the canary. Jobs run concurrently. Because a server that shares the machine
-// with others may respond late, a job with an unexpected outcome is run again when no other job is
-// running, and the second outcome counts. If plan is invalid or selects no mutant, Run returns nil
-// and an error. If ctx is canceled or a job cannot be run to its end, it returns an error and a
-// report of the completed jobs.
+// correct server and the canary. It runs several jobs at the same time. Because a server that
+// shares the machine with others may respond late, a job with an unexpected outcome is run again
+// while no other job is running, and the second outcome counts. If plan is invalid or selects no
+// mutant, Run returns nil and an error. If ctx is canceled or the suite does not run to its end in
+// a job, Run returns a report of the completed jobs and an error.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -87,21 +87,21 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return report, nil
 }
 
-// A runner runs jobs and holds their outcomes. Jobs lock the mutex mu while they store what they
-// found.
+// A runner runs jobs and holds their outcomes. The mutex mu protects the fields after it, and must
+// be held to store an outcome.
 type runner struct {
 	plan     RunOptions
 	jobs     []job
-	outcomes []Outcome // by index of the job
+	outcomes []Outcome // by the index of the job; zero until the job has run
 
 	mu     sync.Mutex
-	played int                        // number of completed jobs; those run again count again
-	judged map[string]judgedScenarios // by name of the dialect
+	played int                        // number of completed jobs; a repeated job counts again
+	judged map[string]judgedScenarios // by the name of the dialect
 }
 
-// run runs the jobs with the given indexes, at most abreast of them at the same time, and stores
-// their outcomes in r. After the first error, or when ctx is canceled, it starts no more jobs and
-// returns the error.
+// run runs the jobs with the given indexes and stores their outcomes in r. At most abreast jobs run
+// at the same time. After the first error, or when ctx is canceled, run starts no more jobs. It
+// returns the first error or the reason why ctx was canceled.
 func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -127,8 +127,8 @@ func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	return context.Cause(ctx)
 }
 
-// runJob runs the job with index i, stores its outcome in r and calls the function Progress of the
-// options. It returns an error if the suite could not be run to its end.
+// runJob runs the job with index i, stores the outcome in r and calls the function Progress of the
+// options, if there is one. It returns an error if the suite could not be run to its end.
 func (r *runner) runJob(ctx context.Context, i int) error {
 	d, m := r.jobs[i].dialect, r.jobs[i].mutant
 	var only []string
@@ -151,13 +151,13 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 	return nil
 }
 
-// A judgedScenarios records in which scenarios the correct server passed a check. Each key consists
-// of the id of the check and the id of the requirement for which the check was judged, in this
-// order. The value has the names of the scenarios.
+// A judgedScenarios records in which scenarios the correct server passed a check. The key consists
+// of the id of the check and the id of a requirement that the check judges, in this order. The
+// value has the names of the scenarios in which the requirement was met.
 type judgedScenarios map[[2]string][]string
 
 // newJudgedScenarios returns the scenarios in which the correct server passed each check. The
-// argument parts holds the results of running the suite against that server.
+// argument parts has the results of the scenarios that were played against that server.
 func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
 	j := judgedScenarios{}
 	for _, p := range parts {
@@ -174,14 +174,15 @@ func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
 }
 
 // maxScenarios is the maximum number of scenarios that are played against a generated mutant for
-// each check that must find it. One should be enough, because the relevant requests and frames are
-// alike in all of them.
+// each check that must find the mutant. One should be enough, because the relevant requests and
+// frames are alike in all scenarios.
 const maxScenarios = 2
 
-// scenariosFor returns the names of scenarios in which the checks that must find the generated
-// mutant m judge the requirement that m violates: at most maxScenarios for each check, so that a
-// name may occur twice. The scenario that sends invalid requests takes the most time, so it is
-// included only if there is no other for a check. The result is nil if there are no such scenarios.
+// scenariosFor returns the names of scenarios that can kill the generated mutant m. In these, the
+// checks that must find m judge the requirement that m violates. The result has at most
+// maxScenarios names for each check, so a name may occur several times. The scenario that sends
+// invalid requests takes the most time, so it is included for a check only if there is no other.
+// The result is nil if there are no such scenarios.
 func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]
@@ -193,11 +194,12 @@ func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
 	return names
 }
 
-// isZero reports whether the outcome is empty because its job was not run.
+// isZero reports whether o is the zero value because its job has not been run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected reports whether o, the outcome of the job, is what it should be: the correct server
-// has no over-kills, the canary is killed, and any other mutant is killed without over-kills.
+// isAsExpected reports whether o, the outcome of the job, is as it should be. The correct server
+// must have no over-kills, the canary must be killed, and any other mutant must be killed without
+// over-kills.
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
@@ -208,7 +210,7 @@ func (j job) isAsExpected(o Outcome) bool {
 	return o.IsKilled() && len(o.OverKills) == 0
 }
 
-// jobsPerProcessor is the number of jobs that run at the same time per processor. It is greater
+// jobsPerProcessor is the number of jobs per processor that run at the same time. It is greater
 // than one because most jobs spend their time waiting for a server that was asked to be slow.
 const jobsPerProcessor = 4
 
@@ -225,9 +227,9 @@ func (p RunOptions) Validate() error {
 	return err
 }
 
-// jobs returns the jobs that p selects. The first ones are the correct server and the canary in
-// each dialect, which are always included. jobs returns an error if p.NamePattern is malformed or
-// if p selects no mutant.
+// jobs returns the jobs that p selects. The first ones, which are always included, are the correct
+// server and the canary in each dialect. If p.NamePattern is malformed or p selects no mutant, jobs
+// returns an error.
 func (p RunOptions) jobs() (jobs []job, err error) {
 	if _, err := path.Match(p.NamePattern, ""); err != nil {
 		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
@@ -257,9 +259,9 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	return jobs, nil
 }
 
-// newReport returns a report of the given outcomes. The outcomes of the correct servers and of the
-// canaries are not in Report.Outcomes. If a correct server has over-kills or a canary was not
-// killed, newReport states that in InvalidReasons.
+// newReport returns a report of the given outcomes. Those of the correct servers and of the canary
+// are left out of Report.Outcomes. If a correct server has over-kills or the canary was not killed,
+// newReport states that in Report.InvalidReasons.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{
 		Dialects: p.Dialects, Mutants: All(p.Dialects),
@@ -289,8 +291,8 @@ func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsSurvivor() })
 }
 
-// OverKills returns the outcomes in which something failed that should not fail for the mutant:
-// those whose field OverKills is not empty.
+// OverKills returns the outcomes in which something failed that the defect of the mutant does not
+// affect. These are the outcomes whose field OverKills is not empty.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }

@@ -1,9 +1,9 @@
 package mutation
 
-// replyScript returns a script for the mock, in YAML, that answers a test prompt with a wrong
-// reply. The argument prompt is a regular expression for the beginning of the prompt after
-// "conformance:", and reply is a list of steps in the form that scripts have. The streams are
-// valid; only their content is not what the prompt asks for.
+// replyScript returns a script for the mock, in YAML, that gives a wrong reply to a test prompt.
+// The argument prompt is a regular expression that must match the beginning of the prompt after
+// "conformance:". The argument reply is a list of steps in the YAML form that scripts use. The
+// streams are valid, and only their content is not what the prompt asks for.
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }

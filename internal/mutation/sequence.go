@@ -60,8 +60,8 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown is a value for [Mutant.NewEffect]. Its effect numbers the events of a run from 1000
-// downward. Events without a sequence number are not changed.
+// countDown is a newEffect. It numbers the events of a run from 1000 downward. Events without a
+// sequence number are not changed.
 func countDown(a fault.Args) fault.Effect {
 	number := 1001
 	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }
@@ -71,9 +71,9 @@ func countDown(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// replaceIDLines returns a middleware that replaces the id line of each frame with line, which
-// includes its line end. It finds only lines of the form that the servers of this project write:
-// "id: " and the id.
+// replaceIDLines returns a middleware that replaces the id line of each frame with the argument
+// line, which must include the line end. It finds id lines only in the form in which the servers of
+// this project write them: "id: " followed by the id.
 func replaceIDLines(line string) middleware {
 	idLine := regexp.MustCompile(`(?m)^id: .*\n`)
 	return editStreams(func(parsedRequest) streamEdit {

@@ -7,14 +7,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// CorrectName is the key of the correct server, which has no defect, in the result of
-// [NewHandlers].
+// CorrectName is the key of the correct server in the map that [NewHandlers] returns.
 const CorrectName = "correct"
 
-// NewHandlers returns servers with which clients other than the suite can be tested: for each
-// mutant that applies to dialect d, a handler by the name of the mutant, and the correct server by
-// [CorrectName]. The caller must call shut to shut the servers down. If a server cannot be created,
-// NewHandlers returns an error and nil for the other results.
+// NewHandlers returns servers with which clients other than the suite can be tested. The map has a
+// handler for each mutant that applies to dialect d, by the name of the mutant, and one for the
+// correct server, by [CorrectName]. The caller must call shut to shut the servers down. If a server
+// cannot be created, NewHandlers returns nil, nil and an error.
 func NewHandlers(d *dialect.Dialect) (handlers map[string]http.Handler, shut func(), err error) {
 	handlers = map[string]http.Handler{}
 	var shuts []func()

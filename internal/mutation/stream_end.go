@@ -63,8 +63,8 @@ var streamEndMutants = []*Mutant{
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
 // keepOpen returns a fault that keeps the body of a stream open for 30 seconds after the last
-// frame, and meanwhile sends a comment every 200 milliseconds. It affects streams that have a frame
-// or a comment for which fits returns true. The function fits must not modify its argument.
+// frame. Meanwhile it sends a comment every 200 milliseconds. It affects only streams that have a
+// frame or a comment for which fits returns true. The function fits must not modify its argument.
 func keepOpen(fits func(frame []byte) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -73,12 +73,11 @@ func keepOpen(fits func(frame []byte) bool) effectFactory {
 	}
 }
 
-// An openWriter is a [fault.FrameWriter] that keeps the body of a stream open as keepOpen
-// describes.
+// An openWriter is a [fault.FrameWriter] that keeps the body of a stream open. See keepOpen.
 type openWriter struct {
 	out  fault.StreamWriter
 	fits func(frame []byte) bool
-	open bool // fits has returned true
+	open bool // whether fits has returned true for a frame or comment
 }
 
 // WriteFrame sends the frame or comment unchanged. It returns any error from sending.
@@ -90,8 +89,8 @@ func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends comments for 30 seconds if fits has returned true for a frame or comment of the
-// stream. It stops at the first error and returns it.
+// Close sends comments for 30 seconds if fits has returned true for any frame or comment of the
+// stream. It returns the first error, at which it stops.
 func (t *openWriter) Close() error {
 	for i := 0; t.open && i < 150; i++ {
 		if err := t.out.Sleep(200 * time.Millisecond); err != nil {

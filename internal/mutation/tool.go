@@ -127,7 +127,7 @@ var toolMutants = []*Mutant{
 	},
 }
 
-// endOfCall returns a function that reports whether an event ends a call of the named tool. The
+// endOfCall returns a function that reports whether the event e ends a call of the named tool. That
 // function must be called with all events of a run, in order, because only the event that starts a
 // call has the name of the tool. It may be called concurrently for several runs.
 func endOfCall(tool string) func(*spec.Event) bool {
@@ -142,16 +142,16 @@ func endOfCall(tool string) func(*spec.Event) bool {
 }
 
 // toolResult returns an event with the result of a tool call. The argument e is the event that ends
-// the call, and text is the result.
+// the call, and text is the result as JSON text or plain text.
 func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
 }
 
-// insertBeforeEnd returns a fault that inserts events just before the terminal event of each run
-// that calls the named tool. The inserted events are those that more returns. Its argument call is
-// the event that ends the last call of the tool.
+// insertBeforeEnd returns a fault that inserts events right before the terminal event of each run
+// that calls the named tool. The function more returns the events to insert. Its argument call is
+// the event that ends the last call of the tool in the run.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

@@ -39,8 +39,8 @@ var uploadStoredMutants = []*Mutant{
 	},
 }
 
-// uploadSignedMutants are servers that sign a link for another file or another bucket than
-// requested, or for a file that does not exist.
+// uploadSignedMutants are servers that sign a link for a file or a bucket other than the requested
+// one, or for a file that does not exist.
 var uploadSignedMutants = []*Mutant{
 	{
 		Name: "signed-for-another-path", Doc: "a new link names another file",
@@ -64,11 +64,11 @@ var uploadSignedMutants = []*Mutant{
 	},
 }
 
-// signUnknownFile returns a middleware that signs links for files that do not exist. If the server
-// responds to a request to sign a link with status 404, the middleware sends the last successful
-// response to such a request instead, if there is one. That response then names the path
-// signedPath(asked), where asked is the requested path. If signedPath returns "", the response
-// keeps the path of the other file.
+// signUnknownFile returns a middleware that makes the server sign links for files that do not
+// exist. If the server responds to a request to sign a link with status 404, the middleware repeats
+// the last successful response to such a request instead, if there was one. In the repeated
+// response, the path is replaced with signedPath(asked), where asked is the requested path. If
+// signedPath returns "", the path is not replaced.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -94,9 +94,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 }
 
 // editLinkResponses returns a middleware that edits the responses to requests for links that the
-// server has issued, by calling give for each of them. The argument signed of give is true if the
-// link was issued in response to a request to sign a link, and false if it was issued in response
-// to an upload. The argument a is the response, which give changes in place.
+// server has issued. It calls give for each of them. The argument signed is true if the link was
+// issued in response to a request to sign a link, and false if it was issued in response to an
+// upload. The argument a is the response, which give changes in place.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -116,8 +116,8 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	}
 }
 
-// linkPath returns the path, with escapes, of the link in a, the response to the request v. It
-// returns "" if a is not the response to an upload or to a request to sign a link.
+// linkPath returns the escaped path of the link in a, the response to the request v. If a is not
+// the successful response to an upload or to a request to sign a link, it returns "".
 func (v parsedRequest) linkPath(a *plainResponse) string {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)
@@ -133,8 +133,8 @@ func respondUnauthorized(a *plainResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
-// corruptBody inverts the bits of the last byte of a.body, in place. It does nothing if the body is
-// empty.
+// corruptBody inverts the bits of the last byte of a.body in place. If the body is empty, it does
+// nothing.
 func corruptBody(a *plainResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
@@ -145,8 +145,8 @@ func corruptBody(a *plainResponse) {
 // because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
-// uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
-// other than those of the file.
+// uploadLinkMutants are servers whose links to files have expired, need credentials or return other
+// bytes than those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -197,9 +197,10 @@ var uploadLinkMutants = []*Mutant{
 
 // replaceForeignImages returns a middleware that changes valid requests to start a run if the first
 // image in the user's message is a link to another server. The server receives take(body, link,
-// own) in place of the body. The argument body is a copy of the original body, which take may
-// modify; link is the link to the other server, and own is the last link to this server that was
-// sent as an image. Requests that precede the first such link to this server are not changed.
+// own) as the body. The argument body is a copy of the original body, which take may modify. The
+// argument link is the link to the other server, and own is the last link to this server that a
+// request to start a run had as its first image. Until there is such a link, requests are not
+// changed.
 func replaceForeignImages(take func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -234,9 +235,8 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withoutItems removes some items from all lists in the decoded JSON value v, at any depth: the
-// objects that have a member whose value is text. It returns the result, and modifies the objects
-// in v.
+// withoutItems returns the decoded JSON value v without certain items of its lists, at any depth.
+// These items are the objects that have a member whose value is text. It modifies the objects in v.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }
 	switch v := v.(type) {

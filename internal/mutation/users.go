@@ -10,10 +10,10 @@ const (
 )
 
 // serveLatestAs returns a middleware that can return the latest history of the primary user to
-// another user. It affects valid requests for a history that name no thread, and so ask for the
-// latest one. If which(m, who) is true, the server receives the request in the name of the primary
-// user. The argument m holds the threads of all users, and m.mu is locked during the call. The
-// argument who is the value of the Authorization header of the request.
+// another user. It affects valid requests for a history that name no thread, which ask for the
+// latest one. If which(m, who) is true, the server receives the request as one of the primary user.
+// The argument m holds the threads of all users, and m.mu is locked during the call. The argument
+// who is the value of the Authorization header of the request.
 func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -31,7 +31,8 @@ func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 }
 
 // usersMutants are servers that return the history of another user if the request names no thread.
-// The mutants that accept requests of other users, or of nobody, are generated.
+// Mutants that accept other requests of another user, or of nobody, are generated instead; see
+// deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

@@ -9,7 +9,7 @@ import (
 )
 
 // alsoWithoutFrame lists globs of the ids of further checks that may fail if a frame cannot be
-// decoded, because the content of that frame is missing.
+// decoded. They miss the content of that frame.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
 // alsoWithoutLastFrame lists the ids of further checks that may fail if the last frame of a stream
@@ -124,8 +124,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd is a value for [Mutant.NewEffect]. Its effect replaces the last frame of a stream with
-// comments that are sent until the client leaves.
+// neverEnd is a newEffect. It replaces the last frame of a stream with comments that are sent until
+// the client leaves.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -144,8 +144,8 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas is a value for [Mutant.NewEffect]. Its effect holds back the text deltas of a run
-// until an event of another kind is to be sent or the run ends.
+// delayDeltas is a newEffect. It holds back the text deltas of a run until an event of another kind
+// is sent or the run ends.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {

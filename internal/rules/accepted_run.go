@@ -9,8 +9,8 @@ import (
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
 // AcceptedRunInNewThread and AcceptedRunInKnownThread judge the flag in the reply to an accepted
-// run that tells whether the run created its thread. The first judges it for the first run of a
-// thread, the second for later runs.
+// run. That flag tells whether the run created its thread. The first check judges it for the first
+// run of a thread, and the second check for later runs.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
@@ -45,13 +45,13 @@ before, and no other request touched the thread.`,
 	}
 )
 
-// hasCreatedFlag reports whether the reply that accepted r tells whether r created its thread: the
-// slot Created of the reply is "true" or "false".
+// hasCreatedFlag reports whether the reply that accepted r tells if r created its thread, that is,
+// whether the Created field of the reply is "true" or "false".
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
 
-// isFirstInThread reports whether r is the first run of its thread in the conversation, so that no
+// isFirstInThread reports whether r is the first run of its thread in the conversation. It is if no
 // other run of the thread was accepted before r was requested.
 func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	return !slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
@@ -60,10 +60,10 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
-// wasThreadUnknown reports whether the server did not know the thread of r before r was requested.
-// That is so if no other request touched the thread, and if the last history of the thread that the
-// same user requested before r was empty or not found. Status 403 counts as not found because a
-// server may return it for a thread that the user does not own.
+// wasThreadUnknown reports whether it is certain that the server did not know the thread of r
+// before r was requested. That is so if no other request touched the thread, and if the last
+// history of the thread that the same user requested before r was empty or not found. Status 403
+// counts as not found because a server may return it for a thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -78,8 +78,8 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
 }
 
-// AcceptedPromptIsStored judges whether the history contains the prompt of a run from the time at
-// which the run is accepted.
+// AcceptedPromptIsStored judges whether the history contains the prompt of a run as soon as the run
+// is accepted.
 var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
 	Doc: `the prompt of a run is in the history as soon as the run is accepted

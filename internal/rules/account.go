@@ -10,22 +10,22 @@ import (
 // [spec.Shared]. When a check sees an event, each account already includes that event, unless the
 // comment on the account says otherwise.
 
-// A streamAccount follows those streams of runs that were requested from the start of the run,
-// without a cursor, by a request that the server may accept. Resumed streams and refusals are
-// judged by checks of their own.
+// A streamAccount follows the streams of a conversation, one after the other. It leaves out resumed
+// streams, whose requests have a cursor, and the responses to requests that a server must refuse.
+// Other checks judge these.
 type streamAccount struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
-	isOpen  bool       // whether the current response is a stream to follow
-	opens   bool       // whether the current event is the head of such a response
+	isOpen  bool       // whether the current response is a stream that the account follows
+	opens   bool       // whether the current event is the head of such a stream
 	// event is the current event. If it has content but no message id, and exactly one message is
 	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by run key; for runs that another request streams
+	prompts  map[string]string // by run key: the prompt, for streams that a later request asks for
 	messages messageTracker
 }
 
-// streamsOf returns the account of the streams of the conversation to which p applies. All passes
+// streamsOf returns the account of the streams in the conversation to which p applies. All passes
 // over that conversation get the same account; see [spec.Shared].
 func streamsOf(p *spec.Pass) *streamAccount {
 	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
@@ -52,24 +52,24 @@ func (s *streamAccount) observe(e spec.Event) {
 	}
 }
 
-// sees reports whether e belongs to a stream that the account follows. The events of a stream are
-// its frames, its comments, an incomplete frame, and the end of its body. The end is excluded if
-// the client left before the end of the run.
+// sees reports whether e is an event of the current stream and the account follows that stream. The
+// events of a stream are its frames, its comments, an incomplete frame, and the end of its body.
+// The end does not count if the client left before the end of the run.
 func (s *streamAccount) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
-// isUnrequested reports whether a request asks for the stream of a run that no earlier request of
-// the conversation started, as far as is known. The argument request must be the field request of a
-// [streamAccount], in which the prompt of a known run is filled in.
+// isUnrequested reports whether request asks for the stream of a run that, as far as is known, no
+// earlier request of the conversation started. The argument must be the field request of a
+// [streamAccount], which has the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
 // eachStream returns a watchFunc that calls w at the start of each stream that a [streamAccount]
 // follows. The argument request of w is the request for the stream. The function that w returns is
-// then called with each event of the stream for which [streamAccount.sees] returns true.
+// then called with each event of the stream, in order; see [streamAccount.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -85,8 +85,8 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 	}
 }
 
-// eachResolvedStream is like eachStream, but an event that has content and no message id gets the
-// id of the open message if exactly one message is open.
+// eachResolvedStream is like eachStream, but it fills in missing message ids: if an event has
+// content and no message id while exactly one message is open, it gets the id of that message.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -95,17 +95,17 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 	}
 }
 
-// An exchangeTracker follows the exchanges of a conversation.
+// An exchangeTracker follows the exchanges of a conversation, one after the other.
 type exchangeTracker struct {
 	current exchange
 	ended   bool          // whether the current event ends the current exchange
-	asked   askedInput    // by all events so far
-	uploads *knownUploads // as of the end of the last exchange, like running
+	asked   askedInput    // what the events so far have asked of the client
+	uploads *knownUploads // updated only when an exchange ends, and so is running
 	running openRuns
 	cancels []spec.Event // the accepted requests to cancel a run, in order
 }
 
-// exchangesOf returns the account of the exchanges of the conversation to which p applies. All
+// exchangesOf returns the account of the exchanges in the conversation to which p applies. All
 // passes over that conversation get the same account; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
@@ -115,8 +115,8 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	})
 }
 
-// observe updates the account with e, the next event of the conversation. An exchange that the
-// client left before there was a response is never marked as ended.
+// observe updates the account with e, the next event of the conversation. If the client left before
+// there was a response, the field ended stays false for that exchange.
 func (a *exchangeTracker) observe(e spec.Event) {
 	a.ended = false
 	x := &a.current
@@ -148,9 +148,9 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// eachResponseEvent returns a watchFunc that calls judge with each event e of a response, from its
-// head to the end of its body. The argument x is the exchange so far, including e. It is shared, so
-// judge must not modify it.
+// eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from
+// its head to the end of its body. The argument x is the exchange so far, including e. All checks
+// share it, so judge must not modify it.
 func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)

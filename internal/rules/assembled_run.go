@@ -16,7 +16,7 @@ type assembledRun struct {
 	streamedBy        spec.Event    // the request whose response is the stream
 	previousPrompt    string        // the prompt before that of request in the same thread
 	hasPreviousPrompt bool          // whether previousPrompt is known
-	possiblePrompts   []string      // others that may be the previous one, as the server may have stored them
+	possiblePrompts   []string      // other prompts that the server may have stored and may take for the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
 	skipsPendingInput bool          // the thread was waiting for input that request does not have
@@ -44,7 +44,7 @@ type assembledRun struct {
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
-	role          *spec.Event // an event that names its latest role; nil if none names a role
+	role          *spec.Event // the event that introduced its current role; nil if no event names a role
 	text          strings.Builder
 	pieces        []keptPiece     // the pieces of text, in order
 	deltaIndexes  map[string]bool // indexes of the content parts whose text was added
@@ -73,8 +73,8 @@ type assembledCall struct {
 	resultEvent contentKey  // the position of the result
 }
 
-// args returns the arguments of the call: the joined deltas, or the text of a call that came in one
-// event.
+// args returns the arguments of the call as JSON text: the joined deltas or, if the call came in
+// one event, the text of that event.
 func (u *assembledCall) args() string { return u.arguments.String() }
 
 // text returns the joined text of all messages, without the reasoning.
@@ -92,8 +92,9 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 }
 
 // startOfText returns the event with the first piece of text of one message. The argument n is the
-// index of that message, from 0, among the messages that have text. If there is no such message, or
-// if its first piece was not kept, startOfText returns the result of endEvent.
+// index of that message, from 0, among the messages that have text; reasoning does not count. If
+// there is no such message, or if its first piece was not kept because of maxPieces, startOfText
+// returns the result of endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning || s.text.Len() == 0 {
@@ -107,9 +108,10 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 	return a.endEvent()
 }
 
-// firstDifference returns the event whose piece of text makes the text of the answer or, if
-// reasoning is true, the reasoning differ from want. It returns the result of endEvent if the text
-// is want or the beginning of want, or if the piece was not kept because of maxPieces.
+// firstDifference returns the event with the first piece of text that differs from want. It
+// compares the text of the answer with want or, if reasoning is true, the reasoning. If the text
+// equals want or is the beginning of want, or if the piece was not kept because of maxPieces, it
+// returns the result of endEvent.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -130,8 +132,7 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 }
 
 // endEvent returns the event that reports the failure of the run or, if there is none, the end of
-// the body. It is the evidence for findings that the run lacks something, which no earlier event
-// can show.
+// the body. If the run lacks something, it is the evidence, because no earlier event can show that.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure
@@ -188,16 +189,16 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// noteRole sets s.role to a copy of e, made by keep, if e names a role and that role differs from
-// the latest one. The event e must be about the status of the message.
+// noteRole sets s.role to a copy of e if e names a role other than the current role of the message.
+// The copy is made by keep. The event e must be about the status of the message.
 func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
 	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
 		s.role = keep(e)
 	}
 }
 
-// addContent adds the content part of e to the message s. It ignores a text that is not complete
-// yet, or whose deltas were already added.
+// addContent adds e, a content part, to the message s. It ignores a text that is not complete yet,
+// and a text whose deltas were already added.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -208,8 +209,8 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	}
 }
 
-// addText appends text to the text of the message s. It also keeps e, the event that has the text,
-// unless the run already has maxPieces pieces.
+// addText appends text to the text of the message s. Unless the run already has maxPieces pieces,
+// it also keeps e, the event that contains text.
 func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
 	if a.pieceCount++; a.pieceCount <= maxPieces {
@@ -238,11 +239,11 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text, which is in the event end, only repeats deltas that were
-// added without a message id. The event end is the end of a message. The result is true if that
-// message had no other event, and if the joined deltas begin with text once the bytes already
-// marked as repeated are removed from their start. In that case repeatsUnnamedText marks text as
-// repeated, too.
+// repeatsUnnamedText reports whether text, one of the parts of the event end, only repeats deltas
+// that were added without a message id. If so, it also marks the repeated bytes, so that the next
+// call starts after them. The argument end is the event that ends a message. The result is true if
+// the run knows no other event of that message, and if the joined deltas, without the bytes that
+// are already marked, begin with text.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {
@@ -255,8 +256,8 @@ func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	return repeated
 }
 
-// addToolEvent adds e to the tool call to which it belongs. The event e is the start of a call, a
-// delta, a complete call or a result.
+// addToolEvent adds e to the tool call to which it belongs. The event e must be the start of a
+// call, a delta of the arguments, a complete call or a result.
 func (a *assembledRun) addToolEvent(e spec.Event) {
 	call := a.toolCallFor(e)
 	switch e.Kind {

@@ -46,24 +46,25 @@ var SignedLinkMatches = &spec.Check{
 }
 
 // A knownUploads holds the files that were uploaded in a conversation and the links that replies
-// issued. Links may be to other files, too.
+// issued, which may also be links to other files.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
 	links map[string]issuedLink // by link
 }
 
-// An issuedLink is a link that a reply issued.
+// An issuedLink is a link that a reply issued, with the file to which it leads.
 type issuedLink struct {
 	reply   spec.Event
 	file    string // the bytes of the file that the link must return
-	hasFile bool   // whether file is known: it was uploaded in the conversation
+	hasFile bool   // whether file is known, because it was uploaded in the conversation
 }
 
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the file that a request uploaded and the link that its reply e issued. It does
-// nothing if e is neither the reply to an upload nor the reply to a request for a link.
+// record adds the link that e issued. If the request uploaded a file, it adds the file, too. The
+// argument e must be the reply to request. If e is neither the reply to an upload nor the reply to
+// a request for a link, record does nothing.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -75,7 +76,8 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasFile reports whether a file was uploaded whose bytes are file.
+// hasFile reports whether a file that consists of the bytes in file was uploaded in the
+// conversation.
 func (s *knownUploads) hasFile(file string) bool {
 	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
 }
@@ -89,9 +91,9 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know if a request is valid. That is so if the
-// request contains a link to an image that no reply of the conversation issued, or if it asks for a
-// file that was not uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid. That is so if
+// the request contains a link to an image that no reply of the conversation issued, or if it asks
+// for a file that was not uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -99,16 +101,16 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is a part of each bucket or path with which the harness asks for a file that
-// does not exist. No file is ever uploaded to such a bucket or path.
+// missingObjectName is contained in every bucket name or path with which the harness asks for a
+// file that does not exist. No file is ever uploaded to such a bucket or path.
 const missingObjectName = "conformance-nothing"
 
 // maxLinkAge is the age up to which a link must work. It is short because no document states how
 // long links are valid.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check of the links in replies of the given kind. The check judges whether
-// such a link returns the uploaded file. The arguments id and doc are the id of the check and the
+// linkCheck returns a check of the links that replies of the given kind issued. It judges whether
+// such a link returns the uploaded file. The argument id is the id of the check, and doc is the
 // start of its documentation.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
@@ -142,9 +144,9 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize describes how the body got compares with the expected file, for the message of a
-// finding. It returns "these bytes" if they are equal, "as many other bytes" if only their lengths
-// are equal, and otherwise the number of bytes of got, such as "3 bytes".
+// describeSize describes how got, the body of a response, compares with file, the expected body. It
+// is used in the messages of findings. The result is "these bytes" if they are equal, "as many
+// other bytes" if only their lengths are equal, and otherwise the length of got, such as "3 bytes".
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -238,8 +240,8 @@ with one of the server's own links was accepted.`,
 }
 
 // isRefusal reports whether a response with the given status refuses the request because of its
-// content. These are the 4xx statuses except those that a server may return before it has looked at
-// the request.
+// content. That is so for all 4xx statuses except those that a server may return before it has
+// looked at the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
 // ReturnsTranscript judges whether the reply to an accepted recording of speech contains its
@@ -259,7 +261,8 @@ var ReturnsTranscript = &spec.Check{
 	}),
 }
 
-// imageLinks returns the links to all images in a request, at any depth of its parts.
+// imageLinks returns the links to all images in a request. It finds images at any depth of the
+// parts of the request.
 func imageLinks(request spec.Event) (links []string) {
 	walkParts(request, func(part spec.Event) {
 		if part.Kind == spec.InputImage {

@@ -5,14 +5,14 @@ import "github.com/streamassay/streamassay/spec"
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
 // eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
-// exchange x that the server should have denied. The function denial returns the reason to deny a
-// request, or "" if there is none.
+// exchange x in which the server should have denied access. The function denial returns the reason
+// to deny a request, or "" if the request is to be granted.
 //
 // The argument granted is whether the server accepted a comparable request of the primary user: one
 // for the same operation and, if the reason is [spec.DeniedOtherUser], for the same resource.
 // Exchanges with that reason are left out unless the primary user owns the resource. Also left out
-// are invalid requests, and responses with status 429 or 503, because a busy server says nothing
-// about access.
+// are invalid requests, and responses with status 429 or 503, because they only show that the
+// server is busy.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -47,8 +47,8 @@ func eachAccessAttempt(
 }
 
 // accessWatch returns a watchFunc that judges whether requests are denied as documented. The
-// function denial returns the reason to deny a request, or "" if there is none. A correct denial
-// counts only if the server accepted a comparable request of the primary user (see
+// function denial returns the reason to deny a request, or "" if the request is to be granted. A
+// correct denial counts only if the server accepted a comparable request of the primary user (see
 // eachAccessAttempt).
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
@@ -68,8 +68,9 @@ var principalNames = map[spec.Principal]string{
 	spec.UnknownUser: "a client with invalid credentials",
 }
 
-// resourceKey returns a map key for the resource that e names: its thread or, if e names no thread,
-// the object with its id. It returns "" if e names neither.
+// resourceKey returns a map key for the resource that e names. The key is the thread id or, if e
+// names no thread, a combination of the fields Name and ID. It is "" if e has neither a thread id
+// nor an ID.
 func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread
@@ -80,11 +81,13 @@ func resourceKey(e spec.Event) string {
 	return ""
 }
 
-// A resourceOwners maps the resource key of each known resource to its owner.
+// A resourceOwners maps the key of each known resource to the owner of the resource. For keys, see
+// resourceKey.
 type resourceOwners map[string]spec.Principal
 
-// record makes the sender of the request of x the owner of the resources that the request and its
-// reply name, if the request was accepted. A resource that already has an owner keeps it.
+// record sets the owner of the resources that the request and the reply of x name to the sender of
+// the request. It does nothing if the request was not accepted. A resource that already has an
+// owner keeps it.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -99,7 +102,7 @@ func (o resourceOwners) record(x exchange) {
 }
 
 // isOwnedBy reports whether principal is the owner of the resource that e names. It returns false
-// if the owner is not known.
+// if the owner is not known or e names no resource.
 func (o resourceOwners) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal

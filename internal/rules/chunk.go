@@ -5,7 +5,7 @@ import "github.com/streamassay/streamassay/spec"
 var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 
 // ChunkFirstNames judges whether the first chunk of a message or tool call has the id of that
-// message or call and, in the case of a call, the name of the tool.
+// message or call. The first chunk of a call must also have the name of the tool.
 var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
 	Doc: `the first chunk of a message has its id; that of a tool call has its id and the tool's name
@@ -28,8 +28,8 @@ Later chunks may leave them out, as they belong to what the first one started.`,
 	}),
 }
 
-// ChunkAgrees judges whether each further chunk of a message or tool call has the same role and
-// name as the first chunk, or none.
+// ChunkAgrees judges whether each later chunk of a message or tool call has the same role and name
+// as the first chunk. A chunk may also leave them out.
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a chunk has the role and the name of the first chunk of its message or tool call, or none",

@@ -16,8 +16,8 @@ var clientChecks = []*spec.Check{
 	AnswersInterrupt,
 }
 
-// refusalStatuses lists the status codes with which a server refuses a request because the client
-// made a mistake.
+// refusalStatuses lists the status codes with which a server refuses a request for a reason other
+// than its content, such as missing credentials or the size of the request.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,
@@ -48,7 +48,8 @@ refused the request.`,
 	}),
 }
 
-// UsesOperations judges whether each request has the method and path of an operation.
+// UsesOperations judges whether each request has the method and path of an operation in the
+// document of the dialect.
 var UsesOperations = &spec.Check{
 	ID: "client.route", Of: spec.Client,
 	Doc: `requests use the methods and paths of operations
@@ -81,7 +82,7 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges that no request is refused for a reason other than its content, such as
+// IsNotRefused judges whether requests are refused for reasons other than their content, such as
 // missing credentials.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
@@ -153,8 +154,8 @@ An answer to anything else cannot be what the agent waits for.`,
 	}),
 }
 
-// eachAnswered returns a watchFunc that calls judge with each request that was recorded and with
-// the head of its response. If there was no response, the StatusCode of the argument response is 0.
+// eachAnswered returns a watchFunc that calls judge with each recorded request and the head of its
+// response. If there was no response, the StatusCode of the argument response is 0.
 func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
@@ -170,10 +171,10 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 	}
 }
 
-// eachReference returns a watchFunc that calls judge with each valid request that was answered,
-// with the head of its response, and with what the server sent before. It stops calling judge once
-// a part of a response is missing, because that part may contain the ids to which later requests
-// refer.
+// eachReference returns a watchFunc that calls judge with each valid request that was answered. The
+// argument response is the head of the response, and sent holds what the server sent before. As
+// soon as a part of a response is missing, eachReference stops calling judge, because that part may
+// contain the ids to which later requests refer.
 func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &serverSentIDs{cursors: map[string]bool{}}
@@ -196,7 +197,8 @@ type serverSentIDs struct {
 	incomplete bool            // whether a part of a response is missing
 }
 
-// observe adds e, the next event of the conversation. Requests are ignored.
+// observe adds e, the next event of the conversation, to what the server has sent. If e is a
+// request, observe does nothing.
 func (s *serverSentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
@@ -215,12 +217,13 @@ func (s *serverSentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
-// minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
-// by chance. See mentions.
+// minMentionLength is the length in bytes from which on an id is unlikely to occur in a response by
+// chance. See mentions.
 const minMentionLength = 6
 
-// mentions reports whether the server sent the given id. A short id must occur as a complete JSON
-// string. A long id may occur anywhere, because JSON text within a JSON string may contain it.
+// mentions reports whether the server sent the given id. An id shorter than minMentionLength must
+// occur as a complete JSON string. A longer id may occur anywhere, because a JSON string may itself
+// contain JSON text in which the id occurs.
 func (s *serverSentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains([]byte(quoteJSON(id)))
@@ -228,7 +231,7 @@ func (s *serverSentIDs) mentions(id string) bool {
 	return s.contains([]byte(id))
 }
 
-// isUnrouted reports whether no operation of the document has the method and path of a request.
+// isUnrouted reports whether the document has no operation with the method and path of request.
 func isUnrouted(request spec.Event) bool {
 	hasWrongMethod := func(v spec.Violation) bool { return strings.HasPrefix(v.Location, "method ") }
 	return request.Operation == "" || slices.ContainsFunc(request.Violations, hasWrongMethod)

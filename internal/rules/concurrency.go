@@ -36,7 +36,7 @@ type completedStream struct {
 	endCount              int           // number of terminal events
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas; see maxPause
+	pauses                time.Duration // the sum of the pauses between deltas, each of which is limited by maxPause
 	bodyEnd               spec.Event
 }
 
@@ -51,14 +51,14 @@ type streamTimeline struct {
 	requestedAt map[string]time.Duration // by run key: when the run was first requested
 }
 
-// isCanceled reports whether any accepted cancel request of the conversation applies to the run of
+// isCanceled reports whether an accepted cancel request of the conversation applies to the run of
 // the stream l.
 func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether the cancel request applies to the run of the stream. That is so if
-// it names the run, or if it names only the thread and was sent while the stream was open.
+// isCanceledBy reports whether the request cancel applies to the run of the stream. It does if it
+// names the run, or if it names only the thread of the run and was sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -74,7 +74,7 @@ func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
-// isOpenAtCancelOfSibling reports whether the cancel request names another run of the same thread
+// isOpenAtCancelOfSibling reports whether the request cancel names another run of the same thread
 // and was sent while the stream was open.
 func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
 	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
@@ -107,9 +107,10 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	}
 }
 
-// observeStream returns a function to be called with each event of one stream. That function adds
-// each terminal event to a.runEnds. At the end of the body, it adds the stream to a.streams unless
-// the transfer was cut off. The signature is that of the argument of eachStream.
+// observeStream returns a function to be called with each event of the stream that request asked
+// for. That function adds each terminal event to a.runEnds. At the end of the body, it adds the
+// stream to a.streams unless the transfer was cut off. The unused argument makes observeStream an
+// argument for eachStream.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -138,8 +139,9 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration returns the minimum duration of the run for which the prompt of a request asks.
-// The second result is false if the target is not scripted or the prompt sets no duration.
+// scriptedDuration returns how long a run must last at least if it does what the prompt of request
+// asks for. The second result is false if the target is not scripted or the prompt sets no
+// duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
@@ -148,8 +150,7 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	return time.Duration(n-1) * interval, ok
 }
 
-// SurvivesOtherRuns judges whether a stream stays open until its own run ends when another run of
-// the thread ends.
+// SurvivesOtherRuns judges whether a stream stays open when another run of the thread ends first.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run

@@ -12,7 +12,8 @@ var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd,
 // A contentKey identifies one content part by the id of its message and its index in that message.
 type contentKey struct{ message, index string }
 
-// positionOf returns the key of the content part to which e belongs.
+// positionOf returns the key of the content part to which e belongs. The message and the index in
+// the key are "" if e does not name them.
 func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
 // isDelta reports whether e is a delta of a message or of reasoning.
@@ -144,7 +145,8 @@ var ContentEndsOnce = &spec.Check{
 	}),
 }
 
-// IndexDense judges whether the content parts of a message have the indexes 0, 1, 2 and so on.
+// IndexDense judges whether the content parts of a message have the indexes 0, 1, 2 and so on, in
+// the order in which they first appear.
 var IndexDense = &spec.Check{
 	ID:    "content.index-dense",
 	Doc:   "the contents of a message have the indexes 0, 1, 2 and so on without gaps",

@@ -54,7 +54,8 @@ Results of calls that are not in the request are not judged: a server need not k
 	}),
 }
 
-// ResumeContinues judges whether a run that answers all interrupts of the run before it continues.
+// ResumeContinues judges whether a run finishes if its request answers all interrupts of the
+// previous run of the thread. The run must not end with one of the same interrupts.
 var ResumeContinues = &spec.Check{
 	ID: "resume.continues", ReadsDocument: true,
 	Doc: `a request that answers all interrupts of the run before leads to a run that continues
@@ -113,9 +114,9 @@ func describeEnd(e spec.Event) string {
 	return fmt.Sprint(displayName(e))
 }
 
-// answersItsCalls reports whether the last message of a request is the result of a tool call that
-// the request itself contains. It returns false if the request has the result of any call that it
-// does not contain before that result.
+// answersItsCalls reports whether the last message of request is the result of a tool call that
+// request itself contains. It returns false if the call of any tool result in the request is
+// missing or comes after that result.
 func answersItsCalls(request spec.Event) bool {
 	called := map[string]bool{}
 	answers := false

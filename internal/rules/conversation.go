@@ -7,40 +7,40 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historySettleTime is how long after the end of a run the history of its thread may be incomplete.
+// historySettleTime is how long the history of a thread may be incomplete after the end of a run.
 // It is also how long a server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects what the checks of histories and of accepted runs need from all exchanges
-// of a scenario: the runs that replies accepted, the events of all streams of these runs, and the
-// requests for histories. Unlike a [threadTracker], it is used with every target, not only with
-// scripted ones, and it combines the streams of a run.
+// A conversation collects from all exchanges of a scenario what the checks of histories and of
+// accepted runs need: the runs that replies accepted, the events of all streams of these runs, and
+// the requests for histories. Unlike a [threadTracker], it also covers targets that are not
+// scripted, and it combines all streams of a run.
 type conversation struct {
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	runs             []*acceptedRun
-	historyExchanges []*exchange // those whose request is for a history, in order
+	historyExchanges []*exchange // the exchanges whose request is for a history, in order
 
 	streams map[string]*runStream // by run key
 	// changedOtherwise has the threads that may have been changed by a request that started no
 	// known run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
-	// touchedThreads has the threads that other requests may have changed before their first run.
-	// The key "" stands for any thread.
+	// touchedThreads has the threads that may have been changed before their first run, by a
+	// request other than the one that started this run. The key "" stands for any thread.
 	touchedThreads map[string]bool
 	request        spec.Event // of the current exchange
-	stream         *runStream // the run whose stream is the current response; nil if there is none
+	stream         *runStream // the run that the current response streams; nil if it streams none
 	// content collects the content of the current stream. It is nil if the stream was requested
 	// with a cursor, or if the content of its run is already known.
 	content *assembledRun
 }
 
-// An acceptedRun is one run that the server accepted, together with what its streams showed.
+// An acceptedRun is a run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event
-	requestedAgain      bool // it was requested more than once, so that its prompt is ambiguous
-	// number is the position of the run among the finished runs of the thread with the same prompt,
-	// from 1. It is 0 if the run did not finish.
+	requestedAgain      bool // the run was requested more than once, so that its prompt is ambiguous
+	// number is the position of the run, from 1, among the finished runs of the same user in the
+	// thread that have the same prompt. It is 0 if the run did not finish.
 	number int
 	runStream
 }
@@ -48,12 +48,13 @@ type acceptedRun struct {
 // A runStream combines what all streams of one run showed.
 type runStream struct {
 	end         spec.Event      // the earliest terminal event; zero if none was seen
-	toolResults map[string]bool // has the ids of the calls whose results came before the end
-	content     *assembledRun   // nil if no stream was read from its start to its terminal event
+	toolResults map[string]bool // the set of the ids of the calls whose results came before the end
+	content     *assembledRun   // nil unless a stream was read from its start to its terminal event
 }
 
 // atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument c holds what was collected from the conversation.
+// argument c holds what was collected from the conversation. All checks share it, so judge must not
+// modify it.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -95,7 +96,7 @@ func (c *conversation) addStreams() {
 	}
 }
 
-// observe updates the conversation with the event e.
+// observe updates c with e, the next event of the conversation.
 func (c *conversation) observe(e spec.Event) {
 	if e.Kind == spec.HTTPResponse {
 		c.markTouched(e.StatusCode)
@@ -117,14 +118,14 @@ func (c *conversation) observe(e spec.Event) {
 	}
 }
 
-// markTouched records in c.changedOtherwise and c.touchedThreads that the current request may have
-// changed its thread. The argument status is that of the response, or 0 if there was none. A
-// request counts as failed if the status is 0 or 5xx.
+// markTouched updates c.changedOtherwise and c.touchedThreads after the current request, which may
+// have changed its thread. The argument status is that of the response, or 0 if there was none. A
+// request counts as failed if the status is 0 or 5xx. Requests for a history are ignored.
 //
-// A thread is added to changedOtherwise if the request failed, or if it is an invalid prompt that
-// was accepted. It is added to touchedThreads if none of its runs has been accepted yet and the
-// request was accepted or failed. Exceptions are the first run itself, and valid requests that name
-// no thread. Requests for a history are ignored.
+// The thread is added to c.changedOtherwise if the request failed, or if the request is an invalid
+// prompt that was accepted. It is added to c.touchedThreads if the request was accepted or failed,
+// and no run of the thread has been accepted yet. Two kinds of requests do not count there: an
+// accepted valid prompt, which starts the first run itself, and valid requests that name no thread.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -144,9 +145,9 @@ func (c *conversation) markTouched(status int) {
 // isHistoryRequest reports whether request is a valid request for a history.
 func isHistoryRequest(request spec.Event) bool { return request.Name == "history" && request.Valid() }
 
-// addRun adds the run that the current request started and that the reply e accepts. If the
-// conversation already has the run, addRun sets its field requestedAgain instead. It ignores
-// requests that are invalid or do not name both a thread and a run.
+// addRun adds the run that the current request started and that the reply e accepts. If c already
+// has the run, addRun sets the field requestedAgain of that run instead. It does nothing if the
+// request is invalid or does not name both a thread and a run.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
@@ -160,8 +161,8 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
-// openStream records that the current response is a stream of the run that the current request
-// names.
+// openStream sets c.stream to the run that the current request names, because the current response
+// is a stream of that run. It also sets c.content if the content of the stream is to be collected.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{toolResults: map[string]bool{}}
@@ -172,8 +173,9 @@ func (c *conversation) openStream() {
 	}
 }
 
-// observeFrame adds e, a frame of the current stream, to what is known about the run: its tool
-// results, its terminal event and, if the stream is read from its start, its content.
+// observeFrame adds e, a frame of the current stream, to what is known about the run. That is the
+// tool results of the run, its terminal event and, if the stream was requested from its start, its
+// content.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults[e.Call] = true
@@ -198,8 +200,8 @@ func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page returns the history that the response contains. The second result is false if the response
-// is not a history.
+// page returns the reply in the response. The second result is false if the reply is not a history
+// or the status is not 2xx.
 func (x *exchange) page() (spec.Event, bool) {
 	return x.reply, x.status()/100 == 2 && x.reply.Kind == spec.History
 }
@@ -210,17 +212,17 @@ func (x *exchange) isThreadUnknown() bool {
 	return x.status() == 404 || x.status() == 410
 }
 
-// latestPage returns the history that the response contains. The second result is true only if it
-// is the latest page of the given thread: a history of that thread that was requested without a
+// latestPage returns the reply in the response. The second result is true only if the reply is the
+// latest page of the history of the given thread, which the server returns if a request names no
 // day.
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run finished at least the duration margin before the time at,
-// which is measured from the start of the conversation. It returns false for a run that was
-// requested more than once.
+// endedBefore reports whether the run finished before the time at, with at least the duration
+// margin in between. Times are measured from the start of the conversation. It returns false for a
+// run that failed, and for one that was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }

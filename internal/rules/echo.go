@@ -10,8 +10,8 @@ var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
 // echoCheck returns a check of whether responses repeat an identifier of their requests. The
 // function slot returns that identifier of an event, such as its run id, or "" if the event has
-// none. The arguments id and doc are the id of the check and the start of its documentation. The
-// check applies only to dialects that have the feature kind.
+// none. The argument id is the id of the check, and doc is the start of its documentation. The
+// check applies only to dialects that have the given kind, such as [spec.SlotRun].
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -47,7 +47,7 @@ var (
 		func(e spec.Event) string { return e.Thread })
 )
 
-// CreatesThread judges whether the server assigns a new thread id when a request names no thread.
+// CreatesThread judges whether the server assigns a new thread id if a request names no thread.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
 	Doc:   "the server names one new thread in its response to a request that names none",

@@ -8,7 +8,8 @@ import (
 
 var errorChecks = []*spec.Check{ErrorVisible, ErrorSaysFailed, NoStackTrace}
 
-// ErrorVisible judges whether clients can see that a run failed if its prompt asked for a failure.
+// ErrorVisible judges whether clients can see that a run failed. It applies to runs whose prompt
+// asked for a failure.
 var ErrorVisible = &spec.Check{
 	ID: "error.visible",
 	Doc: `a failed run does not end like a successful one
@@ -22,8 +23,8 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	}),
 }
 
-// ErrorSaysFailed judges whether a run whose prompt asked for a failure is reported with the status
-// failed.
+// ErrorSaysFailed judges whether a failed run is reported with the status failed. It applies to
+// runs whose prompt asked for a failure.
 var ErrorSaysFailed = &spec.Check{
 	ID:  "error.says-failed",
 	Doc: "a run that fails is reported as failed, neither as canceled nor as rejected",

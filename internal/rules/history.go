@@ -14,10 +14,11 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns the history that the response of x contains. The second result is true only if
-// that history must contain the messages of r: the same user requested it after the end of r, and it
-// is the latest page of the thread. It is also true for a page that was requested by its day, if it
-// has the same day as a latest page that was requested after the end of r.
+// pageWithRun returns the history in the response of x. The second result is true only if that
+// history must contain the messages of r. A history must contain them if the same user requested it
+// after the end of r, and if it is the latest page of the thread of r. A page that was requested by
+// day must contain them, too, if it has the same day as a latest page that the user requested after
+// the end of r.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -32,14 +33,14 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 	})
 }
 
-// eachStoredRun returns a function to be passed to atConversationEnd. It looks for each finished
+// eachStoredRun returns an argument for atConversationEnd: a function that looks for each finished
 // run r in each history that must contain it (see pageWithRun).
 //
-// Runs for which applies returns false are ignored because a page need not contain anything of
-// them. If has returns true, page contains what it must contain of r, and a passed judgement is
-// recorded. Otherwise report is called and must record the finding, unless page may be incomplete.
-// A page may be incomplete if the thread has earlier days, or if the page was requested within
-// historySettleTime of the end of the run and no page before it was complete.
+// If applies returns false, the run is ignored, because a page need not contain anything of it. If
+// has returns true, page contains what it must contain of r, and a passed judgement is recorded.
+// Otherwise, report is called and must record the finding, unless page may be incomplete. A page
+// may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
+// within historySettleTime of the end of the run, as long as no earlier page was complete.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -138,12 +139,12 @@ show.`,
 	}
 )
 
-// hasUserText reports whether a page has a user message with the text of request, which started a
-// run. See countUserTexts.
+// hasUserText reports whether page has a user message with the text of request, which started a
+// run. For the comparison of texts, see countUserTexts.
 func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
 
-// countUserTexts returns the number of user messages on a page that have the text of request, which
-// started a run. A prompt that was sent as one string and without images must be stored exactly.
+// countUserTexts returns the number of user messages on page that have the text of request, which
+// started a run. If the prompt was sent as one string and without images, the texts must be equal.
 // Otherwise, a server may join the blocks of the prompt with white space and add descriptions of
 // the images.
 func countUserTexts(page, request spec.Event) (n int) {
@@ -157,7 +158,7 @@ func countUserTexts(page, request spec.Event) (n int) {
 	return n
 }
 
-// IsOneString reports whether the text of a request is a single string of its JSON body, and not
+// IsOneString reports whether the text of request is a single string in the JSON body, rather than
 // joined from several strings. It returns false if the body is not JSON.
 func IsOneString(request spec.Event) bool {
 	var body any
@@ -182,9 +183,9 @@ func containsString(v any, s string) bool {
 	return false
 }
 
-// matchesText reports whether content, which is that of a message in a history, contains the text
-// that a user sent, perhaps with added white space. If content is a JSON string, array or object,
-// it must equal text.
+// matchesText reports whether content, the content of a message in a history, contains text, which
+// a user sent. White space may have been added to the text. If content is a JSON string, array or
+// object, it must equal text.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true
@@ -201,8 +202,8 @@ func matchesText(content, text string) bool {
 	return false
 }
 
-// hasSpacedPrefix reports whether s begins with prefix, perhaps with white space added between the
-// bytes of prefix.
+// hasSpacedPrefix reports whether s begins with the argument prefix, perhaps with white space added
+// between its bytes.
 func hasSpacedPrefix(s, prefix string) bool {
 	for i := range len(prefix) {
 		for len(s) > 0 && s[0] != prefix[i] && strings.ContainsRune(" \t\r\n", rune(s[0])) && i > 0 {
@@ -216,10 +217,10 @@ func hasSpacedPrefix(s, prefix string) bool {
 	return true
 }
 
-// hasAssistantText reports whether a page contains an answer that was streamed as the given texts.
-// It suffices if the page has one of the texts or all of them joined, in one assistant message or
-// in several successive ones. White space is significant, but a server may add some between the
-// texts that it joins.
+// hasAssistantText reports whether page contains an answer that was streamed as the given texts. It
+// suffices if the page has one of the texts, or all of them joined. The text may be in one
+// assistant message or in several successive ones. White space is significant, but a server may add
+// some between the texts that it joins.
 func hasAssistantText(page spec.Event, texts []string) bool {
 	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
 	for i, m := range messages {
@@ -232,7 +233,7 @@ func hasAssistantText(page spec.Event, texts []string) bool {
 	return false
 }
 
-// beginWith reports whether text equals the joined texts of the first n messages, for any n. It
+// beginWith reports whether text equals the joined texts of the first messages, however many. It
 // returns true if text is empty.
 func beginWith(messages []spec.Event, text string) bool {
 	for ok := true; len(messages) > 0 && text != ""; messages = messages[1:] {

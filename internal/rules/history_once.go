@@ -20,8 +20,9 @@ read to the end.`,
 	}),
 }
 
-// judgeRepetitions judges whether page, the history returned in x, has each text no more often than
-// it was sent in the thread. It judges nothing if it is not known how often each text was sent.
+// judgeRepetitions judges whether page, the history that x returned, contains no text more often
+// than it was sent in the thread. If it is not known how often the texts were sent,
+// judgeRepetitions judges nothing.
 func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Event) {
 	sent, known := c.sentTexts(x, page.Thread)
 	if !known {
@@ -45,17 +46,18 @@ func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Eve
 // roleOf maps the kind of a message in a history to the role of its sender.
 var roleOf = map[spec.Kind]string{spec.HistoryUser: "user", spec.HistoryAssistant: "assistant"}
 
-// A sentText identifies a text that the user or the assistant sent. The field kind is the kind that
-// the text has as a message in a history.
+// A sentText identifies a text that the user or the assistant sent. The field kind is the kind of a
+// message with that text in a history: [spec.HistoryUser] or [spec.HistoryAssistant].
 type sentText struct {
 	kind spec.Kind
 	text string
 }
 
 // sentTexts returns how often each text was sent in a thread before the history in x was requested.
-// The result known is false if that cannot be told. That is so if no run of the thread is known, if
-// the thread may have existed before the conversation, if a request of another user or of unknown
-// effect may have changed it, or if the stream of a run was not read to its end.
+// If an answer has several messages, their joined text counts as sent, too. The result known is
+// false if the numbers cannot be determined. That is so if no run of the thread is known, if the
+// thread may have existed before the conversation, if a request of another user or of unknown
+// effect may have changed the thread, or if the stream of a run was not read to its end.
 func (c *conversation) sentTexts(x *exchange, thread string) (sent map[sentText]int, known bool) {
 	sent = map[sentText]int{}
 	for _, r := range c.runs {

@@ -17,8 +17,8 @@ var historyPageChecks = []*spec.Check{
 }
 
 // eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
-// history that the server returned. The argument x is the exchange in which the server returned
-// page.
+// history that the server returned. The argument page is the history, and x is the exchange in
+// which it was returned.
 func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -96,8 +96,8 @@ text, id and time must not be in the history of another thread.`,
 }
 
 // eachUserMessage calls f for each user message of page that contains the given text and has a time
-// stamp. The argument key is made of the id, the time and the content of the message, so that the
-// same message has the same key on another page.
+// stamp. The argument key combines the id, the time and the content of the message. It therefore
+// identifies the same message on different pages.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	for _, m := range page.PartsOf(spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
@@ -143,9 +143,9 @@ messages are older, and if the server still returns it five seconds later.`,
 	}),
 }
 
-// latestRun returns the last run that the server accepted before the request of x from the same
-// user. It returns nil if there is no such run, or if it is unknown which run is the latest because
-// runs overlap each other or the request.
+// latestRun returns the last run that the same user had started when the history in x was
+// requested. It returns nil if there is no such run. It also returns nil if it is unknown which run
+// is the latest, because runs overlap each other or the request.
 func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
@@ -159,8 +159,10 @@ func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	return last
 }
 
-// isOlderThan reports whether the last run of the thread of a page is certainly older than r. It
-// returns true if the page has no thread, and false if r is of that thread or the order is unknown.
+// isOlderThan reports whether the thread of page is certainly older than r. It is if all known runs
+// of that thread ended before r was requested. If none is known, all messages of page must be older
+// than the prompt of r. The result is true if page has no thread. It is false if r is a run of that
+// thread, or if the order is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -180,9 +182,9 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	return seen || c.pagePrecedes(page, r)
 }
 
-// pagePrecedes reports whether all messages of a page are older than the prompt of r, judging by
-// the time stamps in the histories. It returns false if the page has no messages, or if a time or
-// its zone is unknown.
+// pagePrecedes reports whether all messages of page are older than the prompt of r, according to
+// the time stamps in the histories. It returns false if page has no messages, or if a time or its
+// time zone is unknown.
 func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
@@ -203,8 +205,8 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// HistoryOfNoThreadIsEmpty judges whether a history that names no thread is empty. It is the
-// history of a user who has no threads.
+// HistoryOfNoThreadIsEmpty judges whether a history that names no thread is empty. A server returns
+// such a history to a user who has no threads.
 var HistoryOfNoThreadIsEmpty = &spec.Check{
 	ID:    "history.none-is-empty",
 	Doc:   "the history of a user without threads has no thread, no day and no messages",
@@ -233,8 +235,8 @@ var PreviousDayIsEarlier = &spec.Check{
 	}),
 }
 
-// isDayOrEmpty reports whether day is "" or a valid date in the form YYYY-MM-DD. Other values are
-// reported by the check wire.matches-schema.
+// isDayOrEmpty reports whether day is "" or a valid date in the form YYYY-MM-DD. If a history has
+// any other value, the check wire.matches-schema reports that.
 func isDayOrEmpty(day string) bool {
 	_, err := time.Parse(time.DateOnly, day)
 	return day == "" || err == nil
@@ -289,9 +291,10 @@ var (
 )
 
 // moreCheck returns a check, with the given id and documentation, of the histories whose slot
-// HasMore is flag, which must be "true" or "false". The check calls report for each request for the
-// history before the day of such a history. The argument day is that day, and earlier is the
-// history that the server returned.
+// HasMore is flag, which must be "true" or "false". If the history before the day of such a history
+// was requested, too, the check calls report. The argument day is the day of the first history, in
+// the form YYYY-MM-DD, and earlier is the history that the server returned for the time before that
+// day.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -313,9 +316,9 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 	}
 }
 
-// maxZoneOffset is the greatest difference between UTC and the local time of any time zone. A
-// server may count days in any zone, so that the time of a message may be this far outside of its
-// day in UTC.
+// maxZoneOffset is the greatest difference between UTC and the local time of any time zone. Because
+// a server may count days in any time zone, the time of a message may be this far outside its day
+// in UTC.
 const maxZoneOffset = 14 * time.Hour
 
 // HistoryCoversOneDay judges whether all messages of a history are from the day of that history.
@@ -355,8 +358,8 @@ var timestampLayouts = []string{
 }
 
 // parseTimestamp parses a date and time in one of the forms of timestampLayouts, with or without a
-// time zone. The result zoned is whether s names a time zone. If s is not a valid time, ok is
-// false.
+// time zone. The result zoned is whether s names a time zone. If it does not, at is in UTC. If s is
+// not a valid time, ok is false.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {

@@ -17,10 +17,10 @@ type sentPrompt struct {
 	hasImages bool
 }
 
-// resembles reports whether a message in a history may be that of the prompt. The argument text is
-// the text of the message, without white space. A server may join the blocks of a prompt in any
-// way, and other checks judge what else it changes, so one text need only contain the other or
-// begin like it.
+// resembles reports whether a message in a history may be the message of the prompt s. The argument
+// text is the text of the message, without white space. The two texts need not be equal, because a
+// server may join the blocks of a prompt in any way, and other checks judge other changes. It is
+// enough if one text contains the other, or if both begin with the same 12 bytes.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
@@ -28,9 +28,9 @@ func (s sentPrompt) resembles(text string) bool {
 }
 
 // eachToldPrompt returns a watchFunc that calls judge, at the end of a conversation, with each user
-// message m of the latest pages of histories. Only histories of threads that are known to be new
-// are considered. The argument sent lists those prompts of all requests, accepted or not, that m
-// resembles.
+// message m of the latest pages of histories. The argument page is the history that contains m. The
+// argument sent lists the prompts that m resembles, out of the prompts of all requests, accepted or
+// not. Only histories of threads that are known to be new are considered.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {

@@ -12,7 +12,8 @@ var inTurnChecks = []*spec.Check{
 	RunOpensOrFails, RunStartsInTurn, RunEndsInTurn, MessageInTurn, ToolStartsInTurn, StepPairs, StepsAllEnd,
 }
 
-// RunOpensOrFails judges whether the first event of a stream starts the run or reports its failure.
+// RunOpensOrFails judges whether the first event of a stream starts the run or reports that the run
+// failed.
 var RunOpensOrFails = firstFrameCheck("run.opens-or-fails",
 	"the first event of a stream starts the run, or reports that it failed", []spec.Kind{spec.RunStart, spec.RunError},
 	func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunError },
@@ -72,9 +73,9 @@ may be anything.`,
 }
 
 // A spanKey identifies something that starts and ends in a stream: a message, a section of
-// reasoning, a tool call or a step. A step is identified by its name, its message or an id of its
-// own. Steps that are identified in different ways are different. Steps with the same name are
-// different if they are in different lanes.
+// reasoning, a tool call or a step. A step is identified by its name, by its message or by an id of
+// its own. Steps that are identified in different ways are different steps, and so are steps with
+// the same name in different lanes.
 type spanKey struct{ subject, name, message, id, lane string }
 
 // pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e is not
@@ -96,9 +97,10 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// ended returns the key of what an end with the key k ends. Keys that map to true in the argument
-// open are open. The result is k, unless k is not open and a step with the same name is open in
-// another lane. An end need not name the lane of its step, so it then ends that step.
+// ended returns the key of what an end event with the key k ends. The argument open maps the keys
+// of everything that is open to true. The result is usually k. If k is not open, but a step with
+// the same name is open in another lane, the result is the key of that step, because the end of a
+// step need not name its lane.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
@@ -113,7 +115,8 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	return k
 }
 
-// text returns the id, the message id or the name in the key, whichever it has.
+// text returns the id, the message id or the name in the key, whichever comes first in this order
+// and is not "".
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
@@ -125,12 +128,12 @@ func (k spanKey) noun() string {
 }
 
 // eachPairEvent returns a watchFunc that calls judge with each event e of a run that starts,
-// continues or ends a message, a section of reasoning, a tool call or a step, provided that the
-// subject of its kind is one of subjects. The argument key identifies what e is about, and isOpen
-// is whether that was open before e.
+// continues or ends a message, a section of reasoning, a tool call or a step. It leaves out events
+// whose subject (see [spec.Kind.Subject]) is not among subjects. The argument key identifies what e
+// is about, and isOpen is whether that was open before e.
 //
-// Everything that is open at the end of a run counts as closed from then on. Events between the end
-// of a run and the start of the next one are left out because another check reports all of them.
+// When a run ends, everything that is still open counts as closed. Events between the end of a run
+// and the start of the next one are left out because another check reports all of them.
 func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false

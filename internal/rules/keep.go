@@ -3,8 +3,9 @@ package rules
 import "github.com/streamassay/streamassay/spec"
 
 // keeper returns a function that copies an event to the heap and returns a pointer to the copy.
-// Checks use it to retain events, which are large. If several checks of one [spec.Run] retain the
-// same event one after the other, they share one copy, which they must not modify.
+// Checks use that function to retain events, which are large. If several checks of one [spec.Run]
+// retain the same event one after the other, they share one copy. Therefore they must not modify
+// it.
 func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	last := spec.Shared(p, "kept event", func() (**spec.Event, func(spec.Event)) {
 		return new(*spec.Event), nil
@@ -19,9 +20,9 @@ func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	}
 }
 
-// sameEvent reports whether a and b are the same event of a conversation. Comparing positions is
-// not enough: the parts of an event have the position of that event, and checks may fill in members
-// such as the message id.
+// sameEvent reports whether a and b are the same event of a conversation. It compares more than
+// their positions, because the parts of an event have the position of that event, and because
+// checks may fill in fields such as the message id.
 func sameEvent(a, b *spec.Event) bool {
 	return a.Exchange == b.Exchange && a.Frame == b.Frame && a.Offset == b.Offset && a.Kind == b.Kind &&
 		a.Message == b.Message && a.Call == b.Call && a.Index == b.Index && a.ID == b.ID && a.Name == b.Name &&

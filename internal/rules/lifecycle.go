@@ -19,9 +19,9 @@ var lifecycleChecks = []*spec.Check{
 }
 
 // firstFrameCheck returns a check of the first frame of each stream. The arguments id, doc and
-// needs are the fields ID, Doc and Needs of the check. The function allowed reports whether a
-// stream may begin with a frame of the given kind. The function want returns the name of the
-// expected frame, for the message of a finding.
+// needs are the fields ID, Doc and Needs of the check. The function allowed reports whether the
+// first frame may be of the given kind. The function want returns the name of the expected frame
+// for the message of a finding; request is the request for the stream.
 func firstFrameCheck(
 	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) lazyEventName,
 ) *spec.Check {
@@ -110,8 +110,8 @@ canceled at once are judged by cancel.run-ends.`,
 
 // watchRunEnd returns a function to be called with each event of the stream that request asked for.
 // At the end of the body, that function records a passed judgement if the last run of the stream
-// had a terminal event. If a terminal event is missing although one is required, the function calls
-// onMissingEnd with the end of the body.
+// had a terminal event. If a required terminal event is missing, it calls onMissingEnd instead,
+// with the event for the end of the body.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	return func(e spec.Event) {
@@ -290,17 +290,17 @@ does not expect it to start again.`,
 	}),
 }
 
-// A statusEvent holds what the message of a finding says about an event that reported a status.
+// A statusEvent holds the data of an event that reported a status, as far as the message of a
+// finding needs them.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string
 	displayName string // see [spec.Event.DisplayName]
 }
 
-// describeStatusChange returns the message of a finding about a status that must not change as it
-// did. The argument before is the event with the previous status, and e is the event with the new
-// one. If backwards is true, the status moved backward. Otherwise the run or message had already
-// ended.
+// describeStatusChange returns the message of a finding about a wrong change of status. The
+// argument before holds the previous status, and e is the event with the new one. If backwards is
+// true, the status moved backward. Otherwise, the run or message had already ended.
 func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {
@@ -389,7 +389,7 @@ var StreamsOwnRunOnly = &spec.Check{
 }
 
 // judgeOwnRun judges whether e belongs to the run that the request of x asked for. It judges
-// nothing if e is not a frame, if e or the request names no run, or if the request is invalid.
+// nothing if e is not a frame, if the request is invalid, or if e or the request names no run.
 func judgeOwnRun(p *spec.Pass, x *exchange, e spec.Event) {
 	if request := x.request; e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid() {
 		p.Judge(e, e.Run == request.Run,

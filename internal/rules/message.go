@@ -35,14 +35,15 @@ func isMessageStatus(e spec.Event) bool {
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// A messageTracker tracks which messages of a stream are open.
+// A messageTracker tracks which messages of a stream are open. The zero value is ready to use.
 type messageTracker struct {
 	open  map[string]struct{} // by message id
 	order []string            // ids in the order in which the messages started; some may no longer be open
 }
 
-// resolve updates the tracker with e and returns e. If e has content but names no message, and
-// exactly one message is open, the returned event has the id of that message.
+// resolve updates the tracker with e and returns e, with its message id filled in if possible: if e
+// has content but names no message, and exactly one message is open, the returned event has the id
+// of that message.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -67,15 +68,15 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState is the state of one message at a point of its stream: whether it has started, and
-// whether it has ended.
+// A messageState tells whether a message has started and whether it has ended, at a certain point
+// of its stream.
 type messageState struct{ opened, ended bool }
 
 // isOpen reports whether the message has started and has not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// messageStates holds the state of each message of the current stream and the number of open
-// messages. Both are as they were before the current event.
+// A messageStates holds the state of each message of the current stream, and the number of open
+// messages, as they were before the current event.
 type messageStates struct {
 	byID      map[string]*messageState
 	openCount int
@@ -85,7 +86,7 @@ type messageStates struct {
 }
 
 // messageStatesOf returns the states of the messages in the conversation to which p applies. All
-// passes over that conversation get the same states; see [spec.Shared].
+// passes over that conversation get the same value; see [spec.Shared].
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {
@@ -94,7 +95,8 @@ func messageStatesOf(p *spec.Pass) *messageStates {
 	})
 }
 
-// observe updates the states with the previous event and makes e the current event.
+// observe updates the states with the previous event and makes e the current event. At the start of
+// a stream, it removes all states.
 func (s *messageStates) observe(e spec.Event) {
 	if s.pending.Kind != "" {
 		s.update(s.pending)
@@ -109,7 +111,8 @@ func (s *messageStates) observe(e spec.Event) {
 }
 
 // eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The argument
-// states holds the states of the messages before e.
+// states holds the states of the messages before e. All checks share it, so judge must not modify
+// it.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		states := messageStatesOf(p)
@@ -119,8 +122,8 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	}
 }
 
-// update updates the state of the message that e names. The event e must be about the status of a
-// message.
+// update updates the state of the message that e names, and s.openCount. The event e must be about
+// the status of a message.
 func (s *messageStates) update(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
@@ -156,7 +159,8 @@ It does not begin in progress or ended.`,
 	}),
 }
 
-// MessageAnnounced judges whether the content of a message comes after the start of the message.
+// MessageAnnounced judges whether the content of a message comes after the first status event of
+// the message.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
@@ -185,8 +189,8 @@ var MessageClosed = &spec.Check{
 	}),
 }
 
-// MessageAppears judges whether each message that a delta or a content part names has a status
-// event in the stream.
+// MessageAppears judges whether each message that some content names also has a status event in the
+// stream, before or after that content.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
 	Doc:   "every message that a content names appears in the stream, before or after it",
@@ -310,7 +314,8 @@ var MessageContentEquals = &spec.Check{
 	}),
 }
 
-// A messageContents collects the content parts of one message, by index, as they are streamed.
+// A messageContents collects the content parts of one message as they are streamed. It identifies
+// them by their index.
 type messageContents struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
@@ -322,7 +327,8 @@ func newMessageContents() *messageContents {
 	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
-// observe adds the content of e, which is a delta or a complete content part.
+// observe adds the content of e. The event e must be a delta or a content part; see
+// isMessageContent.
 func (t *messageContents) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
@@ -336,8 +342,8 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, sorted by index. That is the complete content if
-// there was one, and otherwise the joined deltas.
+// values returns the value of each content part, in the order of the indexes. That is the complete
+// content if there was one, and otherwise the joined deltas. It sorts t.order.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -350,8 +356,9 @@ func (t *messageContents) values() (all []string) {
 	return all
 }
 
-// compareIndexes compares two indexes as numbers, or as text if either of them is not a number. The
-// result is negative if a comes first, positive if b comes first, and 0 if they are equal.
+// compareIndexes compares two indexes of content parts, as numbers or, if either of them is not a
+// number, as text. The result is negative if a comes first, positive if b comes first, and 0 if
+// they are equal.
 func compareIndexes(a, b string) int {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
@@ -362,8 +369,9 @@ func compareIndexes(a, b string) int {
 }
 
 // contentValue returns the value of e, a content part of any type, as text. The value of a tool
-// call is its name, id and arguments. The value of a tool result is its call id and the result,
-// without the name of the tool, which is optional. The value of any other content part is its text.
+// call consists of the name of the tool, the call id and the arguments. The value of a tool result
+// consists of the call id and the result, but not the name of the tool, which is optional. The
+// value of any other content part is its text.
 func contentValue(e spec.Event) string {
 	name := e.Name
 	if e.Kind == spec.ToolResult {
@@ -393,15 +401,16 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns a description of a message for a finding: its role, its type and the
-// description contents of its content parts, separated by spaces. The argument kind is the type.
-// Empty arguments are left out.
+// describeMessage returns a description of a message for a finding. It joins the role, the type and
+// contents, a description of the content parts, with spaces. The argument kind is the type of the
+// message. Empty arguments are left out.
 func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
 
-// describeMessageIDs returns a list of message ids for a finding. Each id is listed once, in the
-// order of first appearance. An id that appears several times is followed by the number of times.
+// describeMessageIDs returns the message ids as a list for a finding. Each id is quoted and listed
+// once, in the order of first appearance. An id that occurs several times is followed by the number
+// of times.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {
@@ -420,15 +429,16 @@ func describeMessageIDs(ids []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// sameFrameData reports whether the frames with the bytes a and b carry the same data. Data are
-// compared as JSON, or as text except for line endings.
+// sameFrameData reports whether two frames carry the same data. The arguments are the bytes of the
+// frames. If the data of both are JSON, their values are compared, and otherwise their lines,
+// regardless of how these end.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of the frame with the bytes raw, which is the values of its data
-// lines, joined by newlines.
+// frameData returns the data of the frame with the bytes raw: the values of its data lines, joined
+// by newlines.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// isRoleName reports whether the type of a message is the name of a role, such as "assistant".
-// Protocol documents have examples of such types, which say nothing about what kind of message it
-// is.
+// isRoleName reports whether messageType is the name of a role, such as "assistant". Some examples
+// in protocol documents use the name of a role as the type of a message. Such a type does not tell
+// what kind of message it is.
 func isRoleName(messageType string) bool {
 	return slices.Contains([]string{"assistant", "user", "system", "tool"}, strings.ToLower(messageType))
 }
@@ -47,7 +47,7 @@ Events that name none are not compared, nor are types that are names of roles.`,
 	}),
 }
 
-// RunIDsUnique judges whether runs whose ids the server chooses have different ids.
+// RunIDsUnique judges whether runs have different ids if the server chooses the ids.
 var RunIDsUnique = &spec.Check{
 	ID: "run.ids-unique",
 	Doc: `the id of a run is not used again for another run

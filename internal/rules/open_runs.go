@@ -7,28 +7,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An openRuns holds the runs whose end was not seen, by thread id and then by user id and run id. A
-// run that was streamed in response to the request that started it has the run id "".
+// An openRuns holds the runs whose end was not seen. The keys are the thread id and then the user
+// id and the run id, in this order. If the response to the request that starts a run is the stream
+// of the run, the run id in the key is "".
 //
 // A server may lock the thread of such a run while the run is active, and for some time after the
 // client has left. No document forbids it, and released servers do so. Some lock the whole thread,
-// others lock it separately for each user. The lock of a run of known length must end, see
-// [openRun].
+// and others lock it separately for each user. If it is known how long a run lasts, its lock must
+// end at a certain time; see openRun.freeAt.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
 type openRun struct {
-	waitsForClient bool          // the run stopped to wait for a resume or for the result of a client tool
-	freeAt         time.Duration // when the thread must accept requests again; 0 if that is unknown
+	waitsForClient bool          // the run has stopped and waits for a resume or for the result of a client tool
+	freeAt         time.Duration // time at which the thread must accept requests again; 0 if that is unknown
 }
 
-// lockTimeout is how long after the end of a run its thread may be locked.
+// lockTimeout is how long after the end of a run its thread may stay locked.
 const lockTimeout = 5 * time.Second
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
-// be active, or may be waiting for input that the request does not give. It returns false for a
-// valid request that starts or continues no run, such as a request for the stream of a run or for a
-// history.
+// be active or may be waiting for input that the request does not contain. It returns false for a
+// valid request that does not start or continue a run, such as a request for the stream of a run or
+// for a history.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -43,8 +44,8 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record updates the open runs after the exchange x. It adds a run that the request started and
-// removes a run whose end was seen.
+// record updates o after the exchange x. It adds a run that the request started, and removes a run
+// whose end was seen. If the request was not accepted or names no thread, record does nothing.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
 	if thread == "" || !x.isAccepted() {
@@ -72,7 +73,7 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// isRunRequest reports whether a request starts or continues a run, because it contains a user
+// isRunRequest reports whether a request starts or continues a run. It does if it contains a user
 // message, a tool result or a resume.
 func isRunRequest(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
@@ -80,8 +81,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates x with e, a frame of its stream other than a refusal. It sets the fields
-// runEnded, runFailed, streamDone and waitsForClient.
+// observeFrame updates the fields runEnded, runFailed, streamDone and waitsForClient of x with e,
+// the next frame of the stream. The frame must not be a refusal.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

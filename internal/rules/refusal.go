@@ -18,15 +18,15 @@ var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 // An exchange is one request and its response.
 //
 // The evidence for a finding about a refusal, or about a missing one, is the request and not the
-// head of the response. Reports show both in either case, and only the request has the violations,
-// the exercised requirements and the principal by which the response is judged.
+// head of the response. Reports show both in either case. Only the request has what the response is
+// judged by: the violations, the exercised requirements and the principal.
 type exchange struct {
 	request        spec.Event
 	response       spec.Event // the head of the response; its status is 0 if there was none
 	reply          spec.Event // the decoded body, if it is not a stream
 	firstBodyEvent spec.Event // the first event after the head
 	bodyEnd        spec.Event
-	refusedInBand  bool // the stream has a run.refused event
+	refusedInBand  bool // the response has a run.refused event
 	runEnded       bool // the stream has a terminal event
 	streamDone     bool // the stream has its in-band terminator
 	runFailed      bool // the stream reports that the run failed
@@ -47,8 +47,8 @@ func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedIn
 // not cut off. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether the transfer of the response failed before the stream had a terminal
-// event or its in-band terminator.
+// isCutOff reports whether the transfer of the response was cut off before the stream had a
+// terminal event or its in-band terminator. It returns false if there was no response.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
 	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
@@ -72,7 +72,7 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether cutting off the response is wrong in any case. Usually it is
+// requiresCompleteBody reports whether it is certainly wrong to cut off the response. Usually it is
 // not, because an agent may cut off the transfer to report a failure. It is wrong if all of these
 // hold: the request is a test prompt that does not ask for a failure, its operation returns a
 // stream and names a requirement, and the dialect has no terminal event.
@@ -82,9 +82,9 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is a refusal with the status, error code, text and form
-// that d requires. A refusal event satisfies d only if d.InBand is true. If d.Accept is true, a
-// successful response satisfies d, too.
+// satisfies reports whether the response is a refusal with a status, an error code, a text and a
+// form that d allows. A refusal event satisfies d only if d.InBand is true. If d.Accept is true,
+// any 2xx response without a refusal event satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
@@ -103,8 +103,8 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 		(d.Text == "" || bodyContains(x.reply.Raw, d.Text))
 }
 
-// bodyContains reports whether body contains text. If body is JSON, text may also be in one of its
-// strings, in escaped form.
+// bodyContains reports whether body contains text. If body is JSON, it is enough if one of its
+// strings contains text after decoding.
 func bodyContains(body []byte, text string) bool {
 	if bytes.Contains(body, []byte(text)) {
 		return true
@@ -113,8 +113,8 @@ func bodyContains(body []byte, text string) bool {
 	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
 }
 
-// valueContains reports whether v, a decoded JSON value, is or contains a string that contains
-// text.
+// valueContains reports whether v, a decoded JSON value, is or contains, at any depth, a string
+// that contains text. Names of members do not count.
 func valueContains(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -140,8 +140,8 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-// DescribeRefusal returns a description of the refusal that d requires, such as "status 422 or 400,
-// code BAD_INPUT".
+// DescribeRefusal returns a description of the refusal that d requires, for the message of a
+// finding, such as "status 422 or 400, code BAD_INPUT".
 func DescribeRefusal(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
@@ -198,17 +198,17 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 	}),
 }
 
-// An operationState records what the requests for one operation have shown so far, and the
+// An operationState records what the requests for one operation have shown so far. It also keeps
 // judgements that depend on later requests.
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
 	lastValid       *exchange
-	pending         []func() // judgements that count only once a valid request is accepted
+	pending         []func() // functions that record judgements, to be called once a valid request is accepted
 }
 
-// observe updates the state if the request of x is valid, and judges the response if the request is
-// invalid.
+// observe adds x, the next exchange of the operation. If the request is valid, observe updates the
+// state. If it is invalid, observe judges the response.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -250,11 +250,11 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge at once, keeps it to be called later, or drops it. The argument
-// satisfied is whether the response of x is a refusal as required. Such a refusal counts only if
-// the operation has accepted a valid request, so until then judge is kept. A wrong response whose
-// status depends on the state of the server counts only if a valid request for the same thread was
-// accepted, so otherwise judge is dropped.
+// judgeOrDefer calls judge at once, keeps it to be called later, or drops it. The function judge
+// records a judgement on the response of x, and satisfied is whether the response is a refusal as
+// required. Such a refusal counts only if the operation has accepted a valid request, so judge is
+// kept until then. If the response is wrong and its status depends on the state of the server, it
+// counts only if a valid request for the same thread was accepted. Otherwise, judge is dropped.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -264,10 +264,10 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	}
 }
 
-// judgeCombined judges the response to a request with several violations. The response must be the
-// right refusal for at least one of the violations. If it is not, the finding is about the
-// violation for which the response is least wrong. If the document does not specify the refusal for
-// one of the violations, judgeCombined judges nothing.
+// judgeCombined judges the response to a request with several violations. It must be the right
+// refusal for at least one of the violations. If it is not, the finding is about the violation for
+// which the verdict is mildest. If the document does not specify the refusal for one of the
+// violations, judgeCombined judges nothing.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -293,7 +293,7 @@ func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	})
 }
 
-// joinViolations returns the messages of the violations of one request, joined by ", and ".
+// joinViolations returns the descriptions of the violations of one request, joined by ", and ".
 func joinViolations(violations []spec.Violation) string {
 	texts := make([]string, 0, len(violations))
 	for _, b := range violations {
@@ -328,7 +328,8 @@ func isRequestIndependentStatus(status int) bool {
 }
 
 // refusedLastValid reports whether the last valid request before x was refused although the
-// operation had accepted a valid request earlier. In that case, a refusal of x proves nothing.
+// operation had accepted a valid request earlier. If so, a refusal of the request of x proves
+// nothing. A refusal with a status that depends on the state of the server does not count.
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status()) &&

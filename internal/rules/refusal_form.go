@@ -31,8 +31,8 @@ Not judged where another requirement says so of the denials of an operation.`,
 	}),
 }
 
-// hasPlainDenials reports whether the document requires of any denial of the request that it is not
-// an event stream.
+// hasPlainDenials reports whether the document requires, for at least one reason to deny the
+// request, that the denial is not an event stream.
 func hasPlainDenials(request spec.Event) bool {
 	for _, refusals := range request.Facts().Denials {
 		if slices.ContainsFunc(refusals, func(r spec.RefusalRequirement) bool { return r.Plain }) {
@@ -70,17 +70,17 @@ compared, such as 404 and 413.`,
 	}),
 }
 
-// A refusalKey identifies all refusals of one operation that have the same status and the same
-// form.
+// A refusalKey identifies the refusals of one operation that have the same status and the same
+// form. For forms, see refusalForm.
 type refusalKey struct {
 	status          int
 	operation, form string
 }
 
-// judgeForms judges whether all refusals with the given status have the same form. The expected
-// form is the one that most operations use. If several are used equally often, it is the one that
-// was used first. The map refusals has the head of the first response for each key. If fewer than
-// two operations returned status, judgeForms judges nothing.
+// judgeForms judges whether all refusals with the given status have the same form. The map refusals
+// has the head of the first response for each key. The expected form is the one that most
+// operations use. If several forms are used equally often, it is the one of them that was used
+// first. If fewer than two operations returned the status, judgeForms judges nothing.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey
 	operations, count := map[string]bool{}, map[string]int{} // count is by form
@@ -108,8 +108,8 @@ func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	}
 }
 
-// refusalForm returns a description of the form of the refusal in x, which is its media type and
-// the location of the error code in its body.
+// refusalForm returns a description of the form of the refusal in x: the media type, and where in
+// the body the error code is, such as "application/json with the code at /error/code".
 func refusalForm(x exchange) string {
 	media := cmp.Or(x.response.MediaType, "no content type")
 	var body any
@@ -119,9 +119,9 @@ func refusalForm(x exchange) string {
 	return media + " with the code at " + findString(body, x.reply.Code)
 }
 
-// findString returns the location in v, a decoded JSON value, of the first string that equals s.
-// The location is a JSON pointer, or "?" if there is no such string. Members are searched in
-// alphabetical order.
+// findString returns the location of the first string in v, a decoded JSON value, that equals s.
+// The location is a JSON pointer, without escapes, or "?" if there is no such string. Members are
+// searched in alphabetical order.
 func findString(v any, s string) string {
 	switch v := v.(type) {
 	case string:

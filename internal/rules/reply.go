@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ReplyAsPromised judges whether requests that do not ask for a stream are answered with the
-// documented status and media type.
+// ReplyAsPromised judges whether requests are answered with the documented status and media type.
+// It does not apply to requests for a stream.
 var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised", ReadsDocument: true,
 	Doc: `a valid request is answered with the documented status and media type

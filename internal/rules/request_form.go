@@ -7,21 +7,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mayBeBusy reports whether the refusal of x may only mean that the server is busy, so that it says
-// nothing about the given requirement. That is so if the refusal is an event of a stream and the
-// requirement is the one on the operation.
+// mayBeBusy reports whether the refusal in x may only mean that the server is busy, so that it
+// proves nothing about the requirement with the given id. That is so if the refusal is an event of
+// a stream and the requirement is the one on the operation.
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement
 }
 
-// refusedForm compares the request of x, which is valid and was refused, with the accepted
-// requests. If the request has exactly one form that no accepted request for the same operation
-// has, the refusal is blamed on that form.
+// refusedForm finds out what to blame for the refusal in x. The request of x must be valid, and
+// accepted holds the forms of the accepted requests. If the request has exactly one form that no
+// accepted request for the same operation has, the refusal is blamed on that form.
 //
 // The result what describes the request and names that form, as in "valid request with null for
-// /seed". The result requirement is the id of the requirement on that form. If there is none, it is
-// that of the only requirement which the request exercises and not all accepted requests do, or else
-// of the requirement on the operation. It is "" if the refusal says nothing about the requirement;
+// /seed". The result requirement is the id of the requirement on that form or, if there is none, of
+// the requirement on the operation. It is "" if the refusal proves nothing about the requirement;
 // see mayBeBusy.
 func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string) {
 	form := accepted.newForm(x.request)
@@ -96,8 +95,8 @@ func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	return spec.RequestForm{}
 }
 
-// formsOf returns the forms of a request that not every request for the same operation has, such as
-// null for an optional member. It returns nil if there are none.
+// formsOf returns the forms that distinguish a request from other requests for the same operation,
+// such as null for an optional member. It returns nil if there are none.
 func formsOf(request spec.Event) []spec.RequestForm {
 	if forms := request.Facts().Forms; forms != nil {
 		return forms()

@@ -13,8 +13,8 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
-// An observedStream is the response to one request for the stream of a run, either from its start
-// or from a cursor. It has no frames if the server did not respond with a stream.
+// An observedStream is a request for the stream of a run, from its start or from a cursor, with the
+// frames that the server sent. There are no frames if the response is not a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
 	frames                     []streamFrame
@@ -27,8 +27,8 @@ func (t *observedStream) isOpened() bool {
 	return t.response.StatusCode == 200 && t.response.IsStream()
 }
 
-// A streamFrame holds what is kept of a frame: enough to compare it with other frames and to report
-// it. Keeping whole events of all streams would take too much memory.
+// A streamFrame holds those fields of a frame that are needed to compare the frame with others and
+// to report it. Keeping the whole events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64
@@ -37,7 +37,8 @@ type streamFrame struct {
 	kind                          spec.Kind
 }
 
-// event returns an event with the fields of the frame that were kept, for use as evidence.
+// event returns an event that can serve as evidence for a finding about the frame. It has only the
+// fields that were kept.
 func (h streamFrame) event() spec.Event {
 	return spec.Event{
 		Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor,
@@ -45,7 +46,7 @@ func (h streamFrame) event() spec.Event {
 }
 
 // indexOf returns the index in t.frames of the first frame that has the given cursor, or -1 if
-// there is none. It must not be called before the stream is complete.
+// there is none. It must not be called before all frames of the stream were added.
 func (t *observedStream) indexOf(cursor string) int {
 	if t.positions == nil {
 		t.positions = map[string]int{}
@@ -60,9 +61,9 @@ func (t *observedStream) indexOf(cursor string) int {
 }
 
 // eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with pairs
-// of streams of the same run. The argument full is the longest stream that was requested from the
-// start of the run (see longestStream), and t is one of the other streams. Runs that have no such
-// full stream are left out.
+// of streams of the same run. The argument full is the stream with which the others are compared
+// (see longestStream), and t is one of the others. If no stream of a run was requested from the
+// start of the run, the run is left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all := streamsByRunOf(p)
@@ -80,18 +81,18 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 	}
 }
 
-// A streamsByRun collects the streams of a conversation whose requests name a run.
+// A streamsByRun collects the streams of a conversation. It covers valid requests that name a run.
 type streamsByRun struct {
-	runs         map[string][]*observedStream // by run key, in order
+	runs         map[string][]*observedStream // by run key, in order of their requests
 	runOrder     []string                     // the keys of runs, in order of the first stream
 	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
 	firstRequest map[string]int               // by run key: the exchange of the first request that named the run
 	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
-	current      *observedStream              // nil if its request is not for the stream of a run
+	current      *observedStream              // the stream that is being received; nil if there is none
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
-// streamsByRunOf returns the streams of the conversation to which p applies. All passes over that
+// streamsByRunOf returns the streams in the conversation to which p applies. All passes over that
 // conversation get the same value; see [spec.Shared].
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
@@ -134,8 +135,9 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records response, the head of the response to the request of t. If the response is a stream,
-// open adds t to the streams of its run. Otherwise, it sets all.current to nil.
+// open sets the response of t to response, the head of the response. If the response is a stream,
+// open adds t to the streams of its run. Otherwise, it sets all.current to nil. If t was requested
+// with a cursor, open also adds t to all.resumed.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -152,9 +154,10 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	all.runs[key] = append(all.runs[key], t)
 }
 
-// longestStream returns the stream with the most frames among those that were requested from the
-// start of the run. A stream with a terminal event is preferred to any stream without one. If all
-// streams were requested from a cursor, longestStream returns nil.
+// longestStream returns the stream of a run that is most complete. Of the streams that were
+// requested from the start of the run, that is the one with the most frames, but a stream with a
+// terminal event is preferred to any stream without one. If all streams were requested from a
+// cursor, longestStream returns nil.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -169,8 +172,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 }
 
 // startIndex returns the index in full.frames of the frame with which t has to start. That is the
-// frame after the cursor with which t was requested, or 0 if t was requested without a cursor. It
-// returns -1 if full does not have the cursor.
+// frame after the cursor with which t was requested, or 0 if t was requested without a cursor. If
+// the cursor is that of the last frame, the result is len(full.frames). If full does not have the
+// cursor, it is -1.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -181,8 +185,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart returns a description of where the stream starts, for the message of a finding,
-// such as "requested without a cursor" or "resumed after" and the cursor.
+// describeStart describes where the stream starts, for the message of a finding. The result is
+// "requested without a cursor", or "resumed after" and the quoted cursor.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -190,7 +194,8 @@ func (t *observedStream) describeStart() string {
 	return fmt.Sprintf("resumed after %q", t.request.Cursor)
 }
 
-// ResumeStartsAfterCursor judges whether a resumed stream has no event from before its cursor.
+// ResumeStartsAfterCursor judges whether a resumed stream contains no event that precedes its
+// cursor.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a resumed stream has no event from before the cursor",
@@ -209,7 +214,8 @@ var ResumeStartsAfterCursor = &spec.Check{
 	}),
 }
 
-// ResumeExcludesCursor judges whether a resumed stream does not repeat the event of its cursor.
+// ResumeExcludesCursor judges whether a resumed stream leaves out the event of its cursor, which
+// the client already has.
 var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a resumed stream does not repeat the event of the cursor",
@@ -238,8 +244,9 @@ complete from there.`,
 	Watch: eachResumedStream(judgeComplete),
 }
 
-// judgeComplete judges whether t has, in order, all events of full from the position where t has to
-// start. Both are streams of the same run.
+// judgeComplete judges whether t has, in order, all events of full from the one with which t has to
+// start (see startIndex). If t was requested without a cursor, it may start with any event of full.
+// Both must be streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -341,9 +348,9 @@ requested before the cursor was issued.`,
 }
 
 // hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
-// thread. The server must have issued the cursor in a stream that was requested before any request
-// named the run of t. The result is false if the server also issued that cursor for the run of t,
-// before t was requested.
+// thread. A run is earlier if the stream in which the server issued the cursor was requested before
+// any request named the run of t. The result is false if the server had issued the same cursor for
+// the run of t as well, before t was requested.
 func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 	first := all.issuedBy[t.request.Cursor]
 	key := runKey(t.request)
@@ -354,8 +361,8 @@ func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 		})
 }
 
-// commonPrefixLen returns the number of frames, counted from the start, in which the cursors of t
-// and full agree.
+// commonPrefixLen returns the number of leading frames of t whose cursors equal those of the
+// corresponding frames of full.
 func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++
@@ -363,8 +370,8 @@ func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	return n
 }
 
-// frameOrEnd returns the event of the frame with index n, or the end of the body if the stream has
-// no such frame.
+// frameOrEnd returns the event of the frame with index n. If the stream has no such frame, it
+// returns the end of the body.
 func (t *observedStream) frameOrEnd(n int) spec.Event {
 	if n < len(t.frames) {
 		return t.frames[n].event()

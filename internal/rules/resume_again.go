@@ -2,9 +2,9 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. A
-// cursor is a position in the events of the whole thread, so a server that resumes a stream also
-// reads the events of other runs, and has to leave them out.
+// ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. This
+// is a separate check because cursors are positions in the events of the whole thread: a server
+// that resumes a stream may come across the events of other runs, and must leave them out.
 var ResumeKeepsToRun = &spec.Check{
 	ID:    "resume.keeps-to-run",
 	Doc:   "a resumed stream contains only events of the requested run",
@@ -16,7 +16,7 @@ var ResumeKeepsToRun = &spec.Check{
 	}),
 }
 
-// ResumesTwice judges whether a stream that is resumed for the second time has all events after its
+// ResumesTwice judges whether a stream that is resumed for the second time has all events after the
 // cursor, in order.
 var ResumesTwice = &spec.Check{
 	ID: "resume.twice-loses-nothing",
@@ -41,10 +41,10 @@ cursor before, and this one comes later.`,
 	},
 }
 
-// continuesResumed reports whether t continues a stream that was itself resumed, so that the client
-// resumes the run for the second time. The argument earlier lists the streams of the run before t.
-// One of them must have been requested with a cursor, have no terminal event, and end with the
-// cursor with which t was requested.
+// continuesResumed reports whether t continues a stream that was itself resumed. The argument
+// earlier lists the streams of the run that were requested before t. The result is true if one of
+// them was requested with a cursor, has no terminal event, and ends with the frame whose cursor t
+// was requested with.
 func (t *observedStream) continuesResumed(earlier []*observedStream) bool {
 	for _, s := range earlier {
 		n := len(s.frames)

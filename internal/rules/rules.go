@@ -1,6 +1,6 @@
-// Package rules contains the conformance checks of all protocols, each a [spec.Check]. Of the
-// packages of this module it imports only spec, so that no check can depend on the dialect that it
-// is applied to.
+// Package rules defines the conformance checks of all protocols. Each check is a [spec.Check]. Of
+// the packages of this module, rules imports only spec, so that no check can depend on the dialect
+// to which it is applied.
 package rules
 
 import (
@@ -12,9 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// All lists every check, in the order of the documentation. It joins the lists of the files of this
-// package. A new check must be added to the list of its file, the requirements that it judges must
-// name it, and a transcript in the directory testdata must provoke each of its messages.
+// All lists every check, in the order in which the documentation shows them. It joins the lists
+// that the files of this package declare. A new check must be added to the list of its file and
+// must be named by the requirements that it judges. For each message that its findings can have,
+// the directory testdata must contain a transcript that provokes that message.
 var All = slices.Concat(
 	wireChecks, wireLineChecks, lifecycleChecks, messageChecks, inTurnChecks, chunkChecks, stateChecks, snapshotChecks,
 	contentChecks, toolChecks, toolResultChecks, continueChecks, sequenceChecks, echoChecks, refusalChecks,
@@ -37,12 +38,12 @@ func ByID(id string) (*spec.Check, bool) {
 }
 
 // A watchFunc is a function for the field Watch of a [spec.Check]. It is called once per
-// conversation and returns a function that is then called with each event of the conversation, in
-// order.
+// conversation, with the pass in which the check records its judgements. It returns a function that
+// is then called with each event of the conversation, in order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// A lazyEventName is the name of an event as the messages of findings show it. It is a type of its
-// own, and not a string, so that the name is formatted only if a message is needed.
+// An lazyEventName is the name of an event as the messages of findings show it. It is a separate type,
+// and not a string, so that the name is formatted only if a message is needed.
 type lazyEventName struct {
 	text   string // from [spec.Event.DisplayName] or [spec.Event.KindName], or a description
 	onWire bool   // whether text is the name on the wire, and not a description
@@ -52,7 +53,8 @@ type lazyEventName struct {
 func displayName(e spec.Event) lazyEventName { return lazyEventName{e.DisplayName(), e.WireName != ""} }
 
 // kindName returns the name that events of kind k have on the wire in the response to request. If
-// such events have no name, kindName returns words, a description such as "the start of the run".
+// such events have no name on the wire, the result is the argument words, a description such as
+// "the start of the run".
 func kindName(request spec.Event, k spec.Kind, words string) lazyEventName {
 	return lazyEventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
@@ -79,13 +81,14 @@ func (n lazyEventName) quoted() string {
 	return n.text
 }
 
-// isTransferred reports whether the event closed is the end of a body that was transferred
-// completely.
+// isTransferred reports whether closed is the event for the end of a body, and the body was
+// transferred completely.
 func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
-// isCleanEnd reports whether the event closed is the end of a body that was transferred completely,
-// or that the client stopped reading after the end of its run. In both cases the client received
-// all of the run. In the second case it is unknown how the server would have ended the body.
+// isCleanEnd reports whether closed is the event for the end of a body, and either the body was
+// transferred completely or the client stopped reading it after the end of its run. In both cases
+// the client received all of the run. In the second case it is unknown how the server would have
+// ended the body.
 func isCleanEnd(closed spec.Event) bool {
 	over := errors.Is(closed.Err, spec.ErrLeftAfterEnd) || errors.Is(closed.Err, spec.ErrStillOpen)
 	return closed.Kind == spec.BodyEnd && (closed.Err == nil || over)
@@ -97,8 +100,8 @@ func isAbandoned(e spec.Event) bool {
 	return errors.Is(e.Err, spec.ErrClientLeft) && !errors.Is(e.Err, spec.ErrLeftAfterEnd)
 }
 
-// isBrokenTransfer reports whether the event closed is the end of a body whose transfer was cut off
-// by the server or by the network.
+// isBrokenTransfer reports whether closed is the event for the end of a body whose transfer was cut
+// off by the server or by the network.
 func isBrokenTransfer(closed spec.Event) bool {
 	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
@@ -110,7 +113,7 @@ func isTerminal(e spec.Event) bool {
 }
 
 // isStateDependentStatus reports whether a server may return the given status even for a valid
-// request, because the status depends on the caller's identity or on the state of the server.
+// request because the status depends on the caller's identity or on the state of the server.
 func isStateDependentStatus(status int) bool {
 	return slices.Contains([]int{401, 403, 404, 409, 410, 429, 503}, status)
 }
@@ -118,8 +121,8 @@ func isStateDependentStatus(status int) bool {
 // runKey returns a map key for the run that e names. It is made of the thread id and the run id.
 func runKey(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 
-// walkParts calls visit with e and then, recursively, with a copy of each of its parts. The copies
-// are made by inheritContext.
+// walkParts calls visit with e and then with a copy of each part of e, at any depth. The copy of a
+// part comes before the copies of its own parts. The copies are made by inheritContext.
 func walkParts(e spec.Event, visit func(spec.Event)) {
 	visit(e)
 	for _, part := range e.Parts {
@@ -127,9 +130,9 @@ func walkParts(e spec.Event, visit func(spec.Event)) {
 	}
 }
 
-// inheritContext returns a copy of part, which must be one of the parts of e. The copy has the
-// position, the bytes and the time of e, so that it can serve as evidence for a finding. If part
-// has no message id, the copy has that of e.
+// inheritContext returns a copy of part, one of the parts of e. The copy has the position, the
+// bytes and the time of e, so that it can serve as evidence for a finding. If part has no message
+// id, the copy has that of e.
 func inheritContext(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message

@@ -9,7 +9,7 @@ import (
 )
 
 // OutputIsComplete judges whether the event that ends a run lists all completed messages of the
-// run.
+// run, in the order in which they were completed.
 var OutputIsComplete = &spec.Check{
 	ID: "run.output-is-complete",
 	Doc: `the output of a finished run lists its completed messages in order of completion
@@ -56,9 +56,8 @@ func uniqueIDs(ids []string) (unique []string) {
 }
 
 // compareMessageIDs describes how listed, the message ids in the output of a run, differ from
-// completed, the ids of the completed messages. They must not be equal. The result is a predicate
-// to follow the subject "output". It names the order if only that differs, and otherwise the
-// numbers of messages.
+// completed, the ids of the completed messages. The two must differ. The result is a predicate for
+// the subject "output", such as "lists no messages, but 1 message was completed: "m1"".
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -110,11 +109,12 @@ Members that only one of the two has are not compared.`,
 
 // maxCompletions is the maximum number of completed messages with the same id that are compared
 // with the output. Ids must be unique, so more than one is a defect, which another check reports.
-// Without the limit, comparing very many would take quadratic time.
+// Without a maximum, the comparison could take quadratic time.
 const maxCompletions = 4
 
-// A completedMessage is a message that was completed in a stream. It has only those fields of an
-// event that are compared with the output of the run, because a run may have very many messages.
+// A completedMessage is a message that was completed in a stream. To save memory, it has only those
+// fields of the event that are compared with the output of the run. A run may have very many
+// messages.
 type completedMessage struct {
 	id, status, role string
 	kind             string // the type of the message
@@ -132,11 +132,11 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge once per stream, with the first event that
-// reports the end of a finished run. The argument end is that event, completed lists the messages
-// that were completed in the stream before it, and listed has the entries in the output of the run.
-// If the end of a message names no role or type, the one that its start names is used. Runs without
-// messages and entries are left out.
+// eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
+// the first event that reports that the run finished (run.end). The argument completed lists the
+// messages that were completed in the stream before it, and listed has the entries in the output of
+// the run. If the end of a message names no role or type, the message has the one that its start
+// names. If there are neither completed messages nor entries, judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {

@@ -10,7 +10,7 @@ import (
 )
 
 // RunTimesSpan judges whether the reported start and end of a run are at least as far apart as the
-// silence that the prompt asked for.
+// time for which the prompt asked the run to be silent.
 var RunTimesSpan = &spec.Check{
 	ID: "run.times-span-the-run",
 	Doc: `the reported start and end of a run are as far apart as its silence was long
@@ -38,18 +38,19 @@ closer together by a second.`,
 	}),
 }
 
-// scriptedSilence returns the time for which the prompt of a request asks a scripted target to be
-// silent. The result ok is false if the target is not scripted or the prompt is not
-// conformance:idle.
+// scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
+// to be silent. The result ok is false if the request has another prompt or the target is not
+// scripted.
 func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	argument, isIdle := strings.CutPrefix(request.Text, "conformance:idle ")
 	ms, err := strconv.Atoi(argument)
 	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && request.Facts().Scripted
 }
 
-// reportedSpan returns the time between two time stamps, and by how much rounding may make that
-// time too short. The time stamps are Unix times in milliseconds or, if they are less than 10¹¹, in
-// seconds. The result ok is false if either of them is not an integer, or if their units differ.
+// reportedSpan returns the time between two reported time stamps, and by how much rounding may have
+// shortened that time. The time stamps are Unix times in milliseconds or, if they are less than
+// 10¹¹, in seconds. The result ok is false if either of them is not an integer, or if their units
+// differ.
 func reportedSpan(began, ended string) (span, tolerance time.Duration, ok bool) {
 	const firstMilliseconds = 100_000_000_000 // in seconds, a date in the year 5138
 	b, err := strconv.ParseInt(began, 10, 64)

@@ -20,9 +20,9 @@ var scriptChecks = []*spec.Check{
 }
 
 // scriptCheck returns a check of the runs that answer the test prompt with the given name, such as
-// "text" for conformance:text. The check calls judge with each such run. The last argument of judge
-// is the argument of the prompt, which is the text after its name and a space, or "" if there is
-// none.
+// "text" for conformance:text. The check has the id "script." followed by name, and calls judge
+// with each such run a. The string argument of judge is the argument of the prompt, which is the
+// text after its name and a space, or "" if there is none.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -36,8 +36,8 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges whether the run succeeded with exactly the text want. The finding quotes the
-// text that the run has instead.
+// judgeText judges whether the run succeeded with exactly the text want. If not, the finding quotes
+// the text of the run.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 	got, expected := quotePair(a.text(), want)
 	p.Judge(a.firstDifference(want, false), a.hasText(want),
@@ -47,8 +47,8 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 // hasText reports whether the run succeeded with exactly the text want.
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
-// judgeRoles judges whether all messages that have text have the role assistant. Reasoning, and
-// messages that name no role, are not judged.
+// judgeRoles judges whether all messages that have text have the role assistant. It does not judge
+// reasoning, or messages that name no role.
 func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	for _, s := range a.messages {
 		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
@@ -78,8 +78,9 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause about how the run failed, such as ", then a failure: quota
-// exceeded", to follow a description of what the run sent. It returns "" if the run succeeded.
+// describeEnd returns a clause that says how the run failed, such as ", then a failure: quota
+// exceeded". It follows a description of what the run sent. If the run succeeded, describeEnd
+// returns "".
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
@@ -223,8 +224,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	}
 }
 
-// describeViolations returns the messages of the given violations in parentheses, after a space. It
-// returns "" if there are none.
+// describeViolations returns the descriptions of the given violations in parentheses, after a
+// space. It returns "" if there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -240,8 +241,8 @@ func describeError(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// pluralize returns the number n with the noun thing, which must be singular and form its plural
-// with s. For the noun "call", the result is "no calls", "1 call" or "2 calls".
+// pluralize returns the number n followed by the noun thing, which must be singular and form its
+// plural with s. For the noun "call", the result is "no calls", "1 call" or "2 calls".
 func pluralize(n int, thing string) string {
 	switch n {
 	case 0:
@@ -252,16 +253,16 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// judgeHasText judges whether a run succeeds with any text at all. The unnamed argument makes it
-// usable as an argument of scriptCheck.
+// judgeHasText judges whether a run succeeded with a text that is not empty. The unused argument
+// makes judgeHasText an argument for scriptCheck.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
-// judgeToolCalls judges whether the run has n tool calls, each with a result, and succeeds with
-// text that is not empty. If args is not "", each call must be a call of the tool "lookup" with
-// arguments equal to args as JSON.
+// judgeToolCalls judges whether the run has n calls of the tool "lookup", each with a result, and
+// succeeded with a text that is not empty. If args is not "", it is JSON text, and the arguments of
+// each call must have the same value.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
@@ -272,8 +273,8 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		a.describeText(), a.describeEnd())
 }
 
-// judgeCalls judges whether the run succeeds and has n tool calls, all of them of the given tool. If
-// args is not "", the arguments of each call must be equal to args as JSON.
+// judgeCalls judges whether the run succeeded and has n tool calls, all of them of the given tool.
+// If args is not "", it is JSON text, and the arguments of each call must have the same value.
 func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	evidence := a.endEvent()
 	if len(a.toolCalls) > n {
@@ -296,12 +297,12 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 }
 
-// toolName returns name for use in the message of a finding. In place of an empty name it returns
-// two quotation marks.
+// toolName returns name for use in the message of a finding. If name is empty, the result is two
+// quotation marks.
 func toolName(name string) string { return cmp.Or(name, `""`) }
 
-// ScriptClientTool judges whether a target that is asked to call the client tool calls it as
-// requested.
+// ScriptClientTool judges whether a target that is asked to call the client tool does so with the
+// requested arguments.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
 	Doc:   "asked to call the client tool, a target calls it with the requested arguments",
@@ -316,8 +317,8 @@ var ScriptClientTool = &spec.Check{
 	}),
 }
 
-// ScriptClientResult judges whether a target that is given the result of a client tool continues
-// with it.
+// ScriptClientResult judges whether a target that is given the result of a client tool repeats the
+// result in its text.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
 	Doc:   "given the result of the client tool, a target continues with it",
@@ -332,8 +333,9 @@ var ScriptClientResult = &spec.Check{
 	}),
 }
 
-// toolResults returns the results of client tools that are new in the request of the run. These are
-// the results after the last message of the user or the assistant in the request.
+// toolResults returns the new results of client tools in the request of the run, in order. These
+// are the results after the last message of the user or the assistant. Earlier ones are part of the
+// history.
 func (a *assembledRun) toolResults() (texts []string) {
 	for _, part := range a.request.Parts {
 		switch part.Kind {
@@ -370,8 +372,8 @@ var ScriptInterrupt = &spec.Check{
 	}).Watch,
 }
 
-// ScriptResume judges whether a target that is resumed after an interrupt continues with the
-// payload of the resume.
+// ScriptResume judges whether a target that is resumed after an interrupt repeats the payload of
+// the answer in its text.
 var ScriptResume = &spec.Check{
 	ID: "script.resume",
 	Doc: `resumed after an interrupt, a target continues with the given payload
@@ -402,8 +404,8 @@ func quoteJSON(s string) string {
 	return string(text)
 }
 
-// ScriptRecall judges whether a target that is asked to recall repeats the previous prompt of the
-// conversation.
+// ScriptRecall judges whether a target that is asked for the previous prompt of the conversation
+// repeats that prompt.
 var ScriptRecall = &spec.Check{
 	ID: "script.recall",
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
@@ -427,8 +429,8 @@ conversation was waiting for.`,
 	}),
 }
 
-// ScriptIsolated judges whether a target that is asked to recall in a new thread answers "nothing".
-// Any other answer might reveal a prompt of another thread.
+// ScriptIsolated judges whether a target that is asked in a new thread for the previous prompt
+// answers "nothing". Any other answer might reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
 	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",

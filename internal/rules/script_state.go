@@ -9,21 +9,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxMarks is the maximum number of state events that are kept for each run, and also the maximum
-// number of marks of steps.
+// maxMarks is the maximum number of state events that are kept for each run. It is also the maximum
+// number of starts and ends of steps that are kept.
 const maxMarks = 64
 
-// A stepMark is the start or the end of a step, with the length in bytes of the text that the run
-// had sent before it.
+// A stepMark is the start or the end of a step. The field textLen is the length in bytes of the
+// text that the run had sent before.
 type stepMark struct {
 	kind    spec.Kind
 	name    string
 	textLen int
 }
 
-// addMark keeps e if it changes the state of the agent, or if it starts or ends a step that has a
-// name. State events about another agent within the agent are ignored, and so is everything beyond
-// maxMarks.
+// addMark adds e to a.stateEvents or a.steps if e changes the state of the agent, or if e starts or
+// ends a step that has a name. It ignores events about the state of an agent within the agent, and
+// everything beyond maxMarks.
 func (a *assembledRun) addMark(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":
@@ -33,7 +33,7 @@ func (a *assembledRun) addMark(e spec.Event) {
 	}
 }
 
-// state returns, as JSON, the state that results from the snapshots and deltas of the run. It
+// state returns the state that results from the snapshots and deltas of the run, as JSON text. It
 // returns "" if that state cannot be determined.
 func (a *assembledRun) state() (state string) {
 	for _, e := range a.stateEvents {
@@ -88,9 +88,10 @@ A target that does not answer with these two texts does not know the prompt, and
 	}
 )
 
-// expectedState returns the state that results when patches is applied to state. The argument state
-// is JSON, or "" for an empty object. The argument patches has any number of JSON Patches, one
-// after the other. The result ok is false if one of them cannot be read or does not apply.
+// expectedState applies the JSON Patches in patches to state, in order, and returns the resulting
+// state as JSON text. The argument state is JSON text, or "" for an empty object. The argument
+// patches consists of any number of JSON Patches, one after the other. The result ok is false if
+// one of them cannot be decoded or does not apply.
 func expectedState(state, patches string) (result string, ok bool) {
 	if state == "" {
 		state = "{}"
@@ -109,15 +110,15 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// hasJSON reports whether got and want are JSON texts and the value of got has everything that the
-// value of want has. If want is an object, got must be an object with all its members, at any
-// depth, and may have others. Any other values must be equal.
+// hasJSON reports whether got has everything that want has. Both are JSON texts; if one of them is
+// not valid, the result is false. If the value of want is an object, that of got must be an object
+// with all of its members, at any depth, and may have others. Any other values must be equal.
 func hasJSON(got, want string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(got), &x) == nil && json.Unmarshal([]byte(want), &y) == nil && hasMembers(x, y)
 }
 
-// hasMembers is hasJSON for decoded JSON values.
+// hasMembers is like hasJSON, but its arguments are decoded JSON values.
 func hasMembers(got, want any) bool {
 	members, ok := want.(map[string]any)
 	if !ok {

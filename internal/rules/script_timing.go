@@ -13,15 +13,15 @@ import (
 // started the run to the arrival of the text. A busy machine, the network and a client that reads
 // late can only make it longer.
 
-// timerError is how much too early each timer of a server may fire. Clocks and timers are rounded
-// to milliseconds.
+// timerError is how much earlier than requested each timer of a server may fire, because clocks and
+// timers are rounded to milliseconds.
 const timerError = 2 * time.Millisecond
 
 // isTimed reports whether it is known when the events of the run arrived.
 func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 
-// textPieces returns the pieces of text of the answer, in order. Reasoning and empty pieces are
-// left out.
+// textPieces returns the pieces of text of the answer, in order. It leaves out reasoning, empty
+// pieces, and those that were not kept because of maxPieces.
 func (a *assembledRun) textPieces() (all []keptPiece) {
 	for _, s := range a.messages {
 		end := 0
@@ -36,9 +36,9 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 }
 
 // judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
-// asks for. The string argument is the argument of the prompt, a number of milliseconds. Nothing is
-// judged if that is not a positive number, if there is no text, or if the times of arrival are
-// unknown.
+// asks for. The string argument is the argument of the prompt, a number of milliseconds. If that is
+// not a positive number, if there is no text, or if the times of arrival are unknown, judgeIdleTime
+// judges nothing.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -52,12 +52,11 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 }
 
 // judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
-// for. The string argument is the argument of the prompt: a number of deltas, and the number of
-// milliseconds between them.
+// for. The string argument is the argument of the prompt: the number of deltas and the number of
+// milliseconds between two of them, separated by a space.
 //
-// A server may send several of the deltas as one, or one as several. The deltas are compared one by
-// one if there are no more of them than the prompt asks for. Otherwise, only the last one is
-// compared.
+// A server may send several of the deltas as one, or one as several. If no more deltas arrived than
+// the prompt asks for, the time of each is judged. Otherwise, only the time of the last one is.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

@@ -10,9 +10,9 @@ import (
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
 // eachSequenceNumber returns a watchFunc that calls judge with each frame e of a stream that has a
-// sequence number, which is n. The argument before is the previous frame that has a sequence
-// number, and last is that number. For the first such frame, before is the zero Event and last is
-// -1.
+// sequence number. The argument n is that number, before is the previous frame that has a sequence
+// number, and last is the number of that frame. For the first such frame of a stream, before is the
+// zero Event and last is -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -66,9 +66,9 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// describeSequence returns a description of a sequence number for the message of a finding. The
-// argument n is the sequence number of an event, and before is that of the previous event. Either
-// is "" if its event has none.
+// describeSequence describes a sequence number for the message of a finding. The argument n is the
+// sequence number of an event, and before is that of the previous event. Each of them is "" if its
+// event has none.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {
@@ -80,8 +80,8 @@ func describeSequence(n, before string) string {
 	return text
 }
 
-// SequenceNeverFalls judges whether sequence numbers never decrease, and are repeated only if an
-// event is sent again unchanged.
+// SequenceNeverFalls judges whether sequence numbers never decrease. A number may be repeated only
+// if the same event is sent again unchanged.
 var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",

@@ -9,8 +9,8 @@ import (
 
 var snapshotChecks = []*spec.Check{SnapshotAgrees}
 
-// SnapshotAgrees judges whether snapshots of the messages have the same messages as the request and
-// the stream.
+// SnapshotAgrees judges whether snapshots of the messages agree with the stream in the texts, tool
+// calls and tool results that both have.
 var SnapshotAgrees = &spec.Check{
 	ID: "messages.snapshot-agrees",
 	Doc: `a snapshot of the messages has what the client has sent and the run has streamed
@@ -37,15 +37,16 @@ more than once, a message that was started more than once, and content in parts.
 	}),
 }
 
-// A streamedContent holds the texts and the tool results that a stream has sent so far.
+// A streamedContent holds the texts, tool calls and tool results that a stream has sent so far.
 type streamedContent struct {
 	texts   []*streamedText          // in order of their first events
 	byID    map[string]*streamedText // by message id
 	calls   map[string]*snapshotCall // by call id
-	results map[string]string        // by call id; "" if the call has several results
+	results map[string]string        // by call id; the result is "" if the call has several
 }
 
-// A snapshotCall is a tool call as it was streamed, to be compared with that in a snapshot.
+// A snapshotCall is a tool call as it was streamed. It is compared with the same call in a
+// snapshot.
 type snapshotCall struct {
 	name      string
 	arguments strings.Builder
@@ -60,8 +61,8 @@ type streamedText struct {
 	ended  bool // whether the last event was the end
 }
 
-// observe adds e, an event of the stream. Events other than those of messages, reasoning and tool
-// results are ignored.
+// observe adds e, the next event of the stream. It ignores events that are not about a message,
+// reasoning, a tool call or a tool result.
 func (s *streamedContent) observe(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "message" || subject == "reasoning":
@@ -94,8 +95,9 @@ func (s *streamedContent) observe(e spec.Event) {
 	}
 }
 
-// judge judges whether e, a snapshot of the messages, has the texts and tool results that were
-// streamed. The argument request is the request for the stream.
+// judge judges whether e, a snapshot of the messages, has the same texts, tool calls and tool
+// results as the stream. The argument request is the request for the stream. Messages and results
+// that occur several times in request and e together are not compared.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result is told
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
@@ -186,8 +188,8 @@ func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 // isWhole reports whether t is not empty, was started exactly once, and has ended.
 func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
 
-// agrees reports whether text, which a snapshot has for the message of t, is the streamed text t.
-// The texts of other messages may be joined with it.
+// agrees reports whether text is the streamed text t. The argument text is the text that a snapshot
+// has for the message of t, and may also contain the texts of other messages of the stream.
 func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {
@@ -198,8 +200,8 @@ func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	return found && strings.TrimSpace(rest) == ""
 }
 
-// cutOut returns text without the first occurrence of part, and whether text contains part. White
-// space at the start and end of part is ignored.
+// cutOut returns text without the first occurrence of part, and whether text contains part. It
+// ignores white space at the start and the end of part.
 func cutOut(text, part string) (rest string, found bool) {
 	before, after, found := strings.Cut(text, strings.TrimSpace(part))
 	return before + after, found

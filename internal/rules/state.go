@@ -39,23 +39,24 @@ another agent sent until the next snapshot, and deltas that violate the document
 	},
 }
 
-// isAnswer reports whether e, a part of a request, is an answer of an earlier run or continues one.
-// It is then an assistant message, a tool result or a resume.
+// isAnswer reports whether e, a part of a request, shows that the thread had an earlier run. It
+// does if e is an assistant message, a tool result or a resume.
 func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// An agentState is the state of an agent as far as a stream and its request have told it.
+// A agentState is the state of an agent, as far as it is known from a stream and the request for
+// that stream.
 type agentState struct {
 	text  string // the state, as JSON
 	lane  string // the lane of the last state event
 	known bool   // whether text is the current state
 }
 
-// observe updates the state with e, which must be a snapshot or a delta. It also judges whether a
-// delta applies, unless the state is unknown or the delta violates the document. An agent within an
-// agent may share its state or have one of its own, so after an event of another agent the state is
-// unknown until the next snapshot.
+// observe updates the state with e, which must be a snapshot or a delta. If e is a delta, observe
+// also judges whether it applies, unless the state is unknown or the delta violates the document.
+// An agent within the agent may share its state or have a state of its own. Therefore, after an
+// event about a different agent, the state is unknown until the next snapshot.
 func (s *agentState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
@@ -72,7 +73,7 @@ func (s *agentState) observe(p *spec.Pass, e spec.Event) {
 }
 
 // excerpt returns text for use in the message of a finding. If text has more than 80 characters,
-// the result is the first 80 of them, followed by an ellipsis.
+// the result consists of the first 80 and an ellipsis.
 func excerpt(text string) string {
 	const most = 80
 	if runes := []rune(text); len(runes) > most {
@@ -81,18 +82,18 @@ func excerpt(text string) string {
 	return text
 }
 
-// errNotPatch means that a patch cannot be judged, because it is not a JSON Patch or makes the
-// state too large.
+// errNotPatch means that a patch cannot be judged because it is not a JSON Patch or because it
+// makes the state too large.
 var errNotPatch = errors.New("not a JSON Patch")
 
 // maxCopied is the maximum number of bytes that the copy operations of one patch may add to a
 // state.
 const maxCopied = 1 << 20
 
-// applyPatch applies patch, a JSON Patch (RFC 6902), to state, which is any JSON value. It returns
-// the resulting state, or "null" if the patch removes the root. The error is errNotPatch if patch
-// is not a JSON Patch, if state is not JSON, or if maxCopied is exceeded. Any other error means
-// that the patch does not apply.
+// applyPatch applies patch, a JSON Patch (RFC 6902), to state and returns the resulting state. Both
+// states are JSON texts, with a value of any type. If the patch removes the root, the result is
+// "null". The error is errNotPatch if patch is not a JSON Patch, if state is not JSON, or if
+// maxCopied is exceeded. Any other error means that the patch does not apply.
 func applyPatch(state, patch string) (string, error) {
 	// The library needs an object or array at the root, and compares numbers as text.
 	document, err := canonicalJSON(map[string]json.RawMessage{"s": json.RawMessage(state)})
@@ -133,8 +134,8 @@ func applyPatch(state, patch string) (string, error) {
 	return string(result.S), nil
 }
 
-// canonicalJSON returns v as JSON in which equal numbers are written in the same way. The error is
-// that of package json if v cannot be encoded.
+// canonicalJSON encodes v as JSON in which equal numbers are written in the same way. If v cannot
+// be encoded, it returns the error of package json.
 func canonicalJSON(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

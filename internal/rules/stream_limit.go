@@ -16,8 +16,8 @@ const disconnectDelay = 5 * time.Second
 const timeTolerance = 5 * time.Millisecond
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument all lists the exchanges in which the primary user validly requested a stream, in the
-// order in which the responses ended.
+// argument all lists the exchanges whose request is a valid request of the primary user for a
+// stream, in the order in which the responses ended.
 func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
@@ -35,8 +35,8 @@ func (x *exchange) opensStream() bool {
 	return x.status()/100 == 2 && x.response.IsStream()
 }
 
-// respondedAt returns the latest time at which the server may have decided how to respond. That is
-// the time of the first event of a stream, or the end of the body if no stream was opened.
+// respondedAt returns the latest time at which the server can have decided how to respond. That is
+// the time of the first event of the stream or, if no stream was opened, the end of the body.
 func (x *exchange) respondedAt() time.Duration {
 	if x.opensStream() {
 		return x.firstBodyEvent.At
@@ -45,7 +45,7 @@ func (x *exchange) respondedAt() time.Duration {
 }
 
 // countCertainlyOpen returns the number of streams in all, not counting x, that were certainly open
-// during the whole time from the request of x to its response.
+// during the whole time between the request of x and the time respondedAt of x.
 func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opensStream() && other.firstBodyEvent.At+timeTolerance <= x.request.At
@@ -57,7 +57,7 @@ func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 }
 
 // countPossiblyOpen returns the number of streams in all, not counting x, that the server may have
-// counted as open at the time of the request of x.
+// counted as open when it received the request of x.
 func (x *exchange) countPossiblyOpen(all []*exchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opensStream() && other.request.At <= x.request.At

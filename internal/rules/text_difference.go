@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxShownText is the maximum number of bytes of a text that a finding quotes when it compares two
-// texts.
+// maxShownText is the maximum number of bytes that a finding quotes of a text.
 const maxShownText = 80
 
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be
-// equal. A text longer than maxShownText is shortened to an excerpt around the first byte that
-// differs. If either text is that long, each result ends with the length of its text in
-// parentheses, and quotedGot also has the offset of the first byte that differs.
+// equal. If a text is longer than maxShownText, only an excerpt around the first byte that differs
+// is quoted. If either text is longer than that, each result ends with the length of its text in
+// parentheses. In that case, quotedGot also states the offset of the first byte that differs, from
+// 0.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }
 
-// quoteJSONPair is like quotePair, but a text or an excerpt that is valid JSON is not put in
-// quotation marks.
+// quoteJSONPair is like quotePair, but does not put a text or an excerpt in quotation marks if it
+// is valid JSON.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(func(s string) string {
 		if json.Valid([]byte(s)) {
@@ -31,7 +31,7 @@ func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	}, got, want)
 }
 
-// quotePairWith is like quotePair, but texts and excerpts are quoted by the function quote.
+// quotePairWith is like quotePair, but calls the function quote to quote texts and excerpts.
 func quotePairWith(quote func(string) string, got, want string) (quotedGot, quotedWant string) {
 	n := commonPrefixLen(got, want)
 	quotedGot, quotedWant = excerptAround(got, n, quote), excerptAround(want, n, quote)
@@ -46,9 +46,10 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 		fmt.Sprintf("%s (%s)", quotedWant, pluralize(len(want), "byte"))
 }
 
-// quotePairs returns the lists got and want in brackets, with items quoted by quotePair. Each item
-// is compared with the item at the same index in the other list, or with "" if there is none. At
-// most maxShownItems items of each list are shown, followed by the number of the others.
+// quotePairs returns the lists got and want in brackets, with their items quoted by quotePair. Each
+// item is compared with the item at the same index in the other list, or with "" if there is none.
+// At most maxShownItems items of a list are shown, followed by the number of items that are left
+// out.
 func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 	lists := [2][]string{}
 	for i := range min(max(len(got), len(want)), maxShownItems) {
@@ -89,9 +90,9 @@ func commonPrefixLen(a, b string) (n int) {
 // quoted, followed by an ellipsis.
 func quoteStart(s string) string { return excerptAround(s, 0, quote) }
 
-// excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise it returns a
-// quotation of about that many bytes around the byte at offset n. It does not split a character. An
-// ellipsis outside the quotation marks stands for each end that is omitted.
+// excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise, it quotes only
+// about that many bytes around the byte at offset n, without splitting a character. An ellipsis
+// outside the quotation marks stands for what is omitted at either end.
 func excerptAround(s string, n int, quote func(string) string) string {
 	if len(s) <= maxShownText {
 		return quote(s)
@@ -115,7 +116,8 @@ func excerptAround(s string, n int, quote func(string) string) string {
 }
 
 // quote returns s in quotation marks, with special characters escaped. If s contains quotation
-// marks, as JSON does, and nothing else that needs escaping, quote puts s in backquotes instead.
+// marks, as JSON does, and can be shown in backquotes without escapes, quote puts s in backquotes
+// instead.
 func quote(s string) string {
 	quoted := strconv.Quote(s)
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)

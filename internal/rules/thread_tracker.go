@@ -9,12 +9,12 @@ import (
 )
 
 // eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
-// of the primary user on a scripted target. The request that streamed the run may be another than
-// the one that started it.
+// a of the primary user on a scripted target. The request whose response is the stream of the run
+// need not be the one that started the run.
 //
 // Runs that prove nothing about the target are left out. These are runs that were canceled or
-// refused, whose transfer was cut off, that were requested in place of input for which the
-// conversation was waiting, or that failed while another run may have been active.
+// refused, runs whose transfer was cut off, runs that were requested in place of input for which
+// the thread was waiting, and runs that failed while another run may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -44,7 +44,7 @@ func (a *assembledRun) failedWhileBusy() bool {
 }
 
 // wasCutOff reports whether the transfer of the run was cut off although its prompt did not ask for
-// a failure. Other checks report that. Anything else that the run lacks is only a consequence.
+// a failure. Other checks report that, and anything else that the run lacks is only a consequence.
 func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
 // isToFail reports whether the prompt of the run asks for a failure.
@@ -59,14 +59,14 @@ func isFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// A threadTracker assembles the runs of a conversation and tracks which prompts the server has
+// A threadTracker assembles the runs of a conversation. It also tracks which prompts the server has
 // stored in each thread.
 type threadTracker struct {
-	threads          map[userThread]*trackedThread // the threads whose id is known
+	threads          map[userThread]*trackedThread // the threads whose ids are known
 	possiblePrompts  map[string][]string           // by thread id: prompts that the server may have stored
 	startsRuns       map[string]bool               // by operation: whether a valid request for it had input
 	runCount         int                           // number of runs that were accepted
-	hasRunEnd        bool                          // whether the end of a run was seen; not all dialects have it
+	hasRunEnd        bool                          // whether any run.end event was seen; not all dialects have them
 	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
 	startedRuns      map[string]*assembledRun      // by run key
 	finishedRuns     []*assembledRun               // the runs whose stream has ended
@@ -75,44 +75,46 @@ type threadTracker struct {
 
 	// The current exchange.
 	request      spec.Event
-	requestedRun *assembledRun // the run for which the request asks, or nil
-	streamedRun  *assembledRun // the run that the response streams, or nil
+	requestedRun *assembledRun // the run for which the request asks; nil if it asks for none
+	streamedRun  *assembledRun // the run that the response streams; nil if it streams none
 	accepted     bool          // whether the request was accepted
 	startedRun   bool          // whether the response is a stream or accepts a run
 	threadID     string        // of the request or, if the request has none, of the response
 }
 
-// A userThread identifies a thread by its id and its user, because the threads of different users
-// may have the same id. The user is named in the request or, if not, known from its credentials.
+// A userThread identifies a thread by its id and its user, because threads of different users may
+// have the same id. The field user is the user that the request names, or "". In that case, the
+// user is known from the credentials, and principal tells who that is.
 type userThread struct {
 	thread, user string
 	principal    spec.Principal
 }
 
-// A trackedThread is the state of one thread, as it results from the requests that the server
+// A trackedThread is the state of one thread that results from the requests that the server
 // accepted.
 type trackedThread struct {
 	prompts     []userPrompt  // in order
-	lastRun     *assembledRun // of the last request
-	lastPrompt  string        // of the last request; "" if it had none
+	lastRun     *assembledRun // the run of the last request; nil if there was none
+	lastPrompt  string        // the prompt of the last request; "" if it had none
 	pendingKind spec.Kind     // what the thread waits for: InputResume, InputToolResult, or "" for nothing
 	unknownLast bool          // whether the last request was accepted although it was invalid
 }
 
-// A userPrompt is one prompt and the run that it started.
+// A userPrompt is a prompt together with the run that it started.
 type userPrompt struct {
 	text string
 	run  *assembledRun
 }
 
-// currentKey returns the key in t.threads of the thread of the current exchange.
+// currentKey returns the key of the current thread in t.threads. The current thread is the one of
+// the current exchange.
 func (t *threadTracker) currentKey() userThread {
 	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
 
-// discardPrompts forgets the prompts of the current thread, or of all threads if the current thread
-// is unknown. It is called after the server has accepted an invalid request, because it is unknown
-// how the server understood that request.
+// discardPrompts forgets the prompts of the current thread or, if the id of that thread is unknown,
+// of all threads. It is called after the server has accepted an invalid request, because it is
+// unknown how the server understood that request.
 func (t *threadTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
 		t.threads[t.currentKey()] = &trackedThread{}
@@ -168,9 +170,9 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
-// newRun returns a new run for a request, with what is known about the prompts that preceded the
-// request in its thread. It does not add the run to the tracker, but it may record prompts of the
-// thread as possible ones; see certainPrompts.
+// newRun returns a new run for a request, together with what is known about the earlier prompts of
+// the thread. It does not add the run to the tracker. It may, however, record some of these prompts
+// as possible ones; see certainPrompts.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
@@ -208,9 +210,9 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	return a
 }
 
-// givesNew reports whether a request has a part of kind k that is new, which means that no message
-// of the assistant follows it in the request. Parts that are only repeated from earlier requests
-// are followed by the answers to them.
+// givesNew reports whether a request has a new part of kind k. A part is new if no message of the
+// assistant follows it in the request. Parts of earlier requests that are only repeated are
+// followed by the answers to them.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -218,13 +220,13 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts that may be the previous prompt of a request instead of the last
-// of earlier. The slice earlier has the prompts before the prompt of the request and must not be
-// empty. Its first priorCount prompts were sent in earlier requests, and the others are in the
-// request itself.
+// otherPrompts returns the prompts that may be the previous prompt of a request, apart from the
+// last element of earlier. The argument thread is the id of the thread. The slice earlier has the
+// prompts before the prompt of the request and must not be empty. Its first priorCount elements
+// were sent in earlier requests, and the others are in the request itself.
 //
-// If the last of earlier is new in the request, it is certainly the previous prompt and the result
-// is nil. Otherwise the result has all prompts that the server may have stored. If the request
+// If the last of earlier is new in the request, it is certainly the previous prompt, and the result
+// is nil. Otherwise, the result has all prompts that the server may have stored. If the request
 // repeats one of these, the result also has the last prompt that the server has certainly stored
 // or, if there is none, "nothing", which is the right answer in that case.
 func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
@@ -243,8 +245,7 @@ func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount
 }
 
 // isBusy reports whether a run may be active in the thread with the given id. That is so if the end
-// of the last run was not seen for at least one user of the thread. It returns false if thread is
-// "".
+// of the last run of any user in the thread was not seen. It returns false if thread is "".
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -254,11 +255,12 @@ func (t *threadTracker) isBusy(thread string) bool {
 	return false
 }
 
-// certainPrompts returns, in order, the prompts that the server has certainly stored in a thread
-// before a request. It removes all other prompts from state and records them as possible prompts.
-// These are the prompts of canceled runs, of runs that were not seen to succeed before the request,
-// and of requests that were sent in place of input for which the thread was waiting. The prompts
-// that other users sent in a thread with the same id are recorded as possible, too.
+// certainPrompts returns, in order, the prompts that the server has certainly stored in the thread
+// of request before that request. It removes all other prompts from state, which is the state of
+// the thread, and records them as possible prompts. These are the prompts of canceled runs, of runs
+// that were not seen to succeed before the request, and of requests that were sent in place of
+// input for which the thread was waiting. It also records the prompts that other users sent in a
+// thread with the same id as possible prompts.
 func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
 		late := s.run.endedAt > request.At
@@ -281,7 +283,8 @@ func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event)
 	return certain
 }
 
-// addPossiblePrompt records that the server may have stored the prompt text in a thread.
+// addPossiblePrompt records that the server may have stored the prompt text in the thread with the
+// given id.
 func (t *threadTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
@@ -319,9 +322,9 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 	}
 }
 
-// observeBodyEnd updates the tracker with e, the end of a body. It adds the streamed run to the
-// finished runs. It also updates the prompts of the thread and the input for which the thread
-// waits.
+// observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
+// run to the finished runs. It also updates the prompts of the thread and the kind of input for
+// which the thread waits.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
@@ -365,15 +368,15 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	}
 }
 
-// hasOpenClientCall reports whether the run has a call of a client tool that has no result and so
-// is left to the client.
+// hasOpenClientCall reports whether the run has a call of a client tool without a result, which the
+// client has to answer.
 func (a *assembledRun) hasOpenClientCall() bool {
 	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
 		return !u.hasResult && offersTool(a.request, u.name)
 	})
 }
 
-// isCanceled reports whether any accepted cancel request of the conversation applies to the run a.
+// isCanceled reports whether an accepted cancel request of the conversation applies to the run a.
 func (t *threadTracker) isCanceled(a *assembledRun) bool {
 	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
 	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)

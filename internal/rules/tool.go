@@ -17,7 +17,8 @@ var toolChecks = []*spec.Check{
 	ToolMessageType,
 }
 
-// ToolStartsFirst judges whether the arguments and the end of a tool call come after its start.
+// ToolStartsFirst judges whether the arguments and the end of a tool call are sent only while the
+// call is open.
 var ToolStartsFirst = &spec.Check{
 	ID:    "tool.starts-first",
 	Doc:   "the arguments and the end of a tool call are sent only while the call is open",
@@ -42,7 +43,8 @@ var ToolStartsFirst = &spec.Check{
 	}),
 }
 
-// ToolsAllEnd judges whether each tool call that starts also ends.
+// ToolsAllEnd judges whether each tool call that starts also ends. It does not apply to runs that
+// fail.
 var ToolsAllEnd = &spec.Check{
 	ID: "tool.all-end",
 	Doc: `every tool call that starts ends before its stream does, unless the run fails
@@ -140,7 +142,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 	}),
 }
 
-// ToolIDsUnique judges whether each tool call of a conversation has an id of its own.
+// ToolIDsUnique judges whether different tool calls of a thread have different ids.
 var ToolIDsUnique = &spec.Check{
 	ID:    "tool.ids-unique",
 	Doc:   "the id of a tool call is not used for another call of the conversation",
@@ -188,10 +190,10 @@ an earlier stream of the conversation.`,
 	},
 }
 
-// watchResultOrder returns a function that judges the order of tool calls and results in the stream
-// that request asked for. That function must be called with each event of the stream. The map
-// earlier has the ids of the completed calls of the thread so far, and the function adds the
-// completed calls of the stream to it.
+// watchResultOrder returns a function to be called with each event of the stream that request asked
+// for. That function judges the order of tool calls and results. The set earlier has the ids of the
+// calls that were completed in the thread before. The function adds the ids of the calls that are
+// completed in the stream.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -228,15 +230,15 @@ func offersTool(request spec.Event, name string) bool {
 	})
 }
 
-// A callState is the state of one tool call at a point of its stream.
+// A callState is the state of one tool call at a certain point of its stream.
 type callState struct {
 	start            *spec.Event // the first event of the call
 	ended, hasResult bool        // whether its end and its result were seen
 }
 
 // A callTracker holds the tool calls of the current stream as they were before the current event.
-// It is active only if the request for the stream offers client tools. Checks use it to find the
-// calls that are left to the client.
+// Checks use it to find the calls that are left to the client. It is active only if the request for
+// the stream offers client tools.
 type callTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamAccount
@@ -267,7 +269,8 @@ func callTrackerOf(p *spec.Pass) *callTracker {
 	})
 }
 
-// observe updates the calls with the previous event and makes e the current event.
+// observe updates the calls with the previous event and makes e the current event. At the start of
+// a stream, it removes all calls.
 func (c *callTracker) observe(e spec.Event) {
 	if c.pending != nil {
 		c.update(*c.pending)
@@ -282,11 +285,11 @@ func (c *callTracker) observe(e spec.Event) {
 	}
 }
 
-// find returns the call with the given id, or nil if there is none.
+// find returns the call with the given id in the current stream, or nil if there is none.
 func (c *callTracker) find(id string) *callState { return c.byID[id] }
 
-// isLeftToClient reports whether k is a call of a client tool that has ended and has no result, so
-// that the client has to run the tool. It returns false if k is nil.
+// isLeftToClient reports whether k is a call of a client tool that has ended and has no result. The
+// client then has to run the tool. It returns false if k is nil.
 func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
@@ -294,8 +297,8 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 // isClientTool reports whether k is a call of a tool that the request offers.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// update updates the state of the call to which e belongs. If e starts a call that is not known
-// yet, update adds it.
+// update updates the state of the call to which e belongs, as well as c.openClientCalls and
+// c.halted. If e starts a call that is not known yet, update adds the call.
 func (c *callTracker) update(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
@@ -325,7 +328,8 @@ func (c *callTracker) update(e spec.Event) {
 }
 
 // eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
-// requests offer client tools. The argument c holds the tool calls as they were before e.
+// requests offer client tools. The argument c holds the tool calls as they were before e. All
+// checks share it, so judge must not modify it.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
@@ -367,8 +371,9 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	}),
 }
 
-// answeredClientTool returns the name of the tool of a call, if the request repeats the call, answers
-// it and offers that tool. Otherwise it returns "".
+// answeredClientTool returns the name of the client tool that was called by the call with the given
+// id, provided that request repeats the call, contains a result for it and offers the tool.
+// Otherwise, it returns "".
 func answeredClientTool(request spec.Event, call string) (tool string) {
 	answered := false
 	for _, part := range request.Parts {
@@ -423,7 +428,8 @@ Further tool calls, their results and empty deltas may follow.`,
 	}),
 }
 
-// InterruptIsLast judges whether nothing but the end of the run follows an interrupt.
+// InterruptIsLast judges whether only the end of the run and the in-band terminator follow an
+// interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt

@@ -2,8 +2,9 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the tool call of a run to which an event belongs. Each lookup takes
-// amortized constant time because a stream may have very many calls.
+// A toolCallIndex finds the tool call of a run to which an event belongs. The zero value is an
+// empty index. Each lookup takes amortized constant time, because a stream may have very many
+// calls.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call
@@ -23,8 +24,8 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of calls to which e may belong. If e has no call id, these
-// are all calls. If it has one, these are the calls without an id, because a call with an id would
+// matching returns a pointer to the list of the calls to which e may belong. If e has no call id,
+// that is the list all. Otherwise, it is the list withoutID, because a call with the same id would
 // have been found by that id.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
@@ -34,8 +35,8 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call in *list for which fits returns true, or nil if there is
-// none. It removes the calls before that one from *list, so fits must never return true for a call
-// after it has returned false.
+// none. It removes the calls before that one from *list. Therefore fits must not return true for a
+// call for which it has returned false before.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -46,8 +47,9 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 	return (*list)[0]
 }
 
-// toolCallFor returns the tool call to which e belongs. It finds the call by its id or, where ids
-// are missing, by position or order. If the run does not have the call yet, toolCallFor adds it.
+// toolCallFor returns the tool call to which e belongs. It finds the call by its id or, if an id is
+// missing, by the position or the order of the calls. If the run does not have the call yet,
+// toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -58,7 +60,7 @@ func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	return u
 }
 
-// find returns the call to which e belongs, or nil if the index does not have it.
+// find returns the call to which e belongs, or nil if the index does not have such a call.
 func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	if u := s.byID[e.Call]; u != nil && e.Call != "" {
 		return u
@@ -76,9 +78,9 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call in places that is at the position of e and for which fits returns
-// true. It returns nil if there is no such call, or if e has no position because it names no
-// message.
+// findAt returns the first call at the position of e in places for which fits returns true. It
+// returns nil if there is no such call. It also returns nil if e has no position, because it names
+// no message. The condition on fits is that of firstMatching.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
@@ -93,8 +95,8 @@ func (s *toolCallIndex) findAt(
 	return u
 }
 
-// add adds the new call u to the index: by its id, if it has one, by its position, and as a call
-// without a result.
+// add adds the new call u to the index: by its id, if it has one, by the position of its first
+// event, and as a call without a result.
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
@@ -108,8 +110,8 @@ func (s *toolCallIndex) add(u *assembledCall) {
 	s.unanswered = s.unanswered.with(u)
 }
 
-// addResult adds the call u, whose result has arrived, to the index by the position of that result.
-// The index must already have u.
+// addResult adds the call u to the index by the position of its result, which has just arrived. The
+// index must already have u.
 func (s *toolCallIndex) addResult(u *assembledCall) {
 	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
 }

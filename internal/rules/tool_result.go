@@ -90,12 +90,12 @@ The next request answers each of them by its id.`,
 	}),
 }
 
-// An askedInput holds what the server has asked of the client so far in a conversation, which is
-// the tool calls and the interrupts of all runs. The outer key is the thread id.
+// An askedInput holds what the server has asked of the client so far in a conversation: the tool
+// calls and the interrupts of all runs. The outer key is the thread id.
 type askedInput map[string]map[spanKey]bool
 
-// record adds the tool call or the interrupt that e starts, if any. The event e must belong to the
-// response to the argument request.
+// record adds the tool call or the interrupt that e starts. If e starts neither, record does
+// nothing. The event e must belong to the response to request.
 func (a askedInput) record(request, e spec.Event) {
 	key := spanKey{subject: e.Kind.Subject()}
 	switch e.Kind {
@@ -112,8 +112,8 @@ func (a askedInput) record(request, e spec.Event) {
 	a[request.Thread][key] = true
 }
 
-// hasCall reports whether the tool call with the given id is known. It is known if a run of the
-// thread of request made it, or if any part of request other than a tool result has its id.
+// hasCall reports whether the tool call with the given id is known: whether a run of the thread
+// that request names made it, or a part of request other than a tool result has its id.
 func (a askedInput) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {

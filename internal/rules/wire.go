@@ -55,17 +55,18 @@ that neither the conversation nor the request shows.`,
 	},
 }
 
-// A streamResponses collects the responses with status 200 to requests for a stream. Those that are
-// event streams are in streams, and the rest are in others. Their media types are judged only at
-// the end of the conversation because a missing stream can have two causes: the server never
-// streams, or it ignores the default value of a member that the request left out.
+// A streamResponses collects the responses with status 200 to requests for a stream. The field
+// streams has those that are event streams, and others has the rest. Their media types are judged
+// only at the end of the conversation, because a missing stream can have two causes: either the
+// server never sends streams, or it ignores the default value of a member that the request left
+// out.
 type streamResponses struct{ streams, others []answeredRequest }
 
-// An answeredRequest is the head of a response and the request that it answers.
+// A answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response, each for a requirement of its own. If
-// the status is 200, add also keeps the response for judge.
+// add judges the status and the content coding of a response. Each is judged for the requirement
+// that the document has on it. If the status is 200, add also keeps the response for judge.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
@@ -86,9 +87,9 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 }
 
 // judge judges the media types of the collected responses. A response that is not an event stream
-// normally violates the requirement on the media type. It violates the requirement on a default
-// value instead if its request relied on that default, and if the same operation responded with a
-// stream to a request that did not.
+// normally violates the requirement on the media type. There is one exception: if the request
+// relied on the default value of a member, and the same operation responded with a stream to a
+// request that did not, the response violates the requirement on that default value instead.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
@@ -112,9 +113,8 @@ func (h *streamResponses) judge(p *spec.Pass) {
 	}
 }
 
-// describeHead returns a description of the head of a response for the message of a finding, such
-// as "got status 503 with no content type". If there was no response, the description has the
-// reason.
+// describeHead describes the head of a response for the message of a finding, as in "got status 503
+// with no content type". If there was no response, the description states the reason.
 func describeHead(response spec.Event) string {
 	contentType := response.Header.Get("Content-Type")
 	switch {
@@ -191,8 +191,8 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	},
 }
 
-// describeBytes returns a noun for the bytes of e, for the message of a finding: "event",
-// "comment", "end of the stream" or "response body".
+// describeBytes returns a noun for what the bytes of e are, for the message of a finding. It is
+// "event", "comment", "end of the stream" or "response body".
 func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DeltasArriveIncrementally judges whether deltas arrive as they are produced, and not all at the
-// end.
+// DeltasArriveIncrementally judges whether deltas arrive as they are produced, and not several at
+// once.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
 	Doc: `deltas arrive as they are produced
@@ -46,17 +46,19 @@ cancel.spares-others judges.`,
 	}),
 }
 
-// minDeltaSpan is the shortest requested time between the first and the last delta for which a
-// stream is judged. Over a shorter time, a network may deliver a correct stream in one piece.
+// minDeltaSpan is the shortest time between the first and the last requested delta for which a
+// stream is judged. If the time is shorter, a network may deliver even a correct stream in one
+// piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// maxPause is the longest pause between two deltas that counts, in intervals of the prompt. Without
-// it, a stream that holds back all deltas but the first would have a long pause.
+// maxPause is the longest pause between two deltas that counts, as a multiple of the requested
+// interval. Any longer pause counts as that long. Otherwise, a stream that holds back all deltas
+// but the first would pass because of its one long pause.
 const maxPause = 3
 
-// scriptedDeltas returns the number of deltas that the prompt of a request asks a scripted target
-// for, and the interval between them. The result ok is false if the target is not scripted, if the
-// prompt is not conformance:slow, or if it asks for fewer than two deltas.
+// scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
+// the target, and the interval between them. The result ok is false if the request has another
+// prompt, if the target is not scripted, or if the prompt asks for fewer than two deltas.
 func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, milliseconds, _ := strings.Cut(argument, " ")
