@@ -54,7 +54,7 @@ const coveringCandidates = 12
 // uncoveredPairs holds the possible pairs that no row covers so far.
 type uncoveredPairs struct {
 	list    []pair
-	index   []int // by [openPairs.key]: the position of the pair in list, or -1 if it is not in list
+	index   []int // by [uncoveredPairs.key]: the position of the pair in list, or -1 if it is not in list
 	offsets []int // by dimension: the number of values of all earlier dimensions
 	values  int   // number of values of all dimensions together
 }

@@ -209,7 +209,7 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	}
 }
 
-// shiftCreated is a newEffect. It makes the creation time of a run earlier in each event of the run
+// shiftCreated is an effectFactory. It makes the creation time of a run earlier in each event of the run
 // than in the event before.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
@@ -219,7 +219,7 @@ func shiftCreated(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// keepFailedOpen is a newEffect. If the last frame of a stream contains "failure", as that of a
+// keepFailedOpen is an effectFactory. If the last frame of a stream contains "failure", as that of a
 // failed run does, it keeps the body open for 30 seconds after that frame.
 func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {

@@ -17,7 +17,7 @@ type runActivity struct {
 	runs map[string]*loggedRun // by run id
 }
 
-// A loggedRun is what a [runLog] knows about one run.
+// A loggedRun is what a [runActivity] knows about one run.
 type loggedRun struct {
 	thread   string          // id of the thread
 	started  time.Time       // when the request that started the run arrived

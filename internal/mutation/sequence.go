@@ -60,7 +60,7 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown is a newEffect. It numbers the events of a run from 1000 downward. Events without a
+// countDown is an effectFactory. It numbers the events of a run from 1000 downward. Events without a
 // sequence number are not changed.
 func countDown(a fault.Args) fault.Effect {
 	number := 1001

@@ -124,7 +124,7 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd is a newEffect. It replaces the last frame of a stream with comments that are sent until
+// neverEnd is an effectFactory. It replaces the last frame of a stream with comments that are sent until
 // the client leaves.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -144,7 +144,7 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas is a newEffect. It holds back the text deltas of a run until an event of another kind
+// delayDeltas is an effectFactory. It holds back the text deltas of a run until an event of another kind
 // is sent or the run ends.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
