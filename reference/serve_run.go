@@ -173,12 +173,12 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 
 // A sink receives the encoded frames of one run.
 type sink interface {
-	frameBuffer() []byte // an empty buffer for encoding the next frame
+	frameBuffer() []byte // returns an empty buffer for encoding the next frame
 	writeFrame(data []byte)
-	flush() // a pause follows
+	flush() // is called before the agent pauses, so that no frame is held back
 	addMessages(messages []state.Message)
-	commit() error // stores the messages, before the terminal event is written
-	finish()       // nothing follows
+	commit() error // stores the messages; is called before the terminal event is written
+	finish()       // is called after the last frame
 }
 
 // A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames at once

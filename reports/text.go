@@ -13,25 +13,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A TextStyle controls how [WriteText] writes a report: whether in colour, and in how much detail.
+// A TextStyle controls how [WriteText] writes a report: whether in color, and in how much detail.
 type TextStyle struct {
-	Color   bool // ANSI colours
+	Color   bool // ANSI colors
 	Verbose bool // lists what was not tested, instead of only counting it
 }
 
-// DetectStyle returns the style for a report that is written to f. The style has colours if f is a
+// DetectStyle returns the style for a report that is written to f. The style has colors if f is a
 // terminal that supports them and the environment variable NO_COLOR is not set. The function env
 // returns the value of an environment variable, or "" if it is not set. A nil f is not a terminal.
 func DetectStyle(f *os.File, env func(string) string) TextStyle {
 	return TextStyle{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
 }
 
-// ANSI codes of the colours and text attributes in the text report.
+// ANSI codes of the colors and text attributes in the text report.
 const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-// colorize returns text in the colour with the ANSI code color. If the style has no colours, it
+// colorize returns text in the color with the ANSI code color. If the style has no colors, it
 // returns text unchanged.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
@@ -40,7 +40,7 @@ func (s TextStyle) colorize(color, text string) string {
 	return "\033[" + color + "m" + text + "\033[0m"
 }
 
-// colorVerdict returns text in the colour that represents verdict v. If the style has no colours,
+// colorVerdict returns text in the color that represents verdict v. If the style has no colors,
 // it returns text unchanged.
 func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	switch v {
@@ -92,7 +92,7 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 // line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict in whose colour the report's last line is shown. If the exit
+// overallVerdict returns the verdict in whose color the report's last line is shown. If the exit
 // code is 0, this is the verdict of the report, but at most warned; otherwise it is failed.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
@@ -158,7 +158,7 @@ func writeWrapped(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed writes text like [writeWrapped], but in a dimmed colour if the style has colours, and
+// writeDimmed writes text like [writeWrapped], but in a dimmed color if the style has colors, and
 // with indent before every line.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")

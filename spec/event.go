@@ -181,7 +181,10 @@ type Event struct {
 	Frame  int           // index of the frame in its exchange, from 0; -1 if the event is not a frame
 	Line   int           // line of the body where the event begins, from 1
 	Offset int           // byte offset in the body where the event begins, from 0
-	Raw    []byte        // the bytes as received; nil if there are none
+	Raw    []byte        // the bytes as received, without the blank line after a frame; nil if there are none
+	// EndsWithCR is whether the last line of a frame, which is blank, or of a comment ends with CR or
+	// CRLF.
+	EndsWithCR bool
 	// Err states why an Undecodable cannot be decoded, or how a body ended (BodyEnd, see
 	// [Response.End]). For an HTTPRequest, it is [ErrRequestNotRecorded] or nil. For an HTTPResponse
 	// without a status line, it is the reason.

@@ -65,7 +65,7 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
-	"tool-result": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
+	"tool-result": "client-tool", "tool-results": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
 }
 
 // canSend reports whether the dialect has the template and the target was not declared to lack the

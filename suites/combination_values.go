@@ -29,7 +29,7 @@ func (c *combinationPlayer) word() string {
 }
 
 // object returns the JSON text of an object that no other prompt of the run contains.
-func (c *combinationPlayer) object() string { return `{"city":` + jsonString(c.word()) + `}` }
+func (c *combinationPlayer) object() string { return `{"city":` + jsonText(c.word()) + `}` }
 
 // ask sends the test prompt of the given scenario, with args as its arguments, and reads the reply
 // to its end. The scenario "slow" with args "8 80" leads to the prompt "conformance:slow 8 80".

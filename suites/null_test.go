@@ -78,6 +78,7 @@ func echoFrame(w http.ResponseWriter, r *http.Request) {
 // such as one that gives the same response to every request or no response at all. Each such server
 // is judged in one version of every family.
 func TestNullTargets(t *testing.T) {
+	t.Parallel()
 	var pairs []nullPair
 	servers := 0
 	add := func(name, base string) {
@@ -138,6 +139,7 @@ func TestNullTargets(t *testing.T) {
 
 // TestOtherProtocols checks that no check passes for a server of another family.
 func TestOtherProtocols(t *testing.T) {
+	t.Parallel()
 	var pairs []nullPair
 	for i, versions := range families(t) {
 		for j, o := range versions {

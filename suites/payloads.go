@@ -195,6 +195,10 @@ func runPayloadsOfTools(t *Conversation) {
 	}
 }
 
+// emptyPayloads are payloads of interrupts, as JSON text, that a careless server takes for the
+// absence of a payload.
+var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
+
 // runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
 // kinds of payloads, and answers them with many kinds of values.
 func runPayloadsOfInterrupts(t *Conversation) {
@@ -209,6 +213,9 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	c.askInterrupt(c.object(), "")
 	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())
 	c.askInterrupt(`"`+c.word()+`"`, c.word())
+	for _, payload := range emptyPayloads {
+		c.askInterrupt(payload, c.word())
+	}
 }
 
 // runMemory plays the memory scenario. After each kind of turn, it asks for the previous message.

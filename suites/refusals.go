@@ -16,7 +16,7 @@ func runRefusals(t *Conversation) {
 		for _, template := range o.TemplatesBySimplicity() {
 			switch {
 			case isReplyTemplate(template):
-				t.probeReply(o, template, known)
+				t.probeReply(template, known)
 				continue
 			case !t.isProbeable(o, template):
 				continue
@@ -95,7 +95,7 @@ func (t *Conversation) unseenInvalidRequests(
 // probeReply is like [Conversation.probeRefusals], but for a template whose requests reply to
 // something that the server sent. It builds the valid request itself. Before each request, it makes
 // the server send a new tool call or interrupt, or store a new file.
-func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.InvalidRequestSet) {
+func (t *Conversation) probeReply(template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.NewID()
 		e, ok := t.elicit(template)

@@ -16,6 +16,10 @@ var replyScenarios = []Scenario{
 		func(t *Conversation) { t.sendReplyForms("tool-result") }),
 	forTools("replies-tools-refused", "a result of a client tool after results that the server must refuse",
 		func(t *Conversation) { t.sendReplyAfterRefusals("tool-result") }),
+	{
+		Name: "replies-tools-together", Doc: "the results of two calls of client tools in one request",
+		Capability: "client-tool", Templates: []string{"tool-offer", "tool-results"}, Run: runToolResults,
+	},
 	forInterrupts("replies-interrupts", "answers to interrupts in every form that the document allows",
 		func(t *Conversation) {
 			t.sendReplyForms("resume")
@@ -44,7 +48,7 @@ func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 // replyTemplates are the templates whose requests reply to something that the server sent before,
 // such as a tool call. A document may have further templates for other forms of the same reply.
 // Their names begin with the name of the plain form and a hyphen, as in "tool-result-parts".
-var replyTemplates = []string{"tool-result", "resume-cancelled", "resume", "sign", "uploaded"}
+var replyTemplates = []string{"tool-result", "tool-results", "resume-cancelled", "resume", "sign", "uploaded"}
 
 // plainReplyTemplate returns the name of the plain form of the reply that requests of the template
 // send, which is one of the [replyTemplates]. It returns "" if they are not replies.
@@ -122,32 +126,37 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 	}
 }
 
-// maxRefusedReplies is the maximum number of invalid replies that precede a valid one.
-const maxRefusedReplies = 3
+// maxRefusedForms is the approximate number of invalid forms of a request that precede it.
+const maxRefusedForms = 3
 
-// sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
-// that reply whose refusal the document demands, and then the reply itself. It stops if the server
-// accepts an invalid form.
-func (t *Conversation) sendReplyAfterRefusals(template string) {
-	e, ok := t.newReply(template)
-	if !ok {
-		return
-	}
+// sendRefusedForms sends some invalid forms of the valid request r. These are forms whose refusal
+// the document demands, and that name the same thread and run as r. It reports whether the server
+// refused all of them. It stops when the server accepts one.
+func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
-	all := t.dialect.InvalidRequests(t.buildReply(template, e))
-	all = slices.DeleteFunc(all, func(m dialect.InvalidRequest) bool {
+	valid := t.dialect.ParseRequest(r)
+	all := slices.DeleteFunc(t.dialect.InvalidRequests(r), func(m dialect.InvalidRequest) bool {
 		e := t.dialect.ParseRequest(m.Request)
-		return e.Thread != t.Thread || !slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
+		isRefusable := slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
 			return slices.ContainsFunc(v.Refusals, isDemanded)
 		})
+		return e.Thread != valid.Thread || e.Run != valid.Run || !isRefusable
 	})
-	step := max(1, len(all)/maxRefusedReplies)
+	step := max(1, len(all)/maxRefusedForms)
 	for i := len(all) - 1; i >= 0; i -= step {
 		if t.Send(all[i].Request) {
-			return
+			return false
 		}
 	}
-	t.SendAndRead(template, e)
+	return true
+}
+
+// sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
+// that reply, and then the reply itself. It stops if the server accepts an invalid form.
+func (t *Conversation) sendReplyAfterRefusals(template string) {
+	if e, ok := t.newReply(template); ok && t.sendRefusedForms(t.buildReply(template, e)) {
+		t.SendAndRead(template, e)
+	}
 }
 
 // elicitAndReply returns a function for the field Run of a scenario. The function makes the server
@@ -178,10 +187,25 @@ func runClientTool(t *Conversation) {
 	}
 }
 
+// runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
+// then, in another thread, the results of two calls in one request.
+func runToolResults(t *Conversation) {
+	elicitAndReply("tool-result")(t)
+	t.Thread = t.NewID()
+	elicitAndReply("tool-results")(t)
+}
+
 // elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
-// send an interrupt or store a file. It returns the event with the values for that request. ok is
-// false if the server did not do so.
+// send an interrupt or store a file. For tool-results, which sends two results at once, the server
+// must call the tool twice, in two runs. elicit returns the event with the values for the request.
+// ok is false if the server did not do so.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
+	if replyTemplate == "tool-results" {
+		first, _ := t.elicit("tool-result")
+		second, ok := t.elicit("tool-result")
+		first.ID, first.Description = second.Call, "painted it once more"
+		return first, ok && first.Call != ""
+	}
 	switch template, request := t.elicitingRequest(replyTemplate); {
 	case template != "attach":
 		t.SendAndRead(template, request)

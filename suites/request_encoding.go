@@ -38,7 +38,7 @@ var requestForms = []requestEncoding{
 		})
 	}},
 	{"with the members of its JSON in another order", func(r spec.Request) spec.Request {
-		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, jsonString) })
+		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, jsonText) })
 	}},
 	{"with escaped characters in its JSON", func(r spec.Request) spec.Request {
 		if len(r.Body) > maxEscapedBody {
@@ -120,12 +120,6 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	}
 	text, _ := json.Marshal(v) // a number, a boolean or null
 	return append(b, text...)
-}
-
-// jsonString returns s encoded as a JSON string.
-func jsonString(s string) string {
-	text, _ := json.Marshal(s)
-	return string(text)
 }
 
 // escapeAll returns s encoded as a JSON string in which every character is a \u escape sequence.

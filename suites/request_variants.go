@@ -14,6 +14,9 @@ var variantScenarios = []Scenario{
 		Doc:        "valid requests in every form that the document allows: without each optional member, with null, ...",
 		Capability: "text", Templates: promptTemplates,
 		ExpectedChecks: []string{"accept.as-documented"}, Run: runVariants,
+	}, {
+		Name: "corrected", Doc: "a valid request after invalid ones with the same ids of its thread and its run",
+		Capability: "text", Templates: promptTemplates, Run: runCorrected,
 	},
 }
 
@@ -40,6 +43,19 @@ func runVariants(t *Conversation) {
 	}
 	for _, template := range []string{"prompt", "listen", "history", "cancel"} {
 		t.sendForms(template)
+	}
+}
+
+// runCorrected plays the corrected scenario. It starts a run and then, in another thread, sends a
+// request in invalid forms and, once the server has refused these, in its valid form.
+func runCorrected(t *Conversation) {
+	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
+		return
+	}
+	t.Thread, t.Run = t.NewID(), t.NewID()
+	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
+	if t.sendRefusedForms(r) && t.Send(r) && !t.respondsWithStream("prompt") {
+		t.ReadStream("", 0)
 	}
 }
 

@@ -80,32 +80,32 @@ type jsonSample struct {
 // numbers in the objects are exact in IEEE 754 double precision, and the integers are in the range
 // on which all implementations agree (RFC 8259, section 6).
 var jsonSamples = []jsonSample{
-	{"a plain object", func(w string) string { return `{"city":` + jsonString(w) + `}` }},
+	{"a plain object", func(w string) string { return `{"city":` + jsonText(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},
-	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonString(w) + `}` }},
+	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonText(w) + `}` }},
 	{"an object with false, zero and empty members", func(w string) string {
-		return `{"a":false,"b":0,"c":"","d":[],"e":{},"word":` + jsonString(w) + `}`
+		return `{"a":false,"b":0,"c":"","d":[],"e":{},"word":` + jsonText(w) + `}`
 	}},
 	{"an object with large and small numbers", func(w string) string {
-		return `{"a":9007199254740991,"b":-9007199254740991,"c":0.5,"d":-1.25,"e":1048576.0625,"word":` + jsonString(w) + `}`
+		return `{"a":9007199254740991,"b":-9007199254740991,"c":0.5,"d":-1.25,"e":1048576.0625,"word":` + jsonText(w) + `}`
 	}},
 	{"an object of twenty levels", func(w string) string {
-		return strings.Repeat(`{"a":[`, 10) + jsonString(w) + strings.Repeat(`]}`, 10)
+		return strings.Repeat(`{"a":[`, 10) + jsonText(w) + strings.Repeat(`]}`, 10)
 	}},
 	{"an object with unusual member names", func(w string) string {
-		return `{"":1,"a b":2,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonString(w) + `}`
+		return `{"":1,"a b":2,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonText(w) + `}`
 	}},
 	{"an object with a text of several lines", func(w string) string {
-		return `{"text":` + jsonString("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
+		return `{"text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
 	}},
-	{"an object with an array of objects", func(w string) string { return `{"days":[{"a":1},{"a":2},{"b":` + jsonString(w) + `}]}` }},
-	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonString(`{"a":`+jsonString(w)+`}`) + `}` }},
+	{"an object with an array of objects", func(w string) string { return `{"days":[{"a":1},{"a":2},{"b":` + jsonText(w) + `}]}` }},
+	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonText(`{"a":`+jsonText(w)+`}`) + `}` }},
 	{"an object of 300 members", func(w string) string {
 		var b strings.Builder
 		for i := range 300 {
 			fmt.Fprintf(&b, `"m%d":%d,`, i, i)
 		}
-		return "{" + b.String() + `"word":` + jsonString(w) + "}"
+		return "{" + b.String() + `"word":` + jsonText(w) + "}"
 	}},
-	{"an object of 4,200 bytes", func(w string) string { return `{"text":` + jsonString(longText(w, 4189)) + `}` }},
+	{"an object of 4,200 bytes", func(w string) string { return `{"text":` + jsonText(longText(w, 4189)) + `}` }},
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -327,6 +328,7 @@ func runAccepts(t *Conversation) {
 		t.Thread = id[:14] + version + id[15:]
 		t.SendAndRead("prompt", t.PromptEvent("text", "accepted"))
 	}
+	t.sendWithLongIDs()
 	for _, template := range []string{"prompt", "listen"} {
 		o, _ := t.dialect.TemplateOperation(template)
 		if o == nil {
@@ -341,6 +343,23 @@ func runAccepts(t *Conversation) {
 			r := t.BuildRequest(template, e)
 			r.Header = r.Header.Without(optional.Name)
 			t.Send(r)
+		}
+	}
+}
+
+// longIDLength is the length of long ids, in characters. Servers that store ids in fields of limited
+// size often use smaller limits, such as 64 or 128, but few documents state a limit.
+const longIDLength = 200
+
+// sendWithLongIDs starts a run in a thread with a long id and then, in another thread, a run with a
+// long id. It does not send requests that the document does not allow.
+func (t *Conversation) sendWithLongIDs() {
+	for _, extend := range []*string{&t.Thread, &t.Run} {
+		t.Thread, t.Run = t.NewID(), t.NewID()
+		*extend += strings.Repeat("x", longIDLength-len(*extend))
+		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
+		if len(t.dialect.ValidateRequest(r)) == 0 && t.Send(r) && !t.respondsWithStream("prompt") {
+			t.ReadStream("", 0)
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestNotScripted(t *testing.T) {
 	for _, says := range []string{
 		"the agent does not do what the test prompts ask", `reply "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",
 		"got status 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "received │ HTTP/1.1 404 Not Found", "--lacks health",
-		"streamassay run " + srv.URL + ` --dialect agkit@0.0.10 --header "X-Api-Key: $X_API_KEY" --only refusals --seed 7`,
+		"streamassay run " + srv.URL + ` --dialect agkit@0.0.10 --header "X-Api-Key: $X_API_KEY" --only corrected --seed 7`,
 		"PASSED with warnings",
 	} {
 		if !strings.Contains(joined, says) {

@@ -47,6 +47,7 @@ type tollReport struct {
 // and writes docs/hostile.md (make hostile). With any other value it tries the targets whose names
 // begin with that value.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	only := os.Getenv("HOSTILE")
 	args := []string{"--timeout", "4s", "--idle-timeout", "2s"}
 	if only != "" {
@@ -66,9 +67,7 @@ func TestHostile(t *testing.T) {
 			got := &toll{target: h.name, family: k.dialect}
 			tolls = append(tolls, got)
 			t.Run(h.name+" as "+k.dialect, func(t *testing.T) {
-				if only != "" { // most of the time they wait
-					t.Parallel()
-				}
+				t.Parallel()
 				h.measure(t, k, args, got)
 				h.check(t, *got)
 			})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +108,7 @@ func requestMediaType(r *http.Request, known ...string) (string, error) {
 }
 
 // readBody returns the request body. It returns an error with status 413 if the body is longer than
-// limit bytes, or with status 400 if the body cannot be read completely.
+// limit bytes, 408 if it does not arrive within writeTimeout, or 400 if it is incomplete.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
@@ -115,6 +116,8 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	switch {
 	case errors.As(err, &large):
 		return nil, problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, problemf(http.StatusRequestTimeout, "the body did not arrive within %v", writeTimeout)
 	case err != nil:
 		return nil, badRequest("the body is incomplete")
 	}

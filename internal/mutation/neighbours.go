@@ -170,7 +170,7 @@ var simultaneousMutants = []*Mutant{
 		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
 		KilledBy: map[string]string{"script.client-tool-result": "message.delta http.close"},
 		// The thread has another message in place of the input, and later requests may repeat the result.
-		AlsoFails:  []string{"script.recall", "script.resume", "script.text"},
+		AlsoFails:  []string{"script.recall", "script.resume", "script.text", "script.client-tool-results"},
 		Middleware: pendOnlyOnce(spec.InputToolResult),
 	}, {
 		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",

@@ -36,6 +36,20 @@ func firstOfThread(k spec.Kind) middleware {
 	})
 }
 
+// rewriteLaterResult returns a middleware that replaces the text of the last tool result of a
+// request with rewrite(first), if the request has several. The argument first is the text of its
+// first tool result.
+func rewriteLaterResult(rewrite func(first string) string) middleware {
+	return rewriteInput(spec.InputToolResult, func() func(parsedRequest, string) string {
+		return func(v parsedRequest, text string) string {
+			if results := v.event.PartsOf(spec.InputToolResult); len(results) > 1 {
+				return rewrite(results[0].Text)
+			}
+			return text
+		}
+	})
+}
+
 // recallReply returns a middleware that makes the server reply to the prompt conformance:recall
 // with the last reply of the client in the thread, which is a tool result or the answer to an
 // interrupt. If the client has not sent such a reply since the previous prompt, the server receives
@@ -103,7 +117,16 @@ var payloadAgainMutants = []*Mutant{
 	}, {
 		Name: "second-result-is-the-first", Doc: "the second result of a client tool is taken for the first",
 		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		AlsoFails:  []string{"script.client-tool-results"}, // the last of several results is the second
 		Middleware: firstOfThread(spec.InputToolResult),
+	}, {
+		Name: "first-of-two-results-used-twice", Doc: "of two results of client tools in one request, the first is used twice",
+		KilledBy:   map[string]string{"script.client-tool-results": "message.delta http.close run.end"},
+		Middleware: rewriteLaterResult(func(first string) string { return first }),
+	}, {
+		Name: "second-of-two-results-emptied", Doc: "of two results of client tools in one request, the second is taken for an empty one",
+		KilledBy:   map[string]string{"script.client-tool-results": "message.delta http.close run.end"},
+		Middleware: rewriteLaterResult(func(string) string { return "" }),
 	}, {
 		Name: "second-resume-is-the-first", Doc: "the second reply to an interrupt is taken for the first",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},

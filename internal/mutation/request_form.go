@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -139,6 +140,39 @@ var requestFormMutants = []*Mutant{
 		isTool := func(p spec.Event) bool { return p.Kind == spec.InputTool }
 		return slices.ContainsFunc(v.parsed().Parts, isTool) && bytes.Contains(v.raw.Body, []byte(`_2"`))
 	}).needing(spec.InputTool),
+	formMutant("refuses-long-ids", "with an id of more than 128 characters", func(v parsedRequest) bool {
+		return max(len(v.parsed().Thread), len(v.parsed().Run)) > 128
+	}).without(spec.RunAccepted), // dialects with this event limit the length of ids
+	{
+		Name: "refuses-corrected", Doc: "a valid prompt with the ids of an invalid one is refused",
+		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+		Middleware: refuseCorrected,
+	},
+}
+
+// refuseCorrected is a middleware that makes the server refuse a valid request to start a run if an
+// earlier invalid request had the same thread and run ids.
+func refuseCorrected(next dialectHandler) dialectHandler {
+	var invalid sync.Map // keys of the runs that invalid requests named
+	remember := interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if v.startsRun() && !v.parsed().Valid() {
+			invalid.Store(v.event.Thread+"\n"+v.event.Run, true)
+		}
+		next.ServeHTTP(w, v.httpRequest)
+	})
+	refuse := refuseForms(func() {}, func(v parsedRequest) bool {
+		_, ok := invalid.Load(v.event.Thread + "\n" + v.event.Run)
+		return ok
+	})
+	return refuse(remember(next))
+}
+
+// without sets m.Without to the given kinds and returns m. The mutant then applies only to dialects
+// that have none of these kinds.
+func (m *Mutant) without(kinds ...spec.Kind) *Mutant {
+	m.Without = kinds
+	return m
 }
 
 // needing sets m.Needs to the given kinds and returns m. The mutant then applies only to dialects

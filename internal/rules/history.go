@@ -133,7 +133,7 @@ show.`,
 				return len(page.PartsOf(spec.HistoryTool)) >= len(r.toolResults)
 			},
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
-				p.Judge(page, false, "history has %s, and a run streamed %s; expected a message of each",
+				p.Judge(page, false, "history has %s, and a run streamed %s; expected a message for each",
 					pluralize(len(page.PartsOf(spec.HistoryTool)), "tool message"), pluralize(len(r.toolResults), "tool result"))
 			})),
 	}

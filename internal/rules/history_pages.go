@@ -330,7 +330,7 @@ A history without a day has no messages, and there are no earlier days.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
 		if page.Day == "" && page.HasMore == "true" {
-			p.Judge(page, false, "history has no day and reports earlier days; expected the nearest of them")
+			p.Judge(page, false, "history names no day and reports earlier days; expected the latest of those days")
 		}
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {

@@ -50,7 +50,7 @@ func TestMessages(t *testing.T) {
 		{"script-bad-resume", "script.resume", `got text "Where were we?"; expected the text ` + "`resumed with: \"yes\"`"},
 		{"resume-bad-repeats", "resume.excludes-cursor", `client resumed after "3-0", but the server sent "3-0" again; expected the event after it`},
 		{"script-bad-interrupt", "script.interrupt", `got 1 interrupt with {"q":2}; expected 1 interrupt with {"q":1}`},
-		{"history-bad-forgets", "history.tells-tools", "history has no tool messages, and a run streamed 1 tool result; expected a message of each"},
+		{"history-bad-forgets", "history.tells-tools", "history has no tool messages, and a run streamed 1 tool result; expected a message for each"},
 		{"resume-bad-loses-rest", "resume.ends", `stream resumed after "2-0" closed before the run's terminal event`},
 		{"resume-bad-cancel", "cancel.run-ends", "run was canceled and its stream has no terminal events; expected 1"},
 		{"wire-bad-schema", "wire.matches-schema", `"content" is 1: expected a string`},

@@ -140,12 +140,25 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
+// namedStatuses returns the given status codes and classes of status codes, such as "422" and "4XX",
+// for the message of a finding. A class that includes one of the codes before it is "another 4XX".
+func namedStatuses(statuses []string) (names []string) {
+	for i, status := range statuses {
+		isInClass := func(code string) bool { return strings.HasSuffix(status, "XX") && code[:1] == status[:1] }
+		if slices.ContainsFunc(statuses[:i], isInClass) {
+			status = "another " + status
+		}
+		names = append(names, status)
+	}
+	return names
+}
+
 // DescribeRefusal returns a description of the refusal that d requires, for the message of a
 // finding, such as "status 422 or 400, code BAD_INPUT".
 func DescribeRefusal(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
-		want = append(want, "status "+strings.Join(d.Status, " or "))
+		want = append(want, "status "+strings.Join(namedStatuses(d.Status), " or "))
 	}
 	if len(d.Code) > 0 {
 		want = append(want, "code "+strings.Join(d.Code, " or "))

@@ -14,9 +14,9 @@ import (
 // prompts are the same in every dialect, so these checks take them from the requests.
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
-	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated,
-	ScriptState, ScriptSteps, ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid,
-	ScriptErrorMidHasText,
+	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptClientResults, ScriptInterrupt, ScriptResume,
+	ScriptRecall, ScriptIsolated, ScriptState, ScriptSteps, ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle,
+	ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
 }
 
 // scriptCheck returns a check of the runs that answer the test prompt with the given name, such as
@@ -324,10 +324,20 @@ var ScriptClientResult = &spec.Check{
 	Doc:   "given the result of the client tool, a target continues with it",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
-			return
+		if results := a.toolResults(); len(results) == 1 {
+			a.judgeText(p, "tool said: "+results[0])
 		}
-		if results := a.toolResults(); len(results) > 0 {
+	}),
+}
+
+// ScriptClientResults judges whether a target that is given several results of client tools at once
+// repeats all of them in its text.
+var ScriptClientResults = &spec.Check{
+	ID:    "script.client-tool-results",
+	Doc:   "given several results of client tools in one request, a target continues with all of them",
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		if results := a.toolResults(); len(results) > 1 {
 			a.judgeText(p, "tool said: "+strings.Join(results, "\n"))
 		}
 	}),
@@ -335,8 +345,12 @@ var ScriptClientResult = &spec.Check{
 
 // toolResults returns the new results of client tools in the request of the run, in order. These
 // are the results after the last message of the user or the assistant. Earlier ones are part of the
-// history.
+// history. toolResults returns nil unless the request continues a run that was asked for a call of a
+// client tool.
 func (a *assembledRun) toolResults() (texts []string) {
+	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
+		return nil
+	}
 	for _, part := range a.request.Parts {
 		switch part.Kind {
 		case spec.InputUser, spec.InputAssistant:

@@ -48,6 +48,15 @@ func (a *assembledRun) state() (state string) {
 	return state
 }
 
+// describeState returns an excerpt of state, which is JSON text, for the message of a finding. It
+// returns "no state" if state is empty.
+func describeState(state string) string {
+	if state == "" {
+		return "no state"
+	}
+	return "the state " + excerpt(state)
+}
+
 // ScriptState and ScriptSteps judge what a target does with the prompts conformance:state and
 // conformance:steps. A target need not know these prompts, so a run is judged only if the text of
 // its answer shows that the target knows the prompt.
@@ -63,8 +72,8 @@ does not know the prompt, and is not judged.`,
 			want, ok := expectedState(a.request.State, patches)
 			if ok && a.text() == "changed" {
 				got := a.state()
-				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "got the state %s%s; expected %s",
-					excerpt(got), a.describeEnd(), want)
+				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "got %s%s; expected the state %s",
+					describeState(got), a.describeEnd(), want)
 			}
 		}).Watch,
 	}

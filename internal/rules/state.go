@@ -65,7 +65,7 @@ func (s *agentState) observe(p *spec.Pass, e spec.Event) {
 	case s.known && e.Valid():
 		next, err := applyPatch(s.text, e.Text)
 		p.Judge(e, err == nil || errors.Is(err, errNotPatch),
-			"delta does not apply to the state %s: %v; expected one that does", excerpt(s.text), err)
+			"delta does not apply to the state %s: %v; expected a delta that applies", excerpt(s.text), err)
 		s.text, s.known = next, err == nil
 	default:
 		s.known = false

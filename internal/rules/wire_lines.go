@@ -15,11 +15,12 @@ var LinesEndWithLF = &spec.Check{
 	Doc: `the lines of an event end with LF
 
 Event streams may also use CR and CRLF (HTML section 9.2.6); this is for protocols that allow
-only one of the three. Comments are not judged.`,
+only one of the three. The blank line that ends an event is one of its lines. Comments are not judged.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.IsFrame() && !e.Implied {
-				p.Judge(e, !bytes.Contains(e.Raw, []byte("\r")), "a line of the event ends with CR or CRLF; expected LF")
+				hasCR := e.EndsWithCR || bytes.Contains(e.Raw, []byte("\r"))
+				p.Judge(e, !hasCR, "a line of the event ends with CR or CRLF; expected LF")
 			}
 		}
 	}),

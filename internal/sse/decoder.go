@@ -269,12 +269,12 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 			return true
 		}
 		item := d.endBlock(at)
-		item.End = d.offset + d.start
+		item.End, item.EndsWithCR = d.offset+d.start, d.skipLF
 		return yield(item)
 	case line[0] == ':':
 		return yield(Item{
 			Kind: Comment, Text: string(line[1:]), Raw: line, LastEventID: d.lastID,
-			Line: d.line, Offset: d.offset + at, End: d.offset + d.start, InvalidUTF8: !utf8.Valid(line),
+			Line: d.line, Offset: d.offset + at, End: d.offset + d.start, EndsWithCR: d.skipLF, InvalidUTF8: !utf8.Valid(line),
 		})
 	}
 	if !d.block.isOpen {

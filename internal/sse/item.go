@@ -42,6 +42,7 @@ type Item struct {
 	Line        int  // number of the first line, starting at 1
 	Offset      int  // offset of the first byte, starting at 0; a byte order mark counts
 	End         int  // offset after the byte that completed the item
+	EndsWithCR  bool // the line that completed the item ends with CR or CR LF
 	Incomplete  bool // the stream ended before the item did
 	InvalidUTF8 bool // a line is not UTF-8 (not counting comments in a block); Data keeps the bytes
 }

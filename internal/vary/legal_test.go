@@ -210,7 +210,7 @@ func decodedEvents(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 		if e.Kind == spec.Comment || e.Kind == spec.HTTPRequest || e.Kind == spec.Unrecognized && e.IsFrame() {
 			continue
 		}
-		e.Raw, e.Line, e.Offset, e.Frame, e.Fields, e.Header, e.At = nil, 0, 0, 0, nil, nil, time.Duration(0)
+		e.Raw, e.EndsWithCR, e.Line, e.Offset, e.Frame, e.Fields, e.Header, e.At = nil, false, 0, 0, 0, nil, nil, time.Duration(0)
 		e.Cursor = "" // compared by the rules about resuming
 		all = append(all, normalizeEvent(e))
 	}

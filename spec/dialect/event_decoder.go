@@ -190,7 +190,9 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 // decodeFrame returns the events of item, a frame or comment of the stream, in order. The result is
 // valid until the next call.
 func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
-	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
+	e := spec.Event{
+		Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, EndsWithCR: item.EndsWithCR, Fields: item.Fields,
+	}
 	if item.InvalidUTF8 {
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
@@ -260,7 +262,7 @@ func takeSeparate(e *spec.Event) (events []spec.Event) {
 			continue
 		}
 		part.Frame, part.Line, part.Offset, part.Raw = e.Frame, e.Line, e.Offset, e.Raw
-		part.WireName, part.Fields = e.WireName, e.Fields
+		part.WireName, part.Fields, part.EndsWithCR = e.WireName, e.Fields, e.EndsWithCR
 		part.Thread, part.Run = cmp.Or(part.Thread, e.Thread), cmp.Or(part.Run, e.Run)
 		events = append(events, part)
 	}
