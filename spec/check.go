@@ -32,10 +32,10 @@ type Check struct {
 	// at the place to which each applies (x-requirement, x-error and the like).
 	ReadsDocument bool
 
-	// Watch starts one application of the rule to one conversation and returns a function. [Run]
-	// calls that function with each event of the conversation, in order and never concurrently. In
-	// each exchange, HTTPRequest comes first, then HTTPResponse, and BodyEnd last. After the last
-	// event, Run calls the functions given to [Pass.AtEnd].
+	// Watch starts one application of the rule to one conversation and returns a function, which is
+	// never nil. [Run] calls that function with each event that the rule sees (see AllPrincipals), in
+	// order and never concurrently. In each exchange, HTTPRequest comes first, then HTTPResponse, and
+	// BodyEnd last. After the last event, Run calls the functions given to [Pass.AtEnd].
 	//
 	// Events, and what they refer to, never change afterwards, so the returned function may retain
 	// them.
@@ -71,8 +71,9 @@ type Finding struct {
 	Event   Event
 	Message string
 
-	// Seen is the number of rounds of the scenario in which a finding like this was made, and Plays
-	// is the number of all its rounds. Both are 0 unless the rounds differ in this finding.
+	// If the scenario was played several times and the finding was not made each time, Plays is the
+	// number of times that the scenario was played, and Seen is the number of those in which the
+	// finding was made. Otherwise both are 0.
 	Seen, Plays int
 }
 
@@ -81,11 +82,12 @@ type Finding struct {
 const MaxFindings = 50
 
 // Judge records one judgement: whether the rule holds for the event e. The judgement is about the
-// requirement with the id e.Requirement. If that is "", Judge chooses the only requirement of the
-// check for which e is evidence, if there is just one. If ok is false, Judge also records a finding
-// with e as evidence. The message of the finding is formatted as by fmt.Sprintf. It must state what
-// was seen and what is required, in the terms of the dialect. Judge may modify args. The verdict on
-// a check that never calls Judge is [Silent], not [Passed].
+// requirement with the id e.Requirement. If e.Requirement is "", the judgement is about the only
+// requirement of the check for which e is evidence or, if there are several such requirements or
+// none, about no single requirement (see [Result.VerdictOn]). If ok is false, Judge also records a
+// finding with e as evidence. The message of the finding is formatted as by fmt.Sprintf. It must
+// state what was seen and what is required, in the terms of the dialect. Judge may modify args. The
+// verdict on a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
 		e.Requirement = p.obligation.requirementFor(e)
@@ -104,7 +106,8 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Judges reports whether the check judges the requirement with the given id in this dialect.
+// Judges reports whether the requirement with the given id is one of those that the check of this
+// pass judges.
 func (p *Pass) Judges(requirement string) bool {
 	return p.obligation.requirementByID(requirement).ID == requirement
 }
@@ -118,13 +121,13 @@ func (p *Pass) Level(requirement string) Level {
 // Limits on the message of a finding. They keep reports readable. Shortening a message loses
 // nothing: the bytes of the event hold everything that the target sent.
 const (
-	maxQuoted  = 2 << 10 // bytes of one argument
+	maxQuoted  = 2 << 10 // bytes of one argument; an item of a list may have 1/16 of that
 	maxListed  = 32      // items of one list
 	maxMessage = 4 << 10 // bytes
 )
 
-// formatMessage returns the message of a finding, formatted like fmt.Sprintf. It shortens long
-// strings, byte slices and lists of strings, which it replaces in args, and then the message as a
+// formatMessage returns the message of a finding, formatted as by fmt.Sprintf. It shortens the long
+// strings, byte slices and lists of strings in args, which it modifies, and then the message as a
 // whole.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
@@ -213,10 +216,10 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness tracks whether a conversation has at least one complete exchange. That is a stream
-// that starts a run, has content and ends the run, and in which every frame is well-formed. A
-// completeness also tracks whether the conversation has a request or a frame of the dialect, and
-// whether its responses are HTTP.
+// A completeness tracks whether a conversation has at least one complete exchange. In such an
+// exchange, the response is a stream that starts a run, has content and ends the run, and all of
+// its frames are well-formed. A completeness also tracks whether the conversation has a request or
+// a frame of the dialect, and whether its responses are HTTP.
 type completeness struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
 	complete               bool // an exchange is complete

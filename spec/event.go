@@ -41,7 +41,7 @@ const (
 	HTTPResponse Kind = "http.response" // the status line and the header arrived
 	BodyEnd      Kind = "http.close"    // the body ended; Err says how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
-	Incomplete   Kind = "rest"          // a frame that was not finished when the stream ended
+	Incomplete   Kind = "rest"          // a frame that was incomplete when the stream ended
 	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err says why
 	Unrecognized Kind = "other"         // a decoded frame that no schema of the dialect matches
 
@@ -58,12 +58,12 @@ const (
 	MessageStart    Kind = "message.start"
 	MessageProgress Kind = "message.progress" // announces a message, or repeats that it is open
 	MessageDelta    Kind = "message.delta"    // Text is appended to the message
-	MessageEnd      Kind = "message.end"      // Parts are its contents, if the frame repeats them
+	MessageEnd      Kind = "message.end"      // Parts are its content parts, if the frame repeats them
 	ReasoningStart  Kind = "reasoning.start"  // as message.*, for reasoning; so are the next two
 	ReasoningDelta  Kind = "reasoning.delta"
 	ReasoningEnd    Kind = "reasoning.end"
-	ContentPart     Kind = "content.part" // a content of a message so far; replaces its earlier state
-	ContentEnd      Kind = "content.end"  // a complete content of a message
+	ContentPart     Kind = "content.part" // a content part of a message, as far as it is known; replaces its earlier state
+	ContentEnd      Kind = "content.end"  // a complete content part of a message
 
 	ToolStart  Kind = "tool.start"
 	ToolDelta  Kind = "tool.delta" // Text is a piece of the arguments
@@ -109,7 +109,7 @@ const (
 
 	// Not events, but features of the events and requests of a dialect.
 	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers
-	SlotIndex   Kind = "slot.index"   // contents carry their position in the message
+	SlotIndex   Kind = "slot.index"   // content parts carry their position in the message
 	SlotCursor  Kind = "slot.cursor"  // a stream can be requested from a cursor on
 	SlotMessage Kind = "slot.message" // deltas name their message
 	SlotRun     Kind = "slot.run"     // events name their run
@@ -121,10 +121,10 @@ const (
 const EventStream = "text/event-stream"
 
 // An Event is one decoded step of a conversation, with the bytes from which it was decoded. Its
-// fields from Thread to Lane are called slots. Each dialect maps members of its own, under its own
-// names, to the slots. A slot holds a string as it is, a number in canonical form and any other
-// value as compact JSON. It is "" if the value is absent or null. If only events of some kinds have
-// a field, the comment on the field names these kinds.
+// fields from Thread to Lane, and AnswerSchema, are called slots. Each dialect maps members of its
+// own, under its own names, to the slots. A slot holds a string as it is, a number in canonical
+// form and any other value as compact JSON. It is "" if the value is absent or null. If only events
+// of some kinds have a field, the comment on the field names these kinds.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
@@ -139,10 +139,10 @@ type Event struct {
 	ID          string // id of anything else: a task, an interrupt
 	Name        string // of a tool, step or file; of a request without a JSON body, its template
 	Role        string // of a message
-	Type        string // of a message or content; of a step: the subject of what it encloses
-	Status      string // of a run, message or content
-	Index       string // of a content: its position in the message
-	Text        string // the prompt, delta, content, arguments, result, payload or error message
+	Type        string // of a message or content part; of a step: the subject of what it encloses
+	Status      string // of a run, message or content part
+	Index       string // of a content part: its position in the message, from 0
+	Text        string // the prompt, delta, content part, arguments, result, payload or error message
 	Seq         string // sequence number
 	Cursor      string // where the stream can be resumed; HTTPRequest: where to resume it
 	Code        string // error code of a refusal or of a failed run
@@ -158,7 +158,7 @@ type Event struct {
 
 	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may
 
-	Parts []Event // contents of a message, messages of a request or history
+	Parts []Event // content parts of a message, messages of a request or history
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx
 	MediaType  string // HTTPResponse: received; HTTPRequest: documented for success
@@ -230,12 +230,12 @@ func (e Event) Facts() RequestFacts {
 // it reports whether the document specifies an event stream as the response.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
-// IsFrame reports whether the event was decoded from a complete frame of a stream that is not a
-// comment.
+// IsFrame reports whether the event was decoded from a complete frame of an event stream. Comments
+// do not count as frames.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
-// Valid reports whether the event violates no constraint of the document. A server may refuse a
-// request because of its content only if the request is not valid.
+// Valid reports whether the event violates no constraint of the document. Only a request that is
+// not valid may be refused because of its content.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
 // MayBeAccepted reports whether a server may accept the request e. It returns true if each of the
@@ -297,8 +297,8 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 }
 
 // Prompt returns the text of the last user message of the request e, and true. It returns "" and
-// false if the request has no user message. It also does so if a tool result or a resume follows
-// the last user message, since the server then answers that instead.
+// false if the request has no user message, or if a tool result or a resume follows the last user
+// message, since the server then answers the result or the resume instead.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -315,7 +315,7 @@ func (e Event) Prompt() (text string, ok bool) {
 // where.
 type Violation struct {
 	Location    string               // the part of the request, and the place in it: "body /runId", "query runId"
-	Pointer     string               // JSON pointer into the body or frame; "" is the whole, or not in it
+	Pointer     string               // JSON pointer into the body or frame; "" if the location is all of it or not in it
 	Message     string               // what was found and what is expected, as a sentence
 	Requirement string               // id of the violated requirement; "" if the document names none
 	SchemaPath  string               // JSON pointer to the constraint's keyword in the document
@@ -329,7 +329,7 @@ func (b Violation) String() string { return b.Message }
 // requirements apply to a refusal, each of them is judged separately.
 type RefusalRequirement struct {
 	Requirement string   // id of the requirement
-	Level       Level    // level of the requirement
+	Level       Level    // level of the requirement; set only in [Violation.Refusals]
 	Status      []string // the accepted statuses, such as "422" or "4XX"; any from 400 on if empty
 	Code        []string // the accepted error codes; any if empty
 	Text        string   // text that the body must contain; "" if there is none

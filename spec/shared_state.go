@@ -33,8 +33,8 @@ func (s *runState) observe(e Event) {
 	}
 }
 
-// AtEnd makes [Run] call f after the last event of the conversation. Run calls the functions in the
-// order in which all checks gave them to AtEnd.
+// AtEnd makes [Run] call f after the last event of the conversation. Run calls all functions that
+// were given to AtEnd, by this check and by others, in the order in which they were given.
 func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
 // Shared returns a value that several checks of one [Run] share, such as an account of the
@@ -44,9 +44,10 @@ func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 // the first event.
 //
 // The first call creates the value by calling create. Run then calls observe, the second result of
-// create, with each event before any check sees the event, unless observe is nil. If create calls
-// [Pass.AtEnd], the function that it passes is called before those of the checks that use the
-// value. Run calls all checks from one goroutine, so the value needs no lock.
+// create, with each event that the check sees, before any check sees it. If observe is nil, nothing
+// updates the value. If create calls [Pass.AtEnd], the function that it passes is called before
+// those of the checks that use the value. Run calls all checks from one goroutine, so the value
+// needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	value, ok := p.run.shared[key]

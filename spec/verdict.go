@@ -47,7 +47,7 @@ type Requirement struct {
 	// of frames on the wire, that are evidence for this requirement. If About is empty, the evidence
 	// consists of all events that no other requirement of the check lists.
 	About    []Kind     `yaml:"about"`
-	Excluded *Exclusion `yaml:"excluded"`
+	Excluded *Exclusion `yaml:"excluded"` // nil if checks judge the requirement
 }
 
 // citationPattern matches a Source that cites lines of a protocol document, such as
@@ -65,7 +65,11 @@ func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "doc
 
 // An Exclusion states why no check judges a requirement.
 type Exclusion struct {
-	Kind   string `yaml:"kind" json:"kind"` // "capability", "unobservable", "contradiction", "client"
+	// Kind is "capability" (judging the requirement takes something that targets or this project do
+	// not offer), "unobservable" (the requirement cannot be observed over the wire), "contradiction"
+	// (another requirement contradicts it and is followed instead) or "client" (the requirement is
+	// about clients, and no check of clients judges it).
+	Kind   string `yaml:"kind" json:"kind"`
 	Reason string `yaml:"reason" json:"reason"`
 }
 
@@ -103,10 +107,10 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 
 // NewClientPlan returns the plan for judging clients by those of the given checks that judge
 // clients. The parameter catalogue holds the requirements on clients, and server those on servers.
-// If a check needs no kind and no requirement of the catalogue names it, the plan has it judge a
-// requirement of level MUST without an id. Checks with ReadsDocument also judge the requirements on
-// servers, since the document names those where it describes requests. The parameter kinds lists
-// the kinds of the dialect's events.
+// If a check of clients needs no kind and no requirement of the catalogue names it, the plan makes
+// it judge a requirement of level MUST without an id. Checks with ReadsDocument also judge the
+// requirements on servers, since the document names those where it describes requests. The
+// parameter kinds lists the kinds of the dialect's events.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -182,7 +186,7 @@ const (
 	Skipped                // the target is configured to lack the capability
 	Passed
 	Warned // a SHOULD is violated
-	Failed // a MUST is violated, or a promised scenario did not exercise the check
+	Failed // a MUST is violated, or a scenario did not exercise the check although it promised to
 	Error  // the harness could not judge
 )
 
@@ -239,10 +243,11 @@ func newResult(d Obligation, p Pass) Result {
 }
 
 // VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
-// name another requirement do not count. A finding that names no requirement counts against every
-// requirement. Judgements that name no requirement count in favor of every requirement, but only if
-// no judgement of the result names one. If nothing counts, the verdict is [Silent]. If the result
-// was overruled, VerdictOn returns the overruling verdict.
+// name a different requirement do not count. A finding that names no requirement counts against
+// every requirement. Judgements that name no requirement count in favor of every requirement, but
+// only if no judgement of the result names one. A requirement that [Result.BreakPromise] made count
+// as violated has the verdict on a violation. If nothing counts, the verdict is [Silent]. If the
+// result was overruled, VerdictOn returns the overruling verdict.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -269,11 +274,11 @@ func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that nothing in the conversation exercised the check, although this was
-// promised. Every requirement of the obligation for which there is no evidence then counts as
-// violated, except requirements of level [May]. BreakPromise reports whether at least one
-// requirement then counts as violated. If so, the text why becomes the note of the result;
-// otherwise the result is unchanged.
+// BreakPromise records that nothing in the conversation exercised the check, although the scenario
+// promised that something would. Every requirement of the obligation for which there is no evidence
+// then counts as violated, except requirements of level [May]. BreakPromise reports whether at
+// least one requirement then counts as violated. If so, the text why becomes the note of the
+// result; otherwise the result is unchanged.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {

@@ -60,15 +60,16 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 
 // templateCapabilities maps the name of a template to the name of the capability that the target
 // needs for requests of that template. The target may need the capability to perform the operation,
-// or to provide what the request refers to, such as the tool call to which a tool result belongs. A
-// template that is not listed needs no capability.
+// or to provide what the request refers to, such as the tool call to which a tool result belongs.
+// Other forms of a reply, such as "tool-result-parts", need the same capability as the plain form
+// (see [plainReplyTemplate]). All other templates need no capability.
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
 	"tool-result": "client-tool", "tool-results": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
 }
 
-// canSend reports whether the dialect has the template and the target was not declared to lack the
+// canSend reports whether the dialect has the template and the target is not declared to lack the
 // capability that the template needs (see [templateCapabilities]).
 func (t *Conversation) canSend(template string) bool {
 	capability := templateCapabilities[cmp.Or(plainReplyTemplate(template), template)]
@@ -99,8 +100,8 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 
 // requestStoredAsOthers requests the history, uploads a file, requests a signed URL for that file
 // and requests a transcription. Each request is sent first as the primary user and then as each
-// principal in others. If others contains [spec.OtherUser], that user also requests the history
-// without a thread id, which means the history of their own latest thread. Requests that the
+// principal in others. If others contains [spec.OtherUser], the other user also requests the
+// history without a thread id, which stands for that user's own latest thread. Requests that the
 // dialect or the target does not support are left out.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
@@ -132,9 +133,10 @@ const MaxStreamLimit = 256
 const disconnectTimeout = 6 * time.Second
 
 // runStreamLimit plays the stream-limit scenario. It opens as many streams as the target allows,
-// and then requests one more, which the server must refuse. After all these streams are closed, it
-// requests another one. All streams belong to one run, so that the limit is reached no matter
-// whether the server counts streams by user, thread or run.
+// and then requests one more, which the server must refuse. After it has closed all these streams,
+// it requests a stream again, repeatedly if the server still refuses it. Finally, it cancels the
+// run. All streams belong to one run, so the limit is reached whether the server counts streams by
+// user, by thread or by run.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return

@@ -9,20 +9,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Constants of the attachments scenario. The first two make an id and a URL that the server must
-// not accept.
+// Constants of the attachments scenario. The server must accept neither a path or bucket that ends
+// with missingFileSuffix nor an image whose URL is foreignURL.
 const (
-	missingFileSuffix = "-conformance-nothing"                // appended to the id of a file, makes an id that no file has
+	missingFileSuffix = "-conformance-nothing"                // appended to a path or bucket, so that it does not exist
 	foreignURL        = "https://elsewhere.invalid/image.png" // no server can have this host (RFC 2606, section 2)
-	maxFetchBytes     = 1 << 20                               // how many bytes of a file the client reads before it leaves
+	maxFetchBytes     = 1 << 20                               // the client stops reading a file after this many bytes
 )
 
-// runAttachments plays the attachments scenario. It uploads several images and fetches each of
-// them, the first one again at the end. It sends the first image in a message, then a message without
-// an image, and fetches the image again by the links in the history. It then requests a new signed URL
-// for the image, fetches that URL, and sends it in a message. At last it requests signed URLs for a
-// path and for a bucket that do not exist, and sends a message with an image on another server.
-// Checks judge the responses.
+// runAttachments plays the attachments scenario. It uploads an image and fetches it, uploads and
+// fetches files of the other types for which the dialect has templates, and then fetches the first
+// image again. It sends the first image in a message, sends a message without an image, and fetches
+// all images to which the history links. It then requests a new signed URL for the first image,
+// fetches the image from it, and sends a message with the new URL. Finally, it requests signed URLs
+// for a path and for a bucket that do not exist, and sends a message with the URL of an image on a
+// different server. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -52,7 +53,8 @@ func runAttachments(t *Conversation) {
 	t.StartRun("uploaded", image)
 }
 
-// uploadOthers uploads the other files of which the dialect has templates, and fetches them.
+// uploadOthers uploads one file with each upload template of the dialect except "attach", and
+// fetches each of these files.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
@@ -63,7 +65,8 @@ func (t *Conversation) uploadOthers() {
 }
 
 // fetch requests link, a signed URL, without credentials, as a browser would. It sends nothing if
-// link is not a valid absolute URL, contains a user name, or has another origin than the target.
+// link is not a valid absolute URL, contains a user name or unescaped characters (spaces, control
+// characters or characters beyond ASCII), or has a different origin from the target.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
@@ -82,9 +85,8 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether a has the same scheme, host and port as b, and contains no user
-// name. A URL without a port has the default port of its scheme. If a has no host, the result is
-// false.
+// isSameOrigin reports whether a contains no user name and has the same scheme, host and port as b.
+// A URL without a port has the default port of its scheme. If a has no host, the result is false.
 func isSameOrigin(a, b *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

@@ -76,8 +76,8 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 	return message, ""
 }
 
-// joinFirst joins the first names, at most limit of them, with commas. If there are more names, it
-// appends how many were left out, as in "a, b, … and 3 more".
+// joinFirst joins the first limit names, or all of them if there are fewer, with commas. If names
+// are left out, it appends their number, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -86,9 +86,10 @@ func joinFirst(names []string, limit int) string {
 }
 
 // describeResponse describes the response of the exchange for a message, as in `404 Not Found,
-// body: '{"detail":"Not Found"}'`. The description is the status line and, if the exchange has a
-// symptom and the body is not empty, also the content type or the beginning of the body. If there
-// was no response, describeResponse returns why.
+// body: '{"detail":"Not Found"}'`. The description begins with the status line. If the exchange has
+// a symptom and the body is not empty, it ends with the content type if the status is a success
+// (2xx) or the body is HTML, and with the beginning of the body otherwise. If there was no
+// response, describeResponse says so, and why if that is known.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -124,7 +125,8 @@ func (o exchangeSummary) describeEnd() string {
 }
 
 // notHTTPDetail returns what the server sent instead of HTTP, as "it sent" and a quotation of the
-// first bytes. If o.end quotes no bytes, it returns the text of that error. o.end must not be nil.
+// first bytes. If o.end quotes no bytes, it returns the same as [exchangeSummary.describeEnd].
+// o.end must not be nil.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -134,7 +136,7 @@ func (o exchangeSummary) notHTTPDetail() string {
 }
 
 // statusLine returns a status code with its reason phrase, such as "404 Not Found". If reason is
-// "", it uses the standard phrase for the status.
+// "", it uses the standard phrase for the status, if there is one.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
@@ -378,9 +380,9 @@ func otherPromptOperations(own *dialect.Dialect) string {
 }
 
 // redirectBase returns the base URL that the user should configure to avoid the redirect in
-// exchange o. It is the Location field without the path of the operation and without user name and
-// password. The result is "" if the Location is invalid, has no host or does not end with that
-// path.
+// exchange o. It is the URL in the Location field, without user name and password, and without the
+// path of the operation at its end. The result is "" if the Location field is invalid, has no host
+// or does not end with the path of the operation.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")

@@ -20,7 +20,7 @@ type Cause struct {
 	Operation string // the operation of that exchange, such as "POST /runs"; "" if there is none
 	Checks    int    // how many checks could not run, or failed, only because of the cause
 
-	reason   string          // the error that kept scenarios from being played, if Exchange is -1
+	reason   string          // text of the error that kept scenarios from being played, if Exchange is -1
 	exchange exchangeSummary // of the exchange that Exchange refers to
 }
 
@@ -116,10 +116,10 @@ func classifyError(err error) (kind, why string) {
 	return symptomUnreachable, w.Error()
 }
 
-// fatalCauses returns the one fatal cause that the exchanges in parts show, or nil if there is
-// none. It considers only valid requests of the primary user, in two groups: first those that start
-// runs, then those that only request streams. If all requests of a group show a symptom, nothing
-// could be judged, and the most frequent symptom of that group is the cause.
+// fatalCauses returns a slice with the one fatal cause that the exchanges in parts show, or nil if
+// they show none. It considers only valid requests of the primary user, in two groups: first those
+// that start runs, then those that only request streams. If all requests of a group show a symptom,
+// nothing could be judged, and the most frequent symptom of that group is the cause.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -150,7 +150,8 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	return nil
 }
 
-// newCause returns a cause of the given kind, with exchange i of scenario result p as its evidence.
+// newCause returns a cause of the given kind. Its evidence is the exchange with index i in scenario
+// result p.
 func newCause(kind string, p ScenarioResult, i int) Cause {
 	o := p.summaries[i]
 	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, exchange: o}
@@ -158,7 +159,7 @@ func newCause(kind string, p ScenarioResult, i int) Cause {
 
 // findCause returns a cause of the given kind. Its evidence is the first exchange in parts for
 // which matches returns true. The argument p of matches is the result of the scenario to which the
-// exchange o belongs. If there is no such exchange, findCause returns false.
+// exchange o belongs. If there is no such exchange, the second result is false.
 func findCause(
 	kind string, parts []ScenarioResult, matches func(p ScenarioResult, o exchangeSummary) bool,
 ) (Cause, bool) {
@@ -177,7 +178,7 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 
 // findNotScripted returns a cause of kind [symptomNotScripted] if the agent does not follow the
 // test prompts, or of kind [symptomNoText] if no response has any text. The evidence is an exchange
-// of the scenario "text". findNotScripted returns false if the agent follows the prompts, if the
+// of the scenario "text". The second result is false if the agent follows the prompts, if the
 // target is not expected to follow them, or if no exchange can serve as evidence.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
@@ -194,8 +195,9 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 }
 
 // findEncoded returns a cause of kind [symptomContentCoding] if the server sent a stream with a
-// content coding, which no request allowed. It returns false if there is no such stream. The stream
-// is decoded and judged nevertheless, but other clients may be unable to read it.
+// content coding, although no request allows one. The second result is false if there is no such
+// stream. The stream is decoded and judged nevertheless, but other clients may be unable to read
+// it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	return findCause(symptomContentCoding, parts, func(_ ScenarioResult, o exchangeSummary) bool {
 		return o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && o.header.ContentCoding() != ""
@@ -203,8 +205,8 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 }
 
 // attribute records in d.causeOf, for each check result in parts, the first cause in d.Causes that
-// is sufficient to explain the result. It also sets the field Checks of each cause to the number of
-// checks that have a result which the cause explains.
+// alone explains the result, if there is one. It also sets the field Checks of each cause to the
+// number of checks of which the cause explains at least one result.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -278,8 +280,8 @@ func (c Cause) matchesSymptom(o exchangeSummary) bool {
 }
 
 // affectsEvent reports whether a finding about event e of scenario result p is a consequence of the
-// cause. It is if the exchange of e matches the cause (see [Cause.matchesSymptom]) and the symptom
-// affects events of this kind.
+// cause. It returns true if the exchange of e matches the cause (see [Cause.matchesSymptom]) and
+// the symptom affects events of this kind.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

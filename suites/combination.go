@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// A dimension is one respect in which combinations differ from the plain conversation. In the plain
-// conversation, a client sends one plain text prompt on a new thread and reads the reply.
+// A dimension is one respect in which combinations may differ from the plain conversation. In the
+// plain conversation, a client sends one plain text prompt on a new thread and reads the reply.
 type dimension struct {
 	values []dimensionValue // the first is the value of the plain conversation
 }
 
 // The indexes of the dimensions, in the order in which the values of a combination are applied.
 const (
-	textDimension = iota
-	jsonDimension
-	formDimension
-	connectionDimension
-	beforeDimension
-	betweenDimension
-	readerDimension
-	promptDimension
-	afterDimension
+	textDimension       = iota // the class of the texts in the main prompt
+	jsonDimension              // the class of the JSON objects in the main prompt
+	formDimension              // the form of the requests, such as the case of field names
+	connectionDimension        // whether connections are reused
+	beforeDimension            // what precedes the main prompt
+	betweenDimension           // what happens between the preceding turns and the main prompt
+	readerDimension            // how the stream of the main run is read
+	promptDimension            // the main prompt, which starts the main run
+	afterDimension             // what the client does after the main run
 )
 
 // A dimensionValue is one value of a dimension.
 type dimensionValue struct {
 	doc   string   // part of the description of a combination; "" if there is nothing to mention
-	needs Scenario // what the dialect and the target must support, as for a scenario
+	needs Scenario // a partial scenario that states what the dialect and the target must have
 	// apply sends the requests of the value in the conversation of c, or sets the fields of c that
 	// tell later values what to send and how to read; nil: nothing to do.
 	apply func(c *combinationPlayer)
@@ -113,25 +113,25 @@ func (t *Target) combinations() (all []*combination) {
 	return all
 }
 
-// combinationStream is the number of the first random stream that combinations use, the second
-// argument of [rand.NewPCG]. Sequences use lower numbers.
+// combinationStream is the lowest stream number that combinations pass to [rand.NewPCG] as its
+// second argument. Sequences use lower numbers, so that the two do not share random values.
 const combinationStream = 1 << 33
 
 // combinationPrefix is the beginning of the scenario name of every combination.
 const combinationPrefix = "combination-"
 
-// CombinationName returns the scenario name of combination n, such as "combination-1" for n = 1,
-// the first combination.
+// CombinationName returns the scenario name of combination n, counted from 1, such as
+// "combination-1".
 func CombinationName(n int) string { return combinationPrefix + fmt.Sprint(n) }
 
-// IsCombination reports whether name is the scenario name of a combination, such as
-// "combination-1".
+// IsCombination reports whether name begins with the common prefix of the scenario names of
+// combinations. The argument may also be a glob, such as "combination-*".
 func IsCombination(name string) bool { return strings.HasPrefix(name, combinationPrefix) }
 
 // isCombinable returns a function that reports whether the values of a row can occur together. The
 // row holds the index of one value for each dimension in dims, or -1 for a dimension that is not
-// decided yet. A text or JSON object other than the first can occur only with a prompt that has a
-// place for it.
+// decided yet. A class of texts or JSON objects other than the plain one can occur only with a
+// prompt that has a place for such a value.
 func isCombinable(dims []dimension) func(row []int) bool {
 	prompts := dims[promptDimension].values
 	isPossible := func(row []int, prompt dimensionValue) bool {
@@ -168,12 +168,12 @@ func (c *combination) describe(dims []dimension) string {
 }
 
 // maxCombinationTime is how long after the start of the first combination the client may still
-// start others.
+// start other combinations.
 const maxCombinationTime = 40 * time.Second
 
 // A combinationsCutError is the [ScenarioResult.IncompleteReason] that says that there was no time
-// for all combinations of a dialect. The field played is the number of combinations that were
-// played, and of is the number of those that were selected.
+// for all combinations of a dialect. Its fields are the number of combinations that were played and
+// the number of those that were selected.
 type combinationsCutError struct{ played, of int }
 
 func (e combinationsCutError) Error() string {
@@ -181,12 +181,12 @@ func (e combinationsCutError) Error() string {
 		"this one and those after it were not", e.played, e.of, int(maxCombinationTime.Seconds()))
 }
 
-// playCombinations plays the combinations and returns parts with their results appended. After each
-// combination, it calls played with the name of the combination; several goroutines may do so at
-// once. If there is no time for all combinations, playCombinations also appends a result that says
-// so, with the name of the first combination that was not played. If a combination has findings
-// that no earlier result has, playCombinations tries to replace it with a simpler one that has the
-// same findings.
+// playCombinations plays the combinations and returns parts, the earlier results, with the results
+// of the combinations appended. After each combination, it calls played with the name of the
+// combination; several goroutines may do so at once. If there is no time for all combinations,
+// playCombinations also appends a result that says so, with the name of the first combination that
+// was not played. If a combination has findings that no earlier result has, playCombinations tries
+// to replace it with a simpler one that has the same findings.
 func (t *Target) playCombinations(
 	ctx context.Context, all []*combination, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -224,10 +224,10 @@ func (t *Target) playCombinations(
 	return parts
 }
 
-// simplify replaces c, and its result, with a combination that has fewer deviations from the plain
-// conversation and still all findings in fresh. If there is no such combination, c stays the same.
-// dims are the dimensions to which the indexes in c.values refer. simplify returns the number of
-// combinations that it played.
+// simplify replaces c, and its result, with a combination that deviates from the plain conversation
+// in fewer dimensions and still has all findings in fresh. If there is no such combination, c stays
+// the same. dims are the dimensions to which the indexes in c.values refer. simplify returns the
+// number of combinations that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingID) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {

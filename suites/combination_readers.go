@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// readerValues lists the values of the dimension of readers. Each is a way in which a client may
-// read the stream of the main run of a combination.
+// readerValues lists the values of [readerDimension]: the ways in which clients may read the stream
+// of the main run. The first value, which is empty, stands for reading the stream once, to its end.
 var readerValues = []dimensionValue{
 	{},
 	{
@@ -48,13 +48,13 @@ var readerValues = []dimensionValue{
 // lateDelay is how long a late client waits before it reads the stream of a run.
 const lateDelay = 150 * time.Millisecond
 
-// readLate reads the stream of the main run some time after the run was started.
+// readLate waits for [lateDelay] after the start of the main run, and then reads its stream.
 func readLate(c *combinationPlayer) {
 	c.Sleep(lateDelay)
 	c.ReadStream("", 0)
 }
 
-// readAgain reads the whole stream of the main run twice.
+// readAgain reads the whole stream of the main run, and then reads it again.
 func readAgain(c *combinationPlayer) {
 	c.ReadStream("", 0)
 	c.ReadStream("", 0)
@@ -68,8 +68,9 @@ func readAfterDisconnect(c *combinationPlayer) {
 }
 
 // readResumed closes the connection after two events of the main run, resumes the stream to its
-// end, and then reads the whole stream. If the terminal event was among the two, readResumed does
-// not resume the stream, because a server may keep a stream open that is resumed after that event.
+// end, and then reads the whole stream. If one of the two events was terminal, readResumed does not
+// resume the stream, because a server may keep a stream open that is resumed after the terminal
+// event.
 func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {
@@ -81,8 +82,8 @@ func readResumed(c *combinationPlayer) {
 // maxSteps is the maximum number of times that [readInSteps] resumes the stream of a run.
 const maxSteps = 6
 
-// readInSteps resumes the stream of the main run after each of its first events, and then reads the
-// whole stream.
+// readInSteps reads the first events of the main run one by one: after each event, it closes the
+// connection and resumes the stream, at most [maxSteps] times. Then it reads the whole stream.
 func readInSteps(c *combinationPlayer) {
 	c.ReadStream("", 1)
 	for range maxSteps {
@@ -106,8 +107,8 @@ func readBesideDisconnect(c *combinationPlayer) {
 	c.DuringStream(listen, 1, func() { c.send(listen, wire.StopWhen{Frames: 1}) })
 }
 
-// readBesideLate reads the stream of the main run. A second client requests the stream after the
-// first has received two events.
+// readBesideLate reads the stream of the main run. After two events, a second client requests the
+// stream and reads it to its end.
 func readBesideLate(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 2, func() { c.Send(listen) })

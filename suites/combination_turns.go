@@ -6,15 +6,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silence is how long the client sends nothing where a combination has a pause.
+// silence is how long the client pauses in a combination that has a pause.
 const silence = 250 * time.Millisecond
 
-// repliesBetween is the number of replies that a combination puts before the main prompt in order
-// to make the conversation long.
+// repliesBetween is the number of prompts that the client of a combination sends before the main
+// prompt in order to make the conversation long.
 const repliesBetween = 8
 
-// betweenValues lists the values of the dimension of what happens between the earlier turns and the
-// main prompt. They are few, so that the dimension adds no rows to the covering array.
+// betweenValues lists the values of [betweenDimension]: what happens between the turns that precede
+// the main prompt and the main prompt itself. The value "twice" repeats those turns. There are only
+// a few values, so that the dimension adds no rows to the covering array.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {
@@ -54,8 +55,9 @@ var betweenValues = []dimensionValue{
 	},
 }
 
-// needsIntruder states what is needed to send requests as another user: the templates, a document
-// that says how such requests are denied, and the capability "second-user".
+// needsIntruder is a partial scenario that states what is needed to request streams as another
+// user: the templates, a document that says how such requests are denied, and a target that is
+// configured with a second user and does not lack the capability "second-user".
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }
@@ -68,8 +70,9 @@ func (c *combinationPlayer) intrude() {
 	}
 }
 
-// morePromptValues lists further values of the dimension of main prompts: sizes and counts just
-// above those of common buffers, a run that is cancelled, and an image that was uploaded.
+// morePromptValues lists values of [promptDimension] in addition to those in [promptValues]:
+// replies that are just too large, or have just too many deltas, for buffers of common sizes; a run
+// that is cancelled; and a prompt with an uploaded image.
 var morePromptValues = []dimensionValue{
 	asksMain("the prompt large 257", "large", fixed("257")),
 	asksMain("the prompt many 101", "many", fixed("101")),
@@ -88,8 +91,9 @@ var morePromptValues = []dimensionValue{
 	},
 }
 
-// moreAfterValues lists further values of the dimension of what the client does after the main run.
-// It requests something twice, after a pause, or after denied requests of another user.
+// moreAfterValues lists values of [afterDimension] in addition to those in [afterValues]: the
+// client requests something twice, after a pause, or after requests of another user that the server
+// must deny.
 var moreAfterValues = []dimensionValue{
 	{
 		doc: "then the stream again twice", needs: needsListen,

@@ -21,14 +21,15 @@ type combinationPlayer struct {
 	read    func(c *combinationPlayer) // reads the stream of the main run; nil: once, to its end
 }
 
-// word returns a word that no other prompt of the run contains, such as "word-12-3". Each call
-// returns another word.
+// word returns a word that no other prompt of the test run contains, such as "word-12-3". Each call
+// returns a new word.
 func (c *combinationPlayer) word() string {
 	c.words++
 	return fmt.Sprintf("word-%s-%d", c.name, c.words)
 }
 
-// object returns the JSON text of an object that no other prompt of the run contains.
+// object returns the JSON text of a new object, which contains a word that no other prompt of the
+// test run contains.
 func (c *combinationPlayer) object() string { return `{"city":` + jsonText(c.word()) + `}` }
 
 // ask sends the test prompt of the given scenario, with args as its arguments, and reads the reply
@@ -37,7 +38,8 @@ func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain is like ask, but if c.read is set, it reads the stream of the run by calling c.read.
+// askMain is like [combinationPlayer.ask], but if c.read is set, it reads the stream of the run by
+// calling c.read, provided that the server accepts the run.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -46,9 +48,10 @@ func (c *combinationPlayer) askMain(scenario, args string) {
 	}
 }
 
-// readFinished reads the stream of the last run once more. It sends nothing if the server refused
-// the run, because the documents allow a server to keep the stream of a run that does not exist
-// open until there is such a run.
+// readFinished reads the stream of the last run once more, from the beginning. Usually, the run has
+// ended by then. If the server did not accept the run, readFinished sends nothing, because the run
+// does not exist: the documents allow a server to keep the stream of a nonexistent run open until a
+// run with that id is started.
 func (c *combinationPlayer) readFinished() {
 	if c.accepted {
 		c.ReadStream("", 0)
@@ -89,13 +92,14 @@ func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 // abandon starts a slow run and closes the connection after two events of its stream.
 func (c *combinationPlayer) abandon() { c.startAndLeave(c.PromptEvent("slow", slowPromptArgs)) }
 
-// refusedForms lists names that package dialect gives to invalid requests. The document of each
-// dialect says how at least one of these requests is refused.
+// refusedForms lists some invalid requests, by the names that package dialect gives them (see
+// [dialect.Dialect.InvalidRequestByName]). The document of each dialect says how at least one of
+// these requests is refused.
 var refusedForms = []string{"body ends too early to be JSON", "header Content-Type is text/plain", "method is PUT"}
 
-// sendRefused sends one invalid request, which would start a run if it were valid. It sends nothing
-// if the document does not say how any of the [refusedForms] is refused. The current run stays the
-// same.
+// sendRefused sends an invalid form of a request that would otherwise start a run: one of the
+// [refusedForms]. It sends nothing if the document does not say how any of these forms is refused.
+// The current run stays the same.
 func (c *combinationPlayer) sendRefused() {
 	run := c.Run
 	c.Run = c.NewID()
@@ -110,9 +114,9 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// sendRefusedMember sends one invalid request with a valid prompt of the current thread: only another
-// member of the body is invalid. It sends nothing if the document does not say how any such request is
-// refused. The current run stays the same.
+// sendRefusedMember sends one invalid request on the current thread. The prompt in the request is
+// valid, but a different member of the body is not. If the document does not say how a request with
+// an invalid member is refused, nothing is sent. The current run stays the same.
 func (c *combinationPlayer) sendRefusedMember() {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -144,16 +148,19 @@ func (c *combinationPlayer) cancel() {
 }
 
 // asks returns a value of a dimension. When the value is played, the client sends the test prompt
-// of the given scenario and reads the reply; the function args is called to get the arguments of
-// the prompt. The argument doc is the description of the value. The target must have the capability
-// that is named like the scenario.
+// of the given scenario, with the result of the function args as the arguments of the prompt, and
+// reads the reply. The argument doc is the description of the value. The value is used only if the
+// target does not lack the capability that has the name of the scenario.
 func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.ask(scenario, args(c)) }}
 }
 
-// asksMain is like [asks], but for the main prompt of a combination. The client reads the reply in
-// the way that the combination prescribes.
+// asksMain returns a value of [promptDimension]. When the value is played, the client sends the
+// test prompt of the given scenario as the main prompt, with the result of the function args as the
+// arguments of the prompt, and reads the reply in the way that the combination prescribes. The
+// argument doc is the description of the value. The value is used only if the target does not lack
+// the capability that has the name of the scenario.
 func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
@@ -178,7 +185,7 @@ func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 // sampleJSON returns the JSON text of a new object of the class that the combination prescribes.
 func sampleJSON(c *combinationPlayer) string { return c.json.make(c.word()) }
 
-// textValues returns the values of the dimension of texts. There is one value for each of the
+// textValues returns the values of [textDimension]. There is one value for each of the
 // [textSamples] that prompts of the dialect may contain.
 func (t *Target) textValues() (all []dimensionValue) {
 	for _, s := range textSamples {
@@ -198,8 +205,8 @@ func (t *Target) fitsInPrompt(s textSample) bool {
 	return err == nil && len(t.Dialect.ValidateRequest(r)) == 0
 }
 
-// jsonValues returns the values of the dimension of JSON objects. There is one value for each of
-// the [jsonSamples].
+// jsonValues returns the values of [jsonDimension]. There is one value for each of the
+// [jsonSamples].
 func jsonValues() (all []dimensionValue) {
 	for _, s := range jsonSamples {
 		all = append(all, dimensionValue{doc: s.doc, apply: func(c *combinationPlayer) { c.json = s }})
@@ -207,8 +214,8 @@ func jsonValues() (all []dimensionValue) {
 	return all
 }
 
-// formValues returns the values of the dimension of request forms. There is one value for each of
-// the [requestForms].
+// formValues returns the values of [formDimension]. There is one value for each of the
+// [requestForms].
 func formValues() (all []dimensionValue) {
 	for _, f := range requestForms {
 		doc := f.doc
@@ -220,15 +227,15 @@ func formValues() (all []dimensionValue) {
 	return all
 }
 
-// connectionValues lists the values of the dimension of connections: a new connection for each
-// request, or a connection that is reused.
+// connectionValues lists the values of [connectionDimension]: a new connection for each request, or
+// a connection that is reused.
 var connectionValues = []dimensionValue{
 	{},
 	{doc: "on a reused connection", apply: func(c *combinationPlayer) { c.keepAlive() }},
 }
 
-// What several values of dimensions need of the dialect and the target (see the field needs of
-// [dimensionValue]).
+// Partial scenarios that state what several values of dimensions need of the dialect and the target
+// (see the field needs of [dimensionValue]).
 var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
@@ -241,8 +248,8 @@ var (
 	}
 )
 
-// beforeValues lists the values of the dimension of what happens in the conversation before the
-// main prompt.
+// beforeValues lists the values of [beforeDimension]: what happens before the main prompt, usually
+// in the same thread.
 var beforeValues = []dimensionValue{
 	{},
 	asks("after a reply", "text", (*combinationPlayer).word),
@@ -291,7 +298,7 @@ var beforeValues = []dimensionValue{
 	},
 }
 
-// promptValues lists the values of the dimension of main prompts. In the description of a prompt,
+// promptValues lists values of [promptDimension], the main prompts. In the description of a prompt,
 // TEXT and JSON stand for the descriptions of the text and of the JSON object that the combination
 // has.
 var promptValues = []dimensionValue{
@@ -346,7 +353,7 @@ var promptValues = []dimensionValue{
 	asksMain("the prompt idle 120", "idle", fixed("120")),
 }
 
-// afterValues lists the values of the dimension of what the client does after the main run.
+// afterValues lists values of [afterDimension]: what the client does after the main run.
 var afterValues = []dimensionValue{
 	{},
 	asks("then the prompt recall", "recall", fixed("")),

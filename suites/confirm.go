@@ -17,9 +17,10 @@ const (
 )
 
 // confirmFindings replays scenarios in parts that have findings, with new thread and run ids. If a
-// finding does not occur in every replay, confirmFindings sets its fields Seen and Plays. Verdicts
-// do not change, because a violation that occurs only once is still a violation. At most
-// [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long.
+// finding does not occur in every replay, confirmFindings sets the fields Seen and Plays of the
+// finding. Verdicts do not change, because a violation that occurs only once is still a violation.
+// At most [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long (see
+// [isQuick]).
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -66,8 +67,9 @@ func (t *Target) isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }
 
-// isQuick reports whether replaying the scenario of p costs little time. It does if the scenario
-// was played within [maxQuickDuration] and no response exceeded a limit.
+// isQuick reports whether replaying the scenario of p costs little time. It returns true if the
+// scenario was played within [maxQuickDuration], and no response exceeded a limit or stayed open
+// too long after the end of its run.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

@@ -31,14 +31,14 @@ type Conversation struct {
 	dialect  *dialect.Dialect
 	clients  map[spec.Principal]*wire.Client
 	rng      *rand.Rand
-	accepted bool                            // whether the server accepted the last run that StartRun started
-	form     func(spec.Request) spec.Request // returns a request in an equivalent form to send; nil: send it as it is
+	accepted bool                            // set by StartRun: the server accepted its request
+	form     func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
-	err          error
+	err          error             // why the conversation failed, so that nothing more is sent; nil if it did not
 	limitReached bool              // a response exceeded a limit, so no more requests are sent
-	largeDecoded bool              // a body is large after removal of its content coding
+	largeDecoded bool              // a body is larger than maxRetained after removal of its content coding
 	concurrent   bool              // other conversations may have streams open at the same time
 	abortCause   error             // why the client stopped sending requests; nil if it did not
 	turns        map[string][]turn // by thread id: the messages that requests repeat; see remember
@@ -160,7 +160,8 @@ func (t *Conversation) fail(err error) {
 }
 
 // LastEvent returns the last event of kind k in the response of the last exchange. Parts of events
-// count as events, too. LastEvent returns the zero event if there is none of that kind.
+// count as events, too. LastEvent returns the zero event if the response contains no event of that
+// kind.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	for e := range t.Events(1) {
 		for _, part := range append(slices.Clone(e.Parts), e) {
@@ -264,11 +265,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 }
 
 // recordCost records in tracker the size of response r, and whether r exceeded a limit of the
-// client or contained an event that was too large for guard. It returns nil.
-//
-// There is one exception: if r has a content coding, and no more requests for its kind of response
-// are to be sent, recordCost records nothing and returns the reason. The caller must then abandon
-// r.
+// client or contained an event that was too large for guard, and returns nil. If r has a content
+// coding, and no more requests for its kind of response are to be sent, recordCost instead records
+// nothing and returns the reason. The caller must then abandon r.
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -281,10 +280,10 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 	return stopped
 }
 
-// abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, because the client left
-// before the end of the response. If cause is an [overrunError] and the body has a content coding,
-// abandon also drops the body, because decoding it could take as long as decoding all earlier
-// bodies did.
+// abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
+// client left before the end of the response. If cause is an [overrunError] and the body has a
+// content coding, abandon also drops the body, because decoding it could take as long as decoding
+// all earlier bodies did.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
@@ -299,14 +298,14 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize returns the size of response r after removal of its content coding. It waits
-// until memory is free before it decodes the body. If the decoded body exceeds a limit,
-// checkDecodedSize sets r.End to the error that says so. If the decoded body is merely so large
-// that decoding it repeatedly would be expensive, and r ended without an error, it sets r.End to an
+// checkDecodedSize returns the size of response r after removal of its content coding, if any. It
+// waits until memory is free before it decodes the body. If the decoded body exceeds a limit,
+// checkDecodedSize sets r.End to an error that says so. If the decoded body is merely so large that
+// decoding it repeatedly would be expensive, and r ended without an error, it sets r.End to an
 // error that wraps [spec.ErrClientLeft], and the conversation sends nothing more.
 //
-// stopped is nil, or the reason in tracker why no more requests for this kind of response are sent.
-// In the latter case, the body was not decoded and size is zero.
+// If no more requests for this kind of response are to be sent, stopped is the reason in tracker.
+// The body is then not decoded, and size is zero. Otherwise, stopped is nil.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
@@ -331,16 +330,17 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An idleGuard makes the client stop reading an event stream when one event is too large, such as
-// an event without an end. Bodies that are not event streams, or that have a content coding, are
-// bounded only by the general limits.
+// An idleGuard makes the client stop reading an event stream when too many bytes follow the
+// beginning of the last data line. This is the case for an event that is too large or has no end,
+// and for a stream that sends nothing but comments. Bodies that are not event streams, or that have
+// a content coding, are bounded only by the general limits.
 type idleGuard struct {
-	maxEventBytes int                      // maximum size of one event
+	maxEventBytes int                      // maximum size of one event, in bytes
 	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
 	hasHead       bool                     // stream and encoded are set
 	stream        bool                     // the response is an event stream
 	encoded       bool                     // the response has a content coding
-	scanned       int                      // number of bytes of the body that were searched
+	scanned       int                      // number of bytes of the body in which data lines were searched
 	dataLine      int                      // byte offset of the last data line in the body
 	tripped       bool                     // an event was too large
 }

@@ -100,13 +100,12 @@ func undecidedRow(n int) []int {
 	return row
 }
 
-// complete returns a row that has the pair first. It decides the other dimensions in random order.
-// For each of them, it prefers the value that covers the most open pairs together with the values
-// decided before, provided that the row remains possible. complete returns nil if no possible row
-// has the pair. The other arguments are those of [coveringArray].
-func (o *uncoveredPairs) complete(first pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+// complete returns a possible row that contains p, or nil if there is none. It decides the other
+// dimensions in random order. For each of them, it prefers the value that forms the most pairs in o
+// with the values decided before. The other arguments are those of [coveringArray].
+func (o *uncoveredPairs) complete(p pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
-	row[first.dimensionA], row[first.dimensionB] = first.valueA, first.valueB
+	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
 	var decide func(order []int) bool
 	decide = func(order []int) bool {
@@ -135,8 +134,8 @@ func (o *uncoveredPairs) complete(first pair, sizes []int, isPossible func(row [
 	return row
 }
 
-// countCovered returns the number of open pairs that row contains. All dimensions of row must be
-// decided.
+// countCovered returns the number of pairs in o that row contains. All dimensions of row must be
+// decided, which means that no element is -1.
 func (o *uncoveredPairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)
@@ -144,9 +143,9 @@ func (o *uncoveredPairs) countCovered(row []int) (n int) {
 	return n
 }
 
-// countCoveredBy returns the number of open pairs that the value of dimension d in row forms with
-// the other values in row. Dimensions other than d may be -1, which means that they are not decided
-// yet.
+// countCoveredBy returns the number of pairs in o that the value of dimension d in row forms with
+// the other values in row. Elements other than that of d may be -1, which means that their
+// dimensions are not decided yet.
 func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
@@ -158,7 +157,8 @@ func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	return n
 }
 
-// pairOf returns the pair of the values that row has in the dimensions a and b, in either order.
+// pairOf returns the pair of the values that row has in the dimensions a and b. The order of a and
+// b does not matter.
 func pairOf(row []int, a, b int) pair {
 	if a > b {
 		a, b = b, a
@@ -166,7 +166,8 @@ func pairOf(row []int, a, b int) pair {
 	return pair{a, row[a], b, row[b]}
 }
 
-// cover removes from o the pairs that row contains. All dimensions of row must be decided.
+// cover removes from o the pairs that row contains. All dimensions of row must be decided, which
+// means that no element is -1.
 func (o *uncoveredPairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {

@@ -14,8 +14,8 @@ import (
 )
 
 // defaultCredential is the value of the Authorization field that the client sends if the dialect
-// requires credentials and none are configured for the target. In that case, the scenarios about
-// missing credentials are not played.
+// requires credentials and none are configured for the primary user. In that case, the scenarios
+// about missing credentials are not played.
 const defaultCredential = "Bearer streamassay"
 
 // isCredentialHeader reports whether the header field with the given name identifies the user. It

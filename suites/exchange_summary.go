@@ -20,7 +20,7 @@ import (
 // exchange or in a whole conversation.
 const (
 	symptomUnreachable    = "unreachable"   // no connection
-	symptomInterrupted    = "interrupted"   // the run was cancelled
+	symptomInterrupted    = "interrupted"   // the test run was cancelled
 	symptomNotSent        = "not-sent"      // the request could not be built
 	symptomNotHTTP        = "not-http"      // the response is not HTTP
 	symptomNoResponse     = "no-answer"     // no byte of a response in time
@@ -30,13 +30,13 @@ const (
 	symptomRedirect       = "redirect"      // 3xx
 	symptomRefused        = "refused"       // any other 4xx
 	symptomServerError    = "server-error"  // 5xx
-	symptomNotEventStream = "not-a-stream"  // 2xx with another media type than text/event-stream
+	symptomNotEventStream = "not-a-stream"  // 2xx with a media type other than text/event-stream
 	symptomContentCoding  = "coding"        // a content coding that was not requested
 	symptomNotAccepted    = "not-accepted"  // 2xx that does not report an accepted run
-	symptomEmpty          = "empty-stream"  // no event and no data
+	symptomEmpty          = "empty-stream"  // empty body, or no event except the terminator
 	symptomNoData         = "no-data"       // no data line
 	symptomNoBlankLine    = "no-blank-line" // data, but no blank line that ends an event
-	symptomNotJSON        = "not-json"      // no event's data is JSON
+	symptomNotJSON        = "not-json"      // no event has JSON as its data
 	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
 	symptomNotEnded       = "not-ended"     // the stream did not end in time
 	symptomRunFailed      = "run-failed"    // the run failed before any text
@@ -58,8 +58,8 @@ type exchangeSummary struct {
 	prompt        string // text of the last user message in the request
 
 	statusRequirement string     // id of the requirement on the status of a successful response
-	head, bodyEnd     spec.Event // the events of the head of the response and of the end of its body
-	hasUnrecognized   bool       // no schema of the dialect matches some frame
+	head, bodyEnd     spec.Event // the event of the head of the response, and that of the end of its body
+	hasUnrecognized   bool       // at least one frame matches no schema of the dialect
 
 	status       int         // status code; 0 if there was no response
 	reason       string      // reason phrase of the status
@@ -69,7 +69,7 @@ type exchangeSummary struct {
 	frames       int         // number of frames, not counting the terminator
 	validFrames  int         // number of frames that are valid in the dialect
 	jsonFrames   int         // number of frames whose data is JSON
-	terminated   bool        // the stream has the terminator
+	terminated   bool        // the stream has the terminator, such as [DONE]
 	firstFrame   []byte      // beginning of the first frame
 	hasText      bool        // an event has text for a person to read
 	responseText string      // beginning of the assistant's text
@@ -80,7 +80,7 @@ type exchangeSummary struct {
 }
 
 // summarizeExchanges returns an iterator that yields the given events unchanged. They must be the
-// events of conversation t, decoded in dialect d. While the iterator is consumed, it appends one
+// events of recording t, decoded in dialect d. While the iterator is consumed, it appends one
 // summary for each exchange to *list. The summary of an exchange is complete after the end of its
 // body.
 func summarizeExchanges(
@@ -177,8 +177,8 @@ func (o *exchangeSummary) classify(r spec.Response) {
 }
 
 // headSymptom returns the symptom that follows from the status of the response or from the lack of
-// a response. It returns "" if there is no such symptom. The status and the end of the response
-// must be set before.
+// a response. It returns "" if there is no such symptom. The fields status and end must be set
+// before the call.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -257,9 +257,9 @@ const (
 )
 
 // quote returns the beginning of text, at most [maxExcerpt] characters, in double quotation marks
-// on one line. If characters are left out, an ellipsis follows the others. Control characters are
-// escaped as in Go strings. A text that contains double quotation marks, such as JSON, is put in
-// single ones, unless it also contains single quotation marks or backslashes.
+// on one line. If characters are left out, an ellipsis follows the quoted ones. Control characters
+// are escaped as in Go strings. A text that contains double quotation marks, such as JSON, is put
+// in single quotation marks, unless it also contains single quotation marks or backslashes.
 func quote(text []byte) string {
 	s, cut := shorten(text)
 	if cut {
@@ -272,8 +272,8 @@ func quote(text []byte) string {
 	return quoted
 }
 
-// shorten returns the first [maxExcerpt] characters of text as valid UTF-8. cut is true if text is
-// longer than that.
+// shorten returns the first [maxExcerpt] characters of text, or all if there are fewer, as valid
+// UTF-8. cut reports whether characters were left out.
 func shorten(text []byte) (s string, cut bool) {
 	all := len(text)
 	text = text[:min(all, maxExcerptBytes)]

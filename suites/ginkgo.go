@@ -17,8 +17,8 @@ import (
 
 // Declare declares the specs for target t in a Ginkgo suite: one It for each scenario and check,
 // labeled with the ids of the check and its requirements. All scenarios are played before the first
-// spec. The function base must return the base URL of the target, which replaces t.Base. It is
-// called when the specs run, so that the suite can start the server first.
+// spec. The function base must return the base URL of the target, which replaces t.Base. Declare
+// calls base only when the specs run, so that the suite can start the server first.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
@@ -75,9 +75,9 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary describes r in several lines: the message of its first finding and where that was
-// found, the bytes of the event, and the violated requirement. If r has no findings, resultSummary
-// returns r.Note.
+// resultSummary describes r in several lines: the position and the message of its first finding,
+// the bytes of the event, and the violated requirement. If r has no findings, resultSummary returns
+// r.Note.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note
@@ -88,7 +88,8 @@ func resultSummary(r spec.Result) string {
 		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, violated.Level, violated.ID, violated.Quote, violated.Source)
 }
 
-// Test tests the handler h against a dialect, with one subtest of t for each scenario. The argument
+// Test tests the handler h against a dialect, with one subtest of t for each scenario. A subtest
+// fails if a check of the scenario failed or could not be judged because of an error. The argument
 // dialectName is the name of the dialect as on the command line, such as "runs@2026-04". The
 // handler must serve the paths of the dialect's document below the base path of that document. The
 // functions adjust are called before the test, in order, and may change the [Target].

@@ -13,7 +13,7 @@ import (
 )
 
 // silentTestingT implements GinkgoTestingT of package ginkgo. It takes the place of a *testing.T,
-// so that Ginkgo can run outside of a Go test.
+// so that Ginkgo can run outside a Go test.
 type silentTestingT struct{}
 
 // Fail does nothing, because RunSpecs also returns whether the suite passed.

@@ -55,9 +55,9 @@ func runHistory(t *Conversation) {
 	t.completeHistory()
 }
 
-// runLatest plays the latest scenario. It runs a prompt on each of two threads, then another one on
-// the first thread, and then cancels a run on a third thread. From the second run on, it requests
-// the history without a thread id after each run. Checks verify that this is the history of the
+// runLatest plays the latest scenario. It runs a prompt on each of two threads, runs a prompt on
+// the first thread again, and then cancels a run on a third thread. After each run except the
+// first, it requests the history without a thread id. Checks verify that this is the history of the
 // thread that was used last.
 func runLatest(t *Conversation) {
 	fetchLatest := func() {
@@ -98,12 +98,12 @@ func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 // run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history of the current thread repeatedly and returns the last one that
-// it received. It stops when isComplete returns true for a history, when [historyTimeout] has
-// passed, when a response contains no history and its status is not 404 (Not Found), or when the
-// context of the conversation ends. If the last response contains no history, pollHistory returns
-// the zero event. Once a conversation of the run has waited in vain for a history to appear,
-// pollHistory sends only one request.
+// pollHistory requests the history of the current thread repeatedly. It returns the history in the
+// last response, or the zero event if that response contains none. It stops when isComplete returns
+// true for a history, when [historyTimeout] has passed, when a response contains no history and its
+// status is not 404 (Not Found), or when the context of the conversation ends. If some conversation
+// of the test run has already waited in vain for a history to appear, pollHistory sends only one
+// request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		missing := &t.target.budget.historyMissing

@@ -31,9 +31,9 @@ type Limits struct {
 
 // The defaults of Target.Parallel, Target.Timeout and the fields of [Limits].
 const (
-	DefaultParallel    = 16                       // scenarios that are played at once
+	DefaultParallel    = 16                       // scenarios that are played at the same time
 	DefaultTimeout     = 30 * time.Second         // duration of one exchange
-	DefaultIdleTimeout = 15 * time.Second         // time in which a response sends nothing
+	DefaultIdleTimeout = 15 * time.Second         // how long a response may send nothing
 	DefaultMaxBytes    = wire.DefaultMaxBodyBytes // bytes of one response body
 	DefaultMaxEvents   = wire.DefaultMaxEvents    // events of one stream
 )
@@ -59,9 +59,9 @@ func (l Limits) validate() error {
 // allowed size in memory at the same time.
 const maxLargeConversations = 1
 
-// maxOverruns is the number of responses of one kind, streams or other replies, that may exceed a
-// limit before the client stops sending requests for that kind. It has no effect as long as at
-// least as many responses of that kind have kept within the limits.
+// maxOverruns is how many responses of one kind, streams or other replies, must exceed a limit
+// before the client stops sending requests for that kind. Even then, the client goes on if at least
+// as many responses of that kind have stayed within the limits.
 const maxOverruns = 2
 
 // Limits on all streams together, and on all other responses together, as multiples of the limits
@@ -77,7 +77,7 @@ const (
 // and events of all responses. All conversations of the run share it.
 type budget struct {
 	memory   *wire.MemoryLimiter
-	trackers map[bool]*limitTracker // true: the one of streams; false: the one of other responses
+	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
 	judgeCtx context.Context        // evaluations stop when it ends
 
 	historyMissing atomic.Bool // a history that was requested repeatedly did not appear in time
@@ -93,7 +93,7 @@ type limitTracker struct {
 	stop    context.CancelCauseFunc // ends stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // number of responses within all limits, and of those over one
+	withinLimit, overLimit int            // number of responses within all limits, and number of the others
 	total                  responseTotals // of all responses of the kind so far
 }
 
@@ -101,7 +101,7 @@ type limitTracker struct {
 // removal of content codings.
 type responseTotals struct{ events, bytes int }
 
-// newBudget returns the budget of a new run whose responses have the limits l.
+// newBudget returns the budget of a new run. l holds the limits on each single response.
 func newBudget(l Limits) *budget {
 	b := &budget{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -123,7 +123,7 @@ func newBudget(l Limits) *budget {
 type overrunError struct {
 	kind       string         // "stream" or "reply"
 	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
-	total, max responseTotals // of all responses of the kind, and its limit; zero if last is not nil
+	total, max responseTotals // size of all responses of the kind, and the limit on it; zero if last is not nil
 }
 
 func (g overrunError) Error() string {
@@ -184,8 +184,8 @@ func isOverLimit(end error) bool {
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
 // withContext returns a context that ends with parent, or earlier if no more requests for this kind
-// of response are to be sent. The cause of the context is then the reason. The caller must call
-// stop when the request is done.
+// of response are to be sent. In the latter case, the cause of the context is the reason. The
+// caller must call stop when the request is done.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })

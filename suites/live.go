@@ -30,10 +30,10 @@ var liveScenarios = []Scenario{
 // a little longer than the time for which the check accept.as-documented tolerates refusals.
 const unlockTimeout = 6 * time.Second
 
-// runDisconnect plays the disconnect scenario. It starts a run, leaves the stream after two events,
-// and waits until the run must have ended. Then it starts a second run in the thread, repeatedly if
-// the server refuses that, and asks for the message before. Checks verify that the server accepts
-// the second run in the end.
+// runDisconnect plays the disconnect scenario. It starts a run, closes the connection after two
+// events of the stream, and waits until the run must have ended. Then it starts a second run in the
+// thread, again and again if the server refuses it, and asks for the previous message. Checks
+// verify that the server finally accepts the second run.
 func runDisconnect(t *Conversation) {
 	t.startAndLeave(t.PromptEvent("slow", "6 40"))
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
@@ -48,8 +48,8 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// hasFollowedLastRequest reports whether the response of the last exchange has a success status (2xx)
-// and says neither that the run failed nor that it was refused.
+// hasFollowedLastRequest reports whether the response of the last exchange has a success status
+// (2xx) and says neither that the run failed nor that it was refused.
 func (t *Conversation) hasFollowedLastRequest() bool {
 	failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
 	return t.LastEvent(spec.HTTPResponse).StatusCode/100 == 2 && !failed
@@ -74,8 +74,8 @@ const (
 
 // runLateReader plays the late-reader scenario. It starts two runs and waits until the shorter one
 // has ended. Only then does it request their streams. After that, it starts a third run, which is
-// short, and requests its stream again and again at about the time of its end. Checks compare the
-// streams.
+// short, and requests its stream several times, just before, at and after the end of the run.
+// Checks compare the streams.
 func runLateReader(t *Conversation) {
 	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
 	if t.target.Deep {
@@ -107,9 +107,9 @@ func runLateReader(t *Conversation) {
 const maxLiveReaders = 4
 
 // runLiveCursors plays the live-cursors scenario. While a run is in progress, it requests the
-// stream of the run with several kinds of cursors: the first cursors of the run itself, two cursors
-// of an earlier run, one of another thread, one that is not yet assigned, and malformed ones.
-// Checks judge the responses.
+// stream of the run with cursors of several kinds: the first cursors of the run itself, two cursors
+// of an earlier run, a cursor of another thread, a cursor that is not yet assigned, and malformed
+// ones. Checks judge the responses.
 func runLiveCursors(t *Conversation) {
 	before, elsewhere := t.earlierCursors()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "20 60")) {
@@ -138,10 +138,10 @@ func runLiveCursors(t *Conversation) {
 }
 
 // runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
-// client reads its stream, and once after its end. It also cancels a second run twice, each time
-// after the end of that run. After these requests, it reads the stream of each run again. Checks
-// verify that each run has exactly one end. If the server refuses to cancel a run again or after
-// its end, as it may, that exchange is removed from the recording.
+// client reads its stream, and once after the run has ended. It cancels a second run twice, each
+// time after that run has ended. After the cancel requests for a run, it reads the stream of the
+// run again. Checks verify that each run has exactly one end. A server may refuse to cancel a run
+// again or after its end; if it does, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	cancel := func() {
 		n := t.exchangeCount()

@@ -59,9 +59,9 @@ func (t *Conversation) wasRefused() bool {
 }
 
 // startIfTaken is like [Conversation.StartRun] with the template "prompt", but the run gets the
-// given id, or a new id if run is "". The documents do not say which strings are valid ids. If the
-// server refuses the request, startIfTaken therefore removes the exchange from the recording and
-// returns false.
+// given id, or a new id if run is "". It returns false if the server refuses the request. The
+// exchange is then removed from the recording, because the documents do not say which strings are
+// valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -86,9 +86,9 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns similar strings that contain id. They differ in case, in length, in a space
-// at the end, in the last of many characters, in a character that URLs escape, or in a character
-// beyond ASCII or beyond 16 bits.
+// similarNames returns strings that are made from id and similar to each other. They differ in
+// case, in length, in a space at the end, in the last of many characters, in a character that URLs
+// escape, or in a character beyond ASCII or beyond 16 bits.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long := name + strings.Repeat("0", 80)
@@ -101,11 +101,11 @@ func similarNames(id string) []string {
 }
 
 // runSimilarThreads plays the similar-threads scenario with several threads whose ids are similar.
-// In each thread, it asks for the previous message and then sends another message. At last it asks
-// for the previous message in each thread again. Checks verify that each thread contains only its
-// own messages. The ids are UUIDs and, if the dialect's document allows them, other strings.
-// Threads whose ids the server refuses are left out. If the agent is not scripted,
-// runSimilarThreads sends nothing, because the replies could not be judged.
+// In each thread, it asks for the previous message and then sends another message. Finally, it asks
+// for the previous message in each thread again, and requests the histories. Checks verify that
+// each thread contains only its own messages. The ids are UUIDs and, if the dialect's document
+// allows them, other strings. Threads whose ids the server refuses are left out. If the agent is
+// not scripted, runSimilarThreads sends nothing, because the replies could not be judged.
 func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted {
 		return
@@ -138,9 +138,9 @@ const readTimeout = 2 * time.Second
 
 // runSimilarRuns plays the similar-runs scenario. It starts several runs with similar ids in one
 // thread, and a run in another thread that has the same id as one of them. Then it reads the
-// streams of all these runs, and requests the stream of a similar id that names no run. Checks
-// verify that each stream contains only the events of its own run. Runs whose ids the server
-// refuses are left out.
+// streams of all these runs, and requests a stream with a similar id that no run has. Checks verify
+// that each stream contains only the events of its own run. Runs whose ids the server refuses are
+// left out.
 func runSimilarRuns(t *Conversation) {
 	name := "Run-" + t.NewID()
 	first, second := t.Thread, t.NewID()
@@ -178,9 +178,10 @@ func runRunIDs(t *Conversation) {
 
 // runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
 // the server call a client tool or send an interrupt. Then it sends the replies: in the first two
-// threads in the same order, and in the last two in the opposite order. At last it asks for the
+// threads in the same order, and in the last two in the opposite order. Finally, it asks for the
 // previous message in each thread. The argument prompt is the name of the test prompt,
-// "client-tool" or "interrupt". replyTemplate is the template of the replies.
+// "client-tool" or "interrupt". The argument replyTemplate is the name of the template of the
+// replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
@@ -209,9 +210,9 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 }
 
 // runCancelOlder plays the cancel-older scenario. While the client reads the streams of one or two
-// runs, depending on the stream limit of the target, it cancels an older run of the same thread
-// that has a similar id. Checks verify that the other runs go on. If the target allows a user only
-// one open stream, runCancelOlder sends nothing.
+// runs, depending on the stream limit of the target, it cancels an older run of the same thread,
+// whose id is similar to theirs. Checks verify that the other runs go on. If the target allows a
+// user only one open stream, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	limit := t.target.StreamLimit
 	older := "Run-" + t.NewID()
@@ -229,9 +230,9 @@ func runCancelOlder(t *Conversation) {
 }
 
 // duringStreams sends the given requests, each of which must ask for an event stream, one after the
-// other, and reads all responses to their ends at the same time. As soon as each response has a
-// frame with data or has ended, it calls the function request once. It returns when the call and
-// all responses have ended.
+// other, and reads all responses to their ends at the same time. It calls the function request
+// once, as soon as every response has a frame with data or has ended. duringStreams returns when
+// the call and all responses have ended.
 func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	if len(streams) == 0 {
 		request()
@@ -240,7 +241,8 @@ func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	t.DuringStream(streams[0], 1, func() { t.duringStreams(streams[1:], request) })
 }
 
-// The number of threads whose replies the crowd scenario reads at the same time.
+// The maximum number of threads whose replies the crowd scenario reads at the same time. A lower
+// stream limit of the target takes precedence.
 const (
 	crowdSize     = 16
 	deepCrowdSize = 64 // if [Target.Deep] is set
@@ -249,7 +251,7 @@ const (
 // runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
 // many threads, and reads all replies at the same time. Then it asks for the previous message in
 // each thread, also at the same time. Checks verify that each reply contains the text of its own
-// thread. At last it starts slow runs in a few of the threads at the same time. Checks verify that
+// thread. Finally, it starts slow runs in a few of the threads at the same time. Checks verify that
 // their deltas arrive as they are produced. If the agent is not scripted, runCrowd sends nothing,
 // because the replies could not be judged.
 func runCrowd(t *Conversation) {
@@ -281,8 +283,8 @@ func runCrowd(t *Conversation) {
 }
 
 // sendToAll starts a run on each of the threads and reads the streams of all these runs at the same
-// time. It calls prompt once for each thread, in order. The argument i is the index of the thread,
-// and the result is the event with the values for the placeholders of the template "prompt".
+// time. It calls prompt once for each thread, in order, with the index of the thread. The function
+// prompt must return the event with the values for the placeholders of the template "prompt".
 func (t *Conversation) sendToAll(threads []string, prompt func(i int) spec.Event) {
 	var streams []spec.Request
 	listens := t.HasTemplate("listen")

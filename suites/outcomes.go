@@ -13,8 +13,8 @@ var outcomeScenarios = []Scenario{
 
 // runOutcomes plays the outcomes scenario. In one thread, a run calls two tools, a second one sends
 // two messages, a third one fails before any content, a fourth one fails after some content, and
-// the last one is cancelled. The scenario requests the history while each of the failing runs is
-// active, and again at the end. Checks compare the histories with the runs.
+// the last one is cancelled. The scenario requests the history right after the start of each
+// failing run, and again at the end. Checks compare the histories with the runs.
 func runOutcomes(t *Conversation) {
 	if !t.canSend("history") {
 		return

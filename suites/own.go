@@ -15,8 +15,8 @@ func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios
 
 // ownObligations returns copies of the obligations in t.Checks. An obligation without requirements
 // gets one of level MUST, with the id and the title of its check. The id of the check is added to
-// every requirement that does not list it. Checks that need a kind of event which the dialect does
-// not have are left out.
+// every requirement that does not list it. A check that needs a kind of event is left out if the
+// dialect does not have that kind.
 func (t *Target) ownObligations() (all []spec.Obligation) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {
@@ -40,14 +40,14 @@ func (t *Target) ownObligations() (all []spec.Obligation) {
 }
 
 // checkOwnScenarios returns an error if a scenario in t.Scenarios has no name or no function Run,
-// or if its name is taken by another scenario or reserved for generated sequences.
+// or if its name is taken by another scenario or reserved for generated sequences and combinations.
 func (t *Target) checkOwnScenarios() error {
 	known := scenarioNames(Scenarios())
 	for _, s := range t.Scenarios {
 		switch {
 		case s.Name == "" || s.Run == nil:
 			return fmt.Errorf("scenario %q needs a name and a function Run", s.Name)
-		case slices.Contains(known, s.Name) || strings.HasPrefix(s.Name, "sequence-"):
+		case slices.Contains(known, s.Name) || strings.HasPrefix(s.Name, "sequence-") || IsCombination(s.Name):
 			return fmt.Errorf("the name of scenario %q is taken", s.Name)
 		}
 		known = append(known, s.Name)
@@ -55,8 +55,9 @@ func (t *Target) checkOwnScenarios() error {
 	return nil
 }
 
-// checkOwnChecks returns an error if a check in t.Checks is incomplete, judges clients, or has the
-// id of another check, or if one of its requirements has no id or no valid level.
+// checkOwnChecks returns an error if a check in t.Checks has no id, no Doc or no function Watch,
+// judges clients, or has the id of another check, or if a requirement of a check has no id or no
+// valid level.
 func (t *Target) checkOwnChecks() error {
 	known := map[string]bool{}
 	for _, c := range rules.All {

@@ -39,6 +39,7 @@ func TestOwnInvalid(t *testing.T) {
 		"no function":        {"Scenarios", []suites.Scenario{{Name: "mine"}}, nil},
 		"a known scenario":   {"Scenarios", []suites.Scenario{{Name: "text", Run: run}}, nil},
 		"a sequence":         {"Scenarios", []suites.Scenario{{Name: "sequence-1", Run: run}}, nil},
+		"a combination":      {"Scenarios", []suites.Scenario{{Name: "combination-1", Run: run}}, nil},
 		"a scenario twice":   {"Scenarios", []suites.Scenario{{Name: "mine", Run: run}, {Name: "mine", Run: run}}, nil},
 		"no check":           {"Checks", nil, []spec.Obligation{{}}},
 		"no Watch":           {"Checks", nil, []spec.Obligation{{Check: &spec.Check{ID: "own.a", Doc: "a"}}}},

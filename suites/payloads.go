@@ -52,7 +52,7 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 }
 
 // runPayloads plays the payloads scenario. It sends many kinds of texts, and after each text asks
-// for the previous message.
+// for the previous message. Finally, it requests the history.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
@@ -73,17 +73,17 @@ func runPayloads(t *Conversation) {
 	c.completeHistory()
 }
 
-// edgeSamples are classes of texts whose first and last characters a careless server drops. Each
-// kind of white space is the first or last character in one of them.
+// edgeSamples are classes of texts that begin and end with white space or similar characters, which
+// a careless server drops.
 var edgeSamples = []textSample{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
 }
 
-// longSamples are classes of long texts. Texts of the first class are longer than the usual sizes
-// of fields. Those of the second class consist of three-byte characters and are about as long as
-// the usual sizes of buffers.
+// longSamples are classes of long texts. Texts of the first class are longer than common sizes of
+// database fields. Those of the second class consist mostly of three-byte characters and are about
+// as long as common buffer sizes.
 var longSamples = []textSample{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
@@ -103,10 +103,10 @@ func parsedSamples() []textSample {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns three classes of texts. Each joins, with line feeds, all [textSamples] with
-// one kind of special characters: white space, characters beyond ASCII, or ASCII punctuation. It
-// leaves out long texts, the [parsedSamples], and texts that differ from a plain text only at the
-// beginning or end, for example by leading spaces.
+// joinedSamples returns three classes of texts. Each class joins, with line feeds, all
+// [textSamples] with one kind of special characters: white space, characters beyond ASCII, or ASCII
+// punctuation. joinedSamples leaves out long texts, the [parsedSamples], and texts that differ from
+// a plain text only at the beginning or end, for example by leading spaces.
 func joinedSamples() []textSample {
 	joined := make([][]textSample, 3)
 	for _, s := range textSamples {
@@ -151,12 +151,12 @@ func runPayloadsApart(t *Conversation) {
 	}
 }
 
-// toolResults are results of client tools that are not in the classes of [textSamples].
+// toolResults are results of client tools that do not belong to any class in [textSamples].
 var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
 
 // objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
-// They are those of the jsonSamples whose objects contain an empty object, null or an empty name,
-// and one class whose objects combine an object of each of the jsonSamples.
+// They are those of the jsonSamples whose objects contain an empty object, null or a member with an
+// empty name, and one class whose objects combine an object of each of the jsonSamples.
 func objectSamples() (all []jsonSample) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
@@ -218,7 +218,8 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	}
 }
 
-// runMemory plays the memory scenario. After each kind of turn, it asks for the previous message.
+// runMemory plays the memory scenario. In one thread, it sends prompts that lead to different kinds
+// of turns, such as a tool call or a failed run. After each turn, it asks for the previous message.
 func runMemory(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "memory")
 	if !ok {
@@ -257,10 +258,11 @@ func runMemory(t *Conversation) {
 	c.ask("recall", "")
 }
 
-// askAfterMessage sends a request with two new messages of the user. The second message is the test
-// prompt of a scenario with the arguments args. It sends nothing if the document of the dialect
-// does not allow such a request. It also sends nothing if requests repeat the conversation, because
-// a server that stores the conversation may then read only the last message.
+// askAfterMessage sends a request with two new messages of the user, and reads the reply. The
+// second message is the test prompt of a scenario with the arguments args. askAfterMessage sends
+// nothing if the document of the dialect does not allow such a request. It also sends nothing if
+// requests repeat the conversation, because a server that stores the conversation may then read
+// only the last message.
 func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	run, e := c.Run, c.PromptEvent(scenario, args)
 	c.Run = c.NewID()
@@ -315,8 +317,9 @@ func prependMessage(body map[string]any, text string, earlier *strings.Replacer)
 	return false
 }
 
-// runTwice plays the twice scenario. It sends each of several test prompts twice, with different
-// arguments where the prompt takes any.
+// runTwice plays the twice scenario. In one thread, it sends the same series of test prompts twice.
+// The arguments of the prompts differ, except for a text that is sent both times. Finally, it
+// requests the history.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rangeScenarios are the scenarios that send values from the ends of documented ranges, as far as
-// no other scenario sends these values.
+// rangeScenarios are the scenarios that send values from the ends of documented ranges that no
+// other scenario sends.
 var rangeScenarios = []Scenario{{
 	Name: "range-ends", Doc: "the longest run id in every request that names a run, and the ends of the calendar",
 	Capability: "text", Templates: []string{"prompt", "listen"},
@@ -19,8 +19,9 @@ var rangeScenarios = []Scenario{{
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
-// allows, reads the stream of the run and requests its cancellation. Then it requests the history
-// of the thread, first as a whole and then once for each of [remoteDays].
+// allows, reads the stream of the run and requests its cancellation. It skips this part if the
+// document does not limit the length of run ids. Then it requests the history of the thread, first
+// as a whole and then once for each of [remoteDays].
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

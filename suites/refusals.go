@@ -8,8 +8,8 @@ import (
 )
 
 // runRefusals plays the refusals scenario. For every operation whose refusals can be judged, it
-// sends valid requests, and then the same requests with one or two faults. Checks compare the
-// responses with those that the document describes.
+// sends valid requests, and then variants of them that are invalid in one or two respects. Checks
+// compare the responses with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -36,8 +36,8 @@ func runRefusals(t *Conversation) {
 }
 
 // isProbeable reports whether the refusals of operation o can be judged with requests of the
-// template. This requires that the target supports the operation and that the suite can send a
-// valid request to the operation for comparison.
+// template. This requires that the target supports the operation, and that the suite can send a
+// valid request of the template for comparison.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return true
@@ -56,9 +56,9 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	return o.StartsRun
 }
 
-// probeRefusals sends r, which must be a valid request of operation o, and, if the server accepts
-// it, invalid variants of r. It leaves out variants that are in known, and adds to known those that
-// it sends. A variant may be made from a valid request other than r. In this case, that request is
+// probeRefusals sends r, which must be a valid request of operation o. If the server accepts it,
+// probeRefusals then sends invalid variants of r, except those that are in known, and adds them to
+// known. A variant may be made from a valid request other than r. In this case, that request is
 // sent before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
 	if !t.sendProbe(o, r) {
@@ -75,8 +75,8 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 }
 
 // unseenInvalidRequests returns the invalid requests that [dialect.Dialect.UnseenInvalidRequests]
-// derives from r. That method adds them to known. If Target.RefusalsAbout is not empty,
-// unseenInvalidRequests leaves out those that do not violate any requirement listed there.
+// derives from r and adds to known. If Target.RefusalsAbout is not empty, unseenInvalidRequests
+// leaves out requests that violate none of the requirements listed there.
 func (t *Conversation) unseenInvalidRequests(
 	r spec.Request, known *dialect.InvalidRequestSet,
 ) []dialect.InvalidRequest {

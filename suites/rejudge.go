@@ -8,16 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more, it
-// adds one line with the number of the remaining ones.
+// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more,
+// Rejudge adds one line with the number of the remaining differences.
 const maxDifferences = 20
 
 // Rejudge evaluates the recordings of parts, the results of [Run], again. It returns the
 // differences between the old and the new evaluations, one line each, or nil if there are none.
-// Since the same bytes must lead to the same verdicts, any difference is a bug of streamassay.
-// Rejudge calls read to get the stored recording of a result, except for results without exchanges
-// and for trimmed results, whose old evaluations are kept. It returns an error if read does, or if
-// t is invalid.
+// Since the same bytes must lead to the same verdicts, any difference is a bug in streamassay.
+// Rejudge calls read to get the stored recording of a result. It does not call read for results
+// without exchanges, or for trimmed results, whose old evaluations are kept. It returns an error if
+// read does, or if t is invalid.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {

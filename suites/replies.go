@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// replyScenarios are the scenarios that send replies of many forms to tool calls and interrupts.
-// Other scenarios send replies of the plain form only.
+// replyScenarios are the scenarios that reply to tool calls and interrupts in all forms that the
+// document allows, with several results in one request, or after invalid replies. Most other
+// scenarios send only the plain form of a reply.
 var replyScenarios = []Scenario{
 	forTools("replies-tools", "results of client tools in every form that the document allows",
 		func(t *Conversation) { t.sendReplyForms("tool-result") }),
@@ -31,13 +32,13 @@ var replyScenarios = []Scenario{
 		func(t *Conversation) { t.sendReplyAfterRefusals("resume") }),
 }
 
-// forTools returns the scenario with the given name, description and function for dialects that
+// forTools returns a scenario with the given name, description and function Run, for dialects that
 // have client tools.
 func forTools(name, doc string, run func(*Conversation)) Scenario {
 	return Scenario{Name: name, Doc: doc, Capability: "client-tool", Templates: needsClientTool.Templates, Run: run}
 }
 
-// forInterrupts returns the scenario with the given name, description and function for dialects
+// forInterrupts returns a scenario with the given name, description and function Run, for dialects
 // that have interrupts.
 func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 	return Scenario{
@@ -46,12 +47,14 @@ func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 }
 
 // replyTemplates are the templates whose requests reply to something that the server sent before,
-// such as a tool call. A document may have further templates for other forms of the same reply.
-// Their names begin with the name of the plain form and a hyphen, as in "tool-result-parts".
+// such as a tool call. Each sends the plain form of a reply. A document may have further templates
+// for other forms of the same reply. Their names begin with the name of the plain form and a
+// hyphen, as in "tool-result-parts".
 var replyTemplates = []string{"tool-result", "tool-results", "resume-cancelled", "resume", "sign", "uploaded"}
 
-// plainReplyTemplate returns the name of the plain form of the reply that requests of the template
-// send, which is one of the [replyTemplates]. It returns "" if they are not replies.
+// plainReplyTemplate returns the element of [replyTemplates] that is the plain form of the
+// template, such as "tool-result" for "tool-result-parts". It returns "" if requests of the
+// template are not replies.
 func plainReplyTemplate(template string) string {
 	for _, plain := range replyTemplates {
 		if template == plain || strings.HasPrefix(template, plain+"-") {
@@ -65,9 +68,9 @@ func plainReplyTemplate(template string) string {
 // server sent before.
 func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
 
-// sendReplyForms sends each form of a reply that the document allows, each in a new thread. These
-// are the requests of the templates whose plain form is plainTemplate, and those variants of them
-// that prompts do not have as well.
+// sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
+// all templates whose plain form is plainTemplate, and the variants of their requests. It leaves
+// out variants in a form that prompts can have as well, because the variants scenario sends these.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
@@ -83,8 +86,9 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 }
 
 // newReply makes the server do what a request of the template replies to, in a new thread, and
-// returns the event with the values for that request. ok is false if the server did not do so, or
-// if it does not allow answers of that form.
+// returns the event with the values for that request. ok is false if the server did not do so. ok
+// is also false if the server sent an interrupt with a schema for the answer and the template is
+// not the plain form, because the schema may not allow answers in other forms.
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
@@ -92,16 +96,17 @@ func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	return e, ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template))
 }
 
-// buildReply returns the request of the template in a new run, with the values in e in place of its
-// placeholders.
+// buildReply returns the request of the template, with the values in e in place of its
+// placeholders. The request gets a new run id, which becomes that of the current run.
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)
 }
 
-// sendReplyVariants sends a reply of the template and then, each in a new thread, the variants of
-// it whose form is not in sent. It adds the forms to sent. If the server does not accept the first
-// reply, which checks judge, sendReplyVariants sends no variants.
+// sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
+// thread. It leaves out variants whose form (see [dialect.RequestVariant]) is in sent, and adds the
+// forms of the others to sent. If the server does not accept the first reply, which checks judge,
+// sendReplyVariants sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -126,12 +131,13 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 	}
 }
 
-// maxRefusedForms is the approximate number of invalid forms of a request that precede it.
+// maxRefusedForms is the approximate maximum number of requests that
+// [Conversation.sendRefusedForms] sends.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends some invalid forms of the valid request r. These are forms whose refusal
-// the document demands, and that name the same thread and run as r. It reports whether the server
-// refused all of them. It stops when the server accepts one.
+// sendRefusedForms sends some invalid forms of the valid request r. It chooses forms that name the
+// same thread and run as r and that the document says the server must or should refuse. It reports
+// whether the server refused all of them, and stops when the server accepts one.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
 	valid := t.dialect.ParseRequest(r)
@@ -172,7 +178,7 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. In another thread, it offers two tools and makes the server call one of them.
-// In a third, it offers a tool and makes the server call its own.
+// In a third thread, it offers a tool of the client and makes the server call its own tool instead.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -198,7 +204,7 @@ func runToolResults(t *Conversation) {
 // elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
 // send an interrupt or store a file. For tool-results, which sends two results at once, the server
 // must call the tool twice, in two runs. elicit returns the event with the values for the request.
-// ok is false if the server did not do so.
+// ok is false if the server did not do what it was asked to do.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")
@@ -215,9 +221,9 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest returns the request that makes the server do what a request of the template
-// replyTemplate replies to. The results are the name of the template of the eliciting request and
-// the event with the values for its placeholders.
+// elicitingRequest returns the name of a template and the event with the values for its
+// placeholders. Together, they make the request that causes the server to do what a request of the
+// template replyTemplate replies to, such as to call a tool.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":
@@ -251,9 +257,9 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
-// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if there is
-// none or more than one. With several interrupts, a request could answer only one, and servers may
-// refuse a request that does not answer all.
+// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if the
+// response contains no interrupt or several. The requests of the suite answer a single interrupt,
+// and a server may refuse a request that leaves other interrupts of the run unanswered.
 func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
 	for e := range t.Events(1) {
 		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {

@@ -11,15 +11,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A requestEncoding is a different form of a request with the same meaning. The server must respond to
-// both in the same way.
+// A requestEncoding is one of several equivalent forms of a request. The server must respond to all
+// of them in the same way.
 type requestEncoding struct {
-	doc     string
+	doc     string                            // description that follows "requests"; "" for the usual form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 
 // requestForms are forms of requests that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent.
-// The first one leaves requests as they are. Chunked bodies are not included, because a server may
+// The first form leaves requests as they are. Chunked bodies are not included, because a server may
 // demand a Content-Length (RFC 9110, section 15.5.12).
 var requestForms = []requestEncoding{
 	{"", func(r spec.Request) spec.Request { return r }},
@@ -53,7 +53,7 @@ var requestForms = []requestEncoding{
 const maxEscapedBody = 8 << 10
 
 // withField returns a copy of r with change applied to the value of each header field that has the
-// given name, in upper or lower case. If there is no such field, the copy equals r.
+// given name. The case of the name does not matter. If there is no such field, the copy equals r.
 func withField(r spec.Request, name string, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {

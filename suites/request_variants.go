@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// variantScenarios are the scenarios that send valid variants of valid requests.
+// variantScenarios are the scenarios that send valid requests in many forms, or after invalid
+// requests.
 var variantScenarios = []Scenario{
 	{
 		Name:       "variants",
@@ -20,9 +21,11 @@ var variantScenarios = []Scenario{
 	},
 }
 
-// runVariants plays the variants scenario. For each template whose requests start a run, it sends
-// the request, and then the variants of the request whose form was not sent before. It also sends
-// the requests of the most common templates in other forms that HTTP and JSON define as equivalent.
+// runVariants plays the variants scenario. For each template whose requests start a run and are not
+// replies, it sends a valid request and then variants of it, such as one without an optional
+// member. A kind of variant that several templates have (see [dialect.RequestVariant.Form]) is sent
+// only once. If possible, the same is done with a message that contains an uploaded image. Finally,
+// the requests of the most common templates are sent in all [requestForms].
 func runVariants(t *Conversation) {
 	sent := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
@@ -46,8 +49,8 @@ func runVariants(t *Conversation) {
 	}
 }
 
-// runCorrected plays the corrected scenario. It starts a run and then, in another thread, sends a
-// request in invalid forms and, once the server has refused these, in its valid form.
+// runCorrected plays the corrected scenario. It starts a run. Then, in another thread, it sends
+// invalid forms of a request and, once the server has refused these, the valid request itself.
 func runCorrected(t *Conversation) {
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
 		return
@@ -60,9 +63,10 @@ func runCorrected(t *Conversation) {
 }
 
 // sendVariants sends the request of the template, filled from e, and then its variants, except
-// those whose form is in sent. It adds the forms that it sends to sent. If there are no such
-// variants, it sends nothing. If the server does not accept the request itself, which the accepts
-// scenario judges, it sends no variants.
+// those whose form (see [dialect.RequestVariant]) is in sent. It adds the forms of the variants
+// that it sends to sent. If no variants are left, it does not send the request either. If the
+// server does not accept the request itself, which the accepts scenario judges, it sends no
+// variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -80,7 +84,8 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 }
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
-// those variants of the request whose form is not in sent. All requests are in the same new thread.
+// those variants of the request whose form (see [dialect.RequestVariant]) is not in sent. All
+// requests are in the same new thread.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")
@@ -102,16 +107,17 @@ func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	}
 }
 
-// wasCutOff reports whether the transfer of the last response failed.
+// wasCutOff reports whether the last response ended early, for example because the transfer failed.
 func (t *Conversation) wasCutOff() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends the request of a template in each of the [requestForms] in which the request is
-// valid. If the request does not start a run, sendForms first starts the run to which the request
-// refers.
+// sendForms sends the request of a template in each of the [requestForms] in which it is valid. If
+// the request does not start a run, sendForms first starts a run to which the request can refer. It
+// sends nothing if the dialect or the target does not support the template. It also sends no cancel
+// requests in dialects that have the template "listen".
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

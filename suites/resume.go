@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// resumeChecks are the ids of the checks that judge streams which were resumed from a cursor.
+// resumeChecks are the ids of the checks that judge streams that were resumed from a cursor.
 var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
@@ -19,8 +19,8 @@ var resumeChecks = []string{
 // cursor in each frame.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
-// resumeScenarios are the scenarios in which a client loses its connection and resumes the stream
-// from a cursor.
+// resumeScenarios are the scenarios that request streams from a cursor: after a lost connection,
+// while another client reads the same stream, or with a cursor that does not belong to the run.
 var resumeScenarios = []Scenario{
 	{
 		Name: "resume", Doc: "a stream that is resumed after each of its events, each time in a new run; then one run resumed at each of its events", Required: true,
@@ -110,7 +110,7 @@ const minPartialEvent = 512
 const maxPartialBody = 1 << 20
 
 // runResumeInside plays the resume-inside scenario. It disconnects in the middle of a large event
-// and resumes the stream from the event before. Checks verify that the large event is sent again.
+// and resumes the stream from the previous event. Checks verify that the large event is sent again.
 func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
@@ -128,9 +128,9 @@ func runResumeInside(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runResumeTwice plays the resume-twice scenario. It disconnects and resumes several times during
-// one run, and once in another run while the agent is silent. Checks compare the resumed streams
-// with the complete ones.
+// runResumeTwice plays the resume-twice scenario. In one run, it disconnects and resumes several
+// times. In a second run, it does so once, while the agent is silent. Checks compare the resumed
+// streams with the complete ones.
 func runResumeTwice(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -169,7 +169,8 @@ func runResumeAlone(t *Conversation) {
 }
 
 // runTwoReaders plays the two-readers scenario. Two clients read the stream of one run at the same
-// time, one from the beginning and one from a cursor. Checks verify that both get the same events.
+// time, one from the beginning and one from a cursor. Checks verify that both get the same events
+// from the cursor on.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return

@@ -106,9 +106,9 @@ func trimEvent(e spec.Event) spec.Event {
 	return kept
 }
 
-// truncateRaw returns the first [maxRetainedRaw] bytes of raw, cut between characters, followed by
-// a note that says how many bytes are left out. If raw is not longer than that, truncateRaw returns
-// a copy of it.
+// truncateRaw returns the first [maxRetainedRaw] bytes of raw, or a few less so that no character
+// is cut, followed by a note that says how many bytes are left out. If raw is not longer than
+// maxRetainedRaw, truncateRaw returns a copy of it.
 func truncateRaw(raw []byte) []byte {
 	if len(raw) <= maxRetainedRaw {
 		return bytes.Clone(raw)
@@ -120,7 +120,7 @@ func truncateRaw(raw []byte) []byte {
 	return fmt.Appendf(slices.Clone(raw[:n]), " … (%d more bytes)", len(raw)-n)
 }
 
-// judgeGrace is how much longer an evaluation may take after the user has cancelled the run.
+// judgeGrace is how long evaluations may go on after the user has cancelled the run.
 const judgeGrace = time.Second
 
 // newJudgeContext returns a context for evaluations. It ends [judgeGrace] after ctx, with the same

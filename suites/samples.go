@@ -7,7 +7,7 @@ import (
 
 // A textSample is a class of texts that a server must store and send unchanged.
 type textSample struct {
-	doc  string
+	doc  string                   // description of one text, such as "a plain text"
 	make func(word string) string // returns a text of the class; most contain word, which makes them unique
 }
 
@@ -58,8 +58,8 @@ var textSamples = []textSample{
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// longText returns a text of n bytes that begins with word. No part of the text is repeated in it,
-// so that a missing or duplicated piece can be noticed. n must be greater than the length of word.
+// longText returns a text of n bytes that begins with word. Ascending numbers follow, so that a
+// missing or duplicated piece can be noticed. n must be greater than the length of word.
 func longText(word string, n int) string {
 	var b strings.Builder
 	b.WriteString(word)
@@ -72,7 +72,7 @@ func longText(word string, n int) string {
 // A jsonSample is a class of JSON objects, such as those with null members. A server must store the
 // objects and send them with the same value.
 type jsonSample struct {
-	doc  string
+	doc  string                   // description of one object, such as "a plain object"
 	make func(word string) string // returns the JSON text of an object, which usually contains word
 }
 

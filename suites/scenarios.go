@@ -9,25 +9,26 @@ import (
 )
 
 // A Scenario is a sequence of requests that exercises certain checks. It can be played in every
-// dialect that has the templates and the kinds of events that it needs. It judges nothing itself.
+// dialect that has the templates and the kinds of events that the scenario needs. A Scenario does
+// not judge anything itself.
 type Scenario struct {
 	Name string
 	Doc  string // description in one line
 	// Capability is the name of the capability that a target must have for the scenario. If it is
-	// "", it is the name of the scenario.
+	// "", the capability has the name of the scenario.
 	Capability string
-	// Required says that the dialect's document requires what the scenario tests. Every target then
-	// promises it, unless the target is declared to lack it.
+	// Required is true if the dialect's document requires what the scenario tests. Every target then
+	// promises it, unless the target is declared to lack the capability.
 	Required       bool
 	Templates      []string    // templates that the dialect must have
 	UnlessTemplate string      // template that the dialect must not have; "" if none
 	Kinds          []spec.Kind // kinds of events that the dialect must have
-	// Denial is the reason of the refusals that the scenario tests, or "". The dialect's document
-	// must describe such refusals, and the target must be configured for them.
+	// Denial is the reason for the refusals that the scenario tests; "" if it tests none. The
+	// dialect's document must describe such refusals, and the target must be configured for them.
 	Denial         spec.DenialReason
-	Exclusive      bool                // play it alone, after the others, because they would affect its results
+	Exclusive      bool                // must be played alone, after the others, which would affect its results
 	ExpectedChecks []string            // ids of checks that must judge something if the target promises the capability
-	Run            func(*Conversation) // nil for a generated sequence or a recording
+	Run            func(*Conversation) // plays the scenario; nil for a generated one or a recording
 }
 
 // AppliesTo reports whether the dialect has the templates, the kinds of events and the denial that
@@ -53,8 +54,8 @@ func (s Scenario) capabilityName() string {
 	return s.Name
 }
 
-// naturalPrompts maps the name of a scenario to the sentence that the scenario sends to agents
-// which do not know the conformance prompts (see [NaturalPrompts]).
+// naturalPrompts maps the name of a scenario to the sentence that the scenario sends to agents that
+// do not know the conformance prompts (see [NaturalPrompts]).
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -85,9 +86,9 @@ var basicStreamChecks = []string{
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario with the given name. It sends the test prompt of that name, with
-// words as its arguments, and reads the stream. The argument doc describes the scenario in one
-// line, and expectedChecks are the ids of the checks that must judge something in it.
+// singlePrompt returns a scenario with the given name. The scenario sends the test prompt of that
+// name, with words as its arguments, and reads the stream. The argument doc describes the scenario
+// in one line, and expectedChecks are the ids of the checks that must judge something in it.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -102,7 +103,7 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 }
 
 // Scenarios returns all scenarios that come with this package, in the order of the results of
-// [Run]. Generated sequences are not among them.
+// [Run]. Generated sequences and combinations are not among them.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		singleUserScenarios, replyScenarios, payloadScenarios, variantScenarios, streamEndScenarios, resumeScenarios,
@@ -110,7 +111,8 @@ func Scenarios() []Scenario {
 	)
 }
 
-// singleUserScenarios are the scenarios that need no cursors, histories or second user.
+// singleUserScenarios are the basic scenarios. None of them requires cursors, histories or a second
+// user.
 var singleUserScenarios = []Scenario{
 	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
 	singlePrompt("empty", "", "a reply without a message", "wire.opens-stream"),
@@ -245,10 +247,10 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runState plays the state scenario. It sends requests in the same thread, each with a different
-// state, one of them without any. Some requests make the agent patch the state. The patches of
-// objects need nothing that exists in the state, so they can be applied even if the agent has
-// another state.
+// runState plays the state scenario. It sends requests in the same thread, each with a state,
+// except for one without any. Some requests make the agent patch the state. The patches of objects
+// do not depend on existing members, so they can be applied even if the agent has a different
+// state.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
@@ -270,11 +272,12 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of silent runs at the same time,
-// as many as the target allows. The server must end the first after one idle poll, and the others
-// after two. The last one is requested from the cursor of its first event on. Checks judge when the
-// streams end and how they are kept alive. Then it requests the stream of a run that sends text,
-// with the largest limit that the document allows.
+// runIdleLimit plays the idle-limit scenario. It reads the streams of three silent runs at the same
+// time, or of fewer if the target has a lower stream limit. The server must end the first stream
+// after one idle poll, and the others after two. The last stream is requested from the cursor of
+// its first event on. Checks judge when the streams end and how they are kept alive. Then
+// runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
+// that the document allows.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
 	for i, limit := range []string{"1", "2", "2"} {
@@ -300,10 +303,11 @@ func runIdleLimit(t *Conversation) {
 }
 
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
-// document allows. If the run succeeds, the next runs of the thread ask for the message before, the
-// last one in the same form of request. Then runAccepts sends requests with ids of other UUID
-// versions and, for each optional header field, a request without that field. Checks verify that
-// the server accepts all of these requests.
+// document allows. If the run succeeds, two more runs of the thread ask for the previous message.
+// The last of them uses the same form of request as the first run, unless requests repeat the
+// history. Then runAccepts sends requests with ids of other UUID versions, with long ids and, for
+// each optional header field, a request without that field. Checks verify that the server accepts
+// all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -347,12 +351,12 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// longIDLength is the length of long ids, in characters. Servers that store ids in fields of limited
-// size often use smaller limits, such as 64 or 128, but few documents state a limit.
+// longIDLength is the length of long ids, in characters. Servers often store ids in fields of
+// limited size, such as 64 or 128 characters, although few documents state a limit.
 const longIDLength = 200
 
 // sendWithLongIDs starts a run in a thread with a long id and then, in another thread, a run with a
-// long id. It does not send requests that the document does not allow.
+// long id. It leaves out requests that the document does not allow.
 func (t *Conversation) sendWithLongIDs() {
 	for _, extend := range []*string{&t.Thread, &t.Run} {
 		t.Thread, t.Run = t.NewID(), t.NewID()
@@ -370,10 +374,10 @@ func (t *Conversation) cancelDuringStream(frames int) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
-// runTogether plays the together scenario. During the stream of one run, a second run of the thread
-// ends and a third one is cancelled. The same happens during a stream that is resumed. Checks
-// verify that the first run goes on. If the target allows only one open stream for each user,
-// runTogether sends nothing.
+// runTogether plays the together scenario. While the client reads the stream of one run, a second
+// run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
+// resumed. Checks verify that the first run goes on. If the target allows a user only one open
+// stream, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

@@ -11,7 +11,7 @@ import (
 type action struct {
 	number   int    // position in the sequence as generated, from 1; kept when other actions are removed
 	typeName string // name of its [actionType]
-	subject  int    // number of its thread (from 1) or of the earlier action that it refers to
+	subject  int    // number of its thread (from 1), or of the earlier action to which it refers
 	choice   uint64 // selects one of the forms of the action; 0 selects the plainest
 }
 
@@ -22,14 +22,15 @@ const maxActions = 12
 const threadCount = 2
 
 // A sequencePlan is a sequence that is being generated. Besides the actions so far, it holds the
-// runs, tool calls and files to which later actions can refer if the server responds as required.
+// runs, tool calls, interrupts and files to which later actions can refer if the server responds as
+// required.
 type sequencePlan struct {
 	target         *Target
 	actionTypes    []actionType
 	actions        []action
 	runs           []int        // numbers of the actions that start runs
 	observedRuns   map[int]bool // elements of runs whose stream was read, at least in part
-	serverRequests []int        // numbers of the actions that make the server call a tool or interrupt
+	serverRequests []int        // numbers of the actions that make the server call a tool or send an interrupt
 	uploads        []int        // numbers of the actions that upload files
 }
 
@@ -40,7 +41,7 @@ func newSequencePlan(t *Target) *sequencePlan {
 }
 
 // supports reports whether scenario s can be played: the dialect has what s needs, the target is
-// not declared to lack the capability, and no setting is missing.
+// not declared to lack the capability of s, and no setting is missing.
 func (t *Target) supports(s Scenario) bool {
 	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
 }
@@ -58,7 +59,7 @@ func (t *Target) supportedActions() (can []actionType) {
 
 // add appends action s to the plan and returns true. If s is not possible at this point, add
 // returns false and leaves the plan unchanged. An action is not possible if its type is not
-// supported, or if no earlier action did what s refers to.
+// supported, or if there is no earlier action of the kind to which s refers.
 func (p *sequencePlan) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {

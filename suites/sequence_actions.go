@@ -7,25 +7,25 @@ import (
 )
 
 // An actionType is a type of action that sequences may contain. An action of the type can occur
-// only if the dialect and the target have what the type needs, and only where there is a subject
-// for it.
+// only if the dialect and the target have what the type needs, and only at a point where there is a
+// subject for it: the thread or the earlier action to which it refers.
 type actionType struct {
 	name         string
 	doc          string                            // description; % stands for the subject
-	weight       int                               // relative frequency
-	needs        Scenario                          // what the dialect and the target must have; other fields are not used
+	weight       int                               // relative frequency in generated sequences
+	needs        Scenario                          // partial scenario: what the dialect and the target must have
 	twoStreams   bool                              // not for targets that allow a user only one open stream
 	subjects     func(p *sequencePlan) []int       // possible subjects at this point; repeated ones are more likely
-	recordEffect func(p *sequencePlan, s action)   // adds to p what later actions can refer to; may be nil
-	perform      func(a *sequencePlayer, s action) // plays s; does nothing if the server did not do what s refers to
+	recordEffect func(p *sequencePlan, s action)   // records in p what s provides for later actions; may be nil
+	perform      func(a *sequencePlayer, s action) // plays s; does nothing if an earlier action to which s refers failed
 }
 
 // inConversation returns the numbers of the threads, as possible subjects. Thread 1 occurs twice,
 // so that it is chosen more often than thread 2.
 func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
 
-// withoutSubject returns a single placeholder. It is for types of actions that refer neither to a
-// thread nor to another action.
+// withoutSubject returns a single placeholder as the only possible subject. It is for types of
+// actions that refer neither to a thread nor to another action.
 func withoutSubject(*sequencePlan) []int { return []int{1} }
 
 // onOpenedRun returns the numbers of the actions that started a run, as possible subjects.
@@ -35,7 +35,7 @@ func onOpenedRun(p *sequencePlan) []int { return p.runs }
 func onUploadedFile(p *sequencePlan) []int { return p.uploads }
 
 // onObservedRun returns the numbers of the actions that started a run whose stream was read, at
-// least in part. Only such a run can be resumed from a cursor.
+// least in part, as possible subjects. Only such a run can be resumed from a cursor.
 func onObservedRun(p *sequencePlan) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }

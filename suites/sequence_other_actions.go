@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// storageActions are the types of actions that request histories, use files, or request the
-// server's health.
+// storageActions are the types of actions that request histories, upload, sign and send files, or
+// request the server's health.
 var storageActions = []actionType{
 	{
 		name: "remember", doc: "request the history of thread %", weight: 4,
@@ -62,8 +62,8 @@ var storageActions = []actionType{
 	},
 }
 
-// hostileActions are the types of actions whose requests the server must refuse, without any effect
-// on its state.
+// hostileActions are the types of actions whose requests the server must refuse without changing
+// its state.
 var hostileActions = []actionType{
 	{
 		name: "break", doc: "send an invalid request on thread %", weight: 4,
@@ -93,8 +93,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the names of the templates whose requests refer to an existing run, or to
-// the thread of that run, and that the target supports.
+// runTemplates returns the names of the templates that the target supports and whose requests refer
+// to an existing run, or to the thread of that run.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {
@@ -105,8 +105,8 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 }
 
 // sendInvalid sends an invalid variant of the request of the template, filled from e. The argument
-// choice selects one of the faults that [Target.collectFaults] found for the template. If the
-// template has no faults, nothing is sent.
+// choice selects one of the kinds of invalid requests that [Target.collectFaults] found for the
+// template. If it found none, or if this request has no such variant, nothing is sent.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -123,10 +123,11 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 // sequence. Larger invalid requests are sent only by the refusals scenario.
 const maxInvalidBody = 1 << 16
 
-// collectFaults determines, for each template that sequences use for invalid requests, the names of
-// the faults that such requests can have. It stores them in t.faultNames. It builds the requests in
-// conversation conv, but sends none. It must be called before any sequence is played, because it
-// takes long enough to disturb timing checks.
+// collectFaults determines, for each template that sequences use for invalid requests, in which
+// ways such requests can be invalid. It stores the names of these faults (see
+// [dialect.InvalidRequest]) in t.faultNames. It builds the requests in conversation conv, but sends
+// none. It must be called before any sequence is played, because it takes long enough to disturb
+// timing checks.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.NewID()
@@ -144,11 +145,11 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends a request that refers to the run of an earlier action, which is the subject
-// of s. It sends the request as the principal who, and the server must refuse it for the reason
-// why. s.choice selects one of the requests for which the document describes such a refusal. If
-// there are none, or the run was not started, nothing is sent.
-func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spec.Principal) {
+// sendAsIntruder sends, as the principal who, a request that refers to the run of an earlier
+// action, the subject of s, or to the thread of that run. The server must deny the request for the
+// given reason. s.choice selects one of the requests for which the document describes such a
+// denial. If there are none, or the run was not started, nothing is sent.
+func (a *sequencePlayer) sendAsIntruder(s action, reason spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return
 	}
@@ -159,7 +160,7 @@ func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spe
 			e = a.PromptEvent("text", "from somebody else "+s.word())
 			a.Run = a.NewID()
 		}
-		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Facts().Denials[why]) > 0 {
+		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Facts().Denials[reason]) > 0 {
 			kept = append(kept, r)
 		}
 	}

@@ -13,10 +13,10 @@ import (
 type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
-	runs           map[int]runRef          // runs by the number of the action that started them
-	seenCursors    map[int][]string        // by the same number: cursors from which the run can be resumed
-	pendingReplies map[int]owedReply       // by the same number: replies that the client still has to send
-	uploads        map[int]uploadedFile    // files by the number of the action that uploaded them
+	runs           map[int]runRef          // by the number of the action that started the run
+	seenCursors    map[int][]string        // by the same number: the cursors from which the run can be resumed
+	pendingReplies map[int]owedReply       // by the same number: the reply that the client still has to send
+	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
 // A runRef identifies a run by its id and the id of its thread.
@@ -38,7 +38,7 @@ type uploadedFile struct {
 }
 
 // newSequencePlayer returns a player that sends its requests in conversation t, on new threads. It
-// makes the first of these the current thread of t.
+// makes the first of these threads the current thread of t.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
@@ -94,9 +94,9 @@ func (a *sequencePlayer) answerPending(thread string) {
 	}
 }
 
-// addPendingReply stores d for a later action to send. d is the reply to the tool call or interrupt
-// that action s made the server send. If the last response was not read to its end, addPendingReply
-// stores nothing.
+// addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
+// send, for a later action. If the last response was not read to its end, addPendingReply stores
+// nothing.
 func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,14 +151,15 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	}
 }
 
-// slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. That leaves
-// time to interfere with the run. But the run is too short for timing checks to judge it, because
-// they would fail on a busy machine.
+// slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. The run is
+// long enough for other requests to interfere with it, but too short for timing checks to judge,
+// since these would fail on a busy machine.
 const slowPromptArgs = "10 10"
 
-// promptVariants lists the test prompts that a sequence may send at any time. The field words has
-// the arguments of prompts that always get the same ones (see [sequencePlayer.promptArguments]).
-// The plainest prompt comes first, because shrinking a sequence replaces the others with it.
+// promptVariants lists the test prompts that a sequence may send at any time. The field words holds
+// the arguments of a prompt whose arguments are always the same; those of other prompts depend on
+// the action (see [sequencePlayer.promptArguments]). The plainest prompt comes first, because
+// shrinking a sequence replaces the others with it.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", ""}, {"messages", ""}, {"tool", ""}, {"reasoning", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"},
 	{"error", ""}, {"error-mid", ""},
@@ -210,8 +211,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 }
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
-// reads the stream of another run on the second thread. It stores the first run under the number of
-// action s.
+// starts another run on the second thread and reads its stream. It stores the first run under the
+// number of action s.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"

@@ -11,16 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits on the effort that a run spends on shrinking sequences. Each try plays a simpler sequence
-// as a new conversation.
+// Limits on the effort that a test run spends on shrinking sequences. Each try plays a simpler
+// sequence as a new conversation.
 const (
 	maxTries       = 60                // for one sequence
 	maxShrinkTries = 300               // for all together
 	maxShrinkTime  = 150 * time.Second // for all together
 )
 
-// MaxSequences is the largest valid value of [Target.Sequences]. It limits memory, because the
-// conversations of all sequences are kept until the end of the run.
+// MaxSequences is the largest valid value of [Target.Sequences]. It limits memory use, because the
+// conversations of all sequences are kept until the end of the test run.
 const MaxSequences = 1000
 
 // A generatedSequence is a sequence of actions. After the sequence was played, result is its
@@ -65,16 +65,16 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
 // sequenceScenario returns a scenario that stands for the sequence of the given actions, with the
-// given name and without a function Run. The scenario has no expected checks, so the run does not
-// fail if the sequence exercises none.
+// given name and without a function Run. The scenario has no expected checks, so no check fails
+// because the sequence does not exercise it.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays the sequences in all and returns parts with their results appended. It calls
-// played after each sequence; several goroutines may do so at the same time. If a sequence has
-// findings that no earlier result has, playSequences replaces it with a shorter sequence that has
-// the same findings.
+// playSequences plays the sequences in all and returns parts, the earlier results, with their
+// results appended. It calls played with the name of each sequence after playing it; several
+// goroutines may do so at the same time. If a sequence has findings that no earlier result has,
+// playSequences tries to replace it with a shorter sequence that has the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -119,7 +119,7 @@ func (t *Target) sequenceConcurrency() int {
 
 // playSequence plays the actions as one conversation and returns the result. The argument name is
 // the name of the scenario in the result, and ids is the seed of the thread and run ids. If the
-// target is declared to lack the capability, playSequence sends nothing.
+// target is declared to lack the capability of the scenario, playSequence sends nothing.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -172,10 +172,11 @@ func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []find
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
 }
 
-// shrinkSequence replaces sequence o, including its result, with a shorter one that still has all
-// findings in fresh. It tries to remove halves, then quarters, and so on down to single actions.
-// Then it gives the remaining actions their plainest form. It plays at most tries sequences, and
-// starts none after the deadline until. It returns how many it played.
+// shrinkSequence replaces sequence o, including its result, with a shorter or simpler sequence that
+// still has all findings in fresh, if it finds one. It tries to remove halves, then quarters, and
+// so on down to single actions. Then it tries to give the remaining actions their plainest form.
+// The argument tries limits the number of sequences that it plays, and none is started after the
+// deadline until. The result tried is the number of sequences that it played.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
 ) (tried int) {

@@ -54,8 +54,8 @@ func (a *sequencePlayer) promptArguments(s action, scenario, plain string) strin
 	return plain
 }
 
-// elicitingAction is like [Conversation.elicitingRequest], but the event has the values of action
-// s: a different payload and, for a client tool, the name of one of [clientTools].
+// elicitingAction is like [Conversation.elicitingRequest], but the event has values that depend on
+// action s: the payload and, for a client tool, its name, which is one of [clientTools].
 func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (template string, e spec.Event) {
 	template, _ = a.elicitingRequest(replyTemplate)
 	if replyTemplate == "resume" {
@@ -67,8 +67,8 @@ func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (templa
 }
 
 // replyAction returns the event with the values for a request of the template replyTemplate, which
-// replies to what the server did for action s. The argument offer is the event with the values for
-// the request that made the server do so. The result ok is the same as that of
+// replies to the tool call or interrupt that action s made the server send. The argument offer is
+// the event with the values for the request of that action. The result ok is the same as that of
 // [Conversation.replyEvent].
 func (a *sequencePlayer) replyAction(s action, replyTemplate string, offer spec.Event) (e spec.Event, ok bool) {
 	e, ok = a.replyEvent(replyTemplate)

@@ -17,8 +17,8 @@ var streamEndScenarios = []Scenario{{
 }}
 
 // How long the client goes on reading after the end of a run, to receive what a server sends too
-// late. Most servers close the body at once. laterGrace applies once the target has left a stream
-// open for firstGrace.
+// late. Most servers close the body at once. The time is firstGrace until the target has left a
+// stream open for that long once, and laterGrace from then on.
 const (
 	firstGrace = time.Second
 	laterGrace = 250 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 const openTolerance = 200 * time.Millisecond
 
 // lingerAfterEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not
-// an event stream. The function makes the client stop reading that response soon after the end of
+// an event stream. The function makes the client stop reading the response soon after the end of
 // the run. The response then ends with the error [spec.ErrLeftAfterEnd].
 func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
@@ -71,15 +71,15 @@ func (b *budget) noteOpenStream(r spec.Response) {
 	}
 }
 
-// isReadToEnd reports whether the client has read r to the end of the body or to the end of the
-// run.
+// isReadToEnd reports whether the client has read r to the end of the body, or at least to the end
+// of the run.
 func isReadToEnd(r spec.Response) bool {
 	return r.End == nil || errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen)
 }
 
 // runCloses plays the closes scenario. It starts runs that end in different ways, and a run that is
-// not the first of its thread. It reads their streams until the bodies end or have been open for
-// too long after the ends of the runs.
+// not the first of its thread. It reads the stream of each run until the body ends or has been open
+// for too long after the end of the run.
 func runCloses(t *Conversation) {
 	var streams []spec.Request
 	addTurn := func(template string, e spec.Event) {

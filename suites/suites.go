@@ -24,7 +24,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A PromptStyle selects the wording of the prompts that scenarios send.
+// A PromptStyle selects the wording of the prompts that scenarios send. The zero value means
+// [ConformancePrompts].
 type PromptStyle string
 
 // The styles of the prompts that scenarios send.
@@ -40,14 +41,14 @@ type Target struct {
 	Base        *url.URL    // URL to which the paths in the dialect's document are appended
 	Header      spec.Header // fields of every request of the primary user; secret
 	OtherHeader spec.Header // fields of every request of the other user; secret
-	StreamLimit int         // how many streams a user may have open at once; 0: unknown
+	StreamLimit int         // how many streams a user may have open at once, at most [MaxStreamLimit]; 0: unknown
 
 	PromptStyle         PromptStyle
-	PromptOverrides     map[string]string // prompts to send in place of the usual ones, by scenario name
-	ClaimedCapabilities []string          // names of capabilities that the server promises; "all" for every one
+	PromptOverrides     map[string]string // by scenario name: prompt to send in place of the usual one
+	ClaimedCapabilities []string          // names of capabilities that the server promises; "all" stands for all
 	LackedCapabilities  []string          // names of capabilities that the server does not have
-	Only                []string          // globs of checks' and requirements' ids and of scenarios' names; empty: all
-	Skip                []string          // what not to test, in the form of Only
+	Only                []string          // globs of check ids, requirement ids and scenario names to test; empty: all
+	Skip                []string          // globs of check ids, requirement ids and scenario names not to test
 	RefusalsAbout       []string          // ids of the requirements about which invalid requests are sent; empty: all
 
 	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
@@ -61,8 +62,8 @@ type Target struct {
 	Checks []spec.Obligation
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent findings
-	Sequences     int           // number of generated sequences to play besides the scenarios
-	Deep          bool          // play all combinations, not only the first few
+	Sequences     int           // number of generated sequences to play, at most [MaxSequences]
+	Deep          bool          // play all combinations, not only the first few; make some scenarios longer
 	Timeout       time.Duration // time limit of one complete exchange; 0: [DefaultTimeout]
 	Limits        Limits
 	Parallel      int            // number of scenarios to play at the same time; 0: [DefaultParallel]
@@ -71,16 +72,16 @@ type Target struct {
 	Round         int            // index of the round of a repeated run, from 0; changes only the ids
 	CA            *x509.CertPool // trusted certificate authorities; nil: those of the system
 	Insecure      bool           // do not verify the server's certificate
-	MaxEventBytes int            // maximum size of one event; 0: [dialect.MaxEventBytes]
+	MaxEventBytes int            // maximum size of one event, in bytes; 0: [dialect.MaxEventBytes]
 
 	// BeforeTrim is called with the result of a conversation that is too large to be kept. The call
 	// comes after the evaluation of the conversation, and before everything but the beginnings of
 	// its bodies is dropped. Several goroutines may call it at the same time. It may be nil.
 	BeforeTrim func(ScenarioResult)
 
-	isScripted bool
-	faultNames map[string][]string // names of the faults that a request can have, by template
-	budget     *budget
+	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge
+	faultNames map[string][]string // by template: names of invalid requests; see collectFaults
+	budget     *budget             // set by Check
 }
 
 // A ScenarioResult is the recorded conversation of one scenario and its evaluation.
@@ -89,26 +90,26 @@ type ScenarioResult struct {
 	Dialect    *dialect.Dialect
 	Trace      spec.Trace
 	Evaluation spec.Evaluation
-	Err        error // error of the client or the network because of which the scenario could not be played, or nil
+	Err        error // error of the client or the network that kept the scenario from being played; nil: none
 
 	summaries []exchangeSummary // summaries of the exchanges, set by the evaluation
 
-	// IncompleteReason is why the scenario was not played, or not to its end, or nil. Either the
-	// run was cancelled, or the server exceeded its limits too often. It is not a finding.
+	// IncompleteReason is nil, or the reason why the scenario was not played, or not to its end: the
+	// run was cancelled or took too long, or the server exceeded limits too often. It is not a finding.
 	IncompleteReason error
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }
 
 // A ProgressFunc is called after each scenario, sequence or combination has been played. The
-// arguments are its name, the number of those played so far, and the total number. Calls do not
-// overlap.
+// arguments are its name, the number of scenarios, sequences and combinations played so far, and
+// their total number. Calls do not overlap.
 type ProgressFunc func(scenario string, played, of int)
 
 // Run plays the selected scenarios of the target's dialect, the generated sequences and the
 // combinations. It returns their evaluated results: first those of [Scenarios] in the same order,
-// then those of t.Scenarios, of the sequences and of the combinations. It calls progress, which may
-// be nil, after each of them. An error means that the target is invalid. Failures of the server or
-// the network are in the results. If ctx ends, the remaining scenarios are not played.
+// then those of t.Scenarios, of the sequences and of the combinations. After playing each of them,
+// Run calls progress, unless it is nil. An error means that the target is invalid. Failures of the
+// server or the network are in the results. If ctx ends, the remaining scenarios are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -170,8 +171,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 }
 
 // concurrentOrder returns the indexes in list of the scenarios that may be played at the same time,
-// in the order in which to start them. Scenarios that send no prompt come first. If the server
-// never responds to one of them, the wait for its timeout then overlaps with all other scenarios.
+// in the order in which to start them. Scenarios that send no prompt come first, so that, if the
+// server never responds to one of them, the wait for its timeout overlaps with all other scenarios.
 func concurrentOrder(list []Scenario) (order []int) {
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
@@ -237,7 +238,8 @@ func (e *FieldError) Error() string { return e.Err.Error() }
 func (e *FieldError) Unwrap() error { return e.Err }
 
 // checkCapabilities returns a [*FieldError] if the target claims or lacks a capability that does
-// not exist, lacks one that every target must have, or both claims and lacks the same one.
+// not exist, lacks a capability that every target must have, or both claims and lacks the same
+// capability.
 func (t *Target) checkCapabilities() error {
 	capabilities := capabilityNames(t.scenarios())
 	known := append(capabilities, "all")
@@ -327,7 +329,7 @@ func matchesAny(globs []string, id string) bool {
 }
 
 // isScenarioSelected reports whether t.Only and t.Skip select scenario s, either by its name or
-// because they select a check or requirement that is judged in it.
+// because they select a check or requirement that may be judged in it.
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -358,9 +360,9 @@ func (t *Target) isSkipped(o spec.Obligation) bool {
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt for a scenario. If t.PromptOverrides has one, that is the prompt.
-// If the style is [NaturalPrompts], the prompt is a plain sentence. Otherwise it is the conformance
-// prompt with words as its arguments.
+// promptText returns the prompt for a scenario. This is the prompt in t.PromptOverrides, if there
+// is one for the scenario. Otherwise it is a plain sentence if the style is [NaturalPrompts], or
+// else the conformance prompt with words as its arguments.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -376,8 +378,8 @@ func (t *Target) promptText(scenario, words string) string {
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
 // idSeed returns the first seed for the thread and run ids of this round. It depends on the salt,
-// so that a server that remembers the threads of an earlier run does not see their ids again. Each
-// round has its own range of seeds, with room for all scenarios and sequences.
+// so that a server that remembers the threads of an earlier test run does not see their ids again.
+// Each round has its own range of seeds, with room for all scenarios and sequences.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
@@ -393,9 +395,10 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 }
 
 // playScenario plays scenario s and returns its recorded conversation. It evaluates the
-// conversation only if that is too large to be kept until the end of the run. If the target lacks
-// the capability or a setting that s needs, the conversation is empty. The same seed leads to the
-// same requests, as long as the server gives the same responses.
+// conversation only if the recording is too large to be kept until the end of the test run, or
+// contains a content coding. If the target lacks the capability or a setting that s needs, the
+// conversation is empty. The same seed leads to the same requests, as long as the server gives the
+// same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if !t.supports(s) {
@@ -411,9 +414,9 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts. If the target's configuration
-// does not say so, it asks the agent for a random word, and returns true if the reply is exactly
-// that word.
+// detectScripted reports whether the agent follows the test prompts. If the configuration of the
+// target does not say whether it does, detectScripted asks the agent for a random word, and returns
+// true if the reply is exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -437,9 +440,8 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip leave anything to run, which is at least one
-// check in a scenario or a generated sequence. If t.Only names a combination, it returns true as
-// well.
+// HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
+// scenario, or a generated sequence. If t.Only names a combination, the result is true as well.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

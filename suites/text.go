@@ -10,10 +10,10 @@ import (
 )
 
 // requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
-// has no text and no other finding explains that. The finding cites a requirement that a selected
-// check judges. This is the requirement on the status code if there was no stream, else the one on
-// text events, else the convention of the test prompts. requireText returns false if a finding is
-// due but no selected check judges any of these, and true otherwise.
+// has no text and no other finding explains that. The finding cites the first of these requirements
+// that a selected check judges: that on the status code, if there was no stream; that on text
+// events; and the convention of the test prompts. requireText returns false if a finding is due but
+// no selected check judges any of these, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
@@ -76,9 +76,9 @@ func (t *Target) textConvention() string {
 }
 
 // findMissingText looks for text in the responses of p. ok is true if there are responses and none
-// has text. In that case, last is the event to cite in a finding: the end of the last stream or,
-// without a stream, the head of the last response. foreign reports whether there is a frame that
-// the dialect does not define, which might therefore contain the text.
+// has text. In that case, last is the event to cite in a finding: the end of the last stream or, if
+// there was no stream, the head of the last response. foreign reports whether there is a frame that
+// the dialect does not define and that might therefore contain the text.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {
@@ -100,7 +100,8 @@ func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 var readableTypes = []string{"", "text", "refusal", "message"}
 
 // hasReadableText reports whether e, an event of a response, or one of its parts has text that is
-// meant for people to read. Reasoning does not count. In the end of a run, only the parts count.
+// meant for people to read. Reasoning does not count. Of the event that ends a run, only the parts
+// count.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

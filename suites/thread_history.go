@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits on what a request repeats, in bytes. They are needed because servers limit the size of requests.
+// Limits on what a request repeats, in bytes. They are needed because servers limit the size of
+// requests.
 const (
 	maxRepeated     = 48 << 10 // all turns; the oldest are left out, but never the last prompt
 	maxRepeatedText = 16 << 10 // one text of an answer; only the beginning of a longer text is repeated
@@ -25,7 +26,7 @@ type turn struct {
 }
 
 // history returns the messages of a thread that the next request on that thread repeats, oldest
-// first.
+// first. The result is nil if requests of the dialect do not repeat messages.
 func (t *Conversation) history(thread string) (h dialect.History) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,9 +68,10 @@ func (t *Conversation) remember(x spec.Exchange) {
 	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
 }
 
-// latestTurns returns turns without the oldest ones, so that the total size is at most
-// [maxRepeated]. It keeps the last turn that has a prompt and all later turns even if they are
-// larger. The first turn of the result has a prompt, unless it is the first one in turns.
+// latestTurns returns the latest turns whose total size is at most [maxRepeated]. It keeps the last
+// turn that has a prompt, and all later turns, even if they are larger. The first turn of the
+// result has a prompt, unless it is the first one in turns. The result shares its elements with
+// turns.
 func latestTurns(turns []turn) []turn {
 	size, begin := 0, 0
 	for i := len(turns) - 1; i >= 0; i-- {
@@ -94,10 +96,10 @@ func totalLen(h dialect.History) (n int) {
 	return n
 }
 
-// answerMessages converts events, the contents of one exchange, to parts of a later request: the
-// messages of the assistant with their texts and tool calls, and the tool results, in the order in
-// which they began. It returns nil if the run did not end, or failed, or if the arguments of a call
-// are too long to be repeated.
+// answerMessages converts events, the contents of one exchange, to parts of a later request. The
+// parts are the messages of the assistant with their texts and tool calls, and the tool results, in
+// the order in which they began. The result is nil if the run did not end, or failed, or if the
+// arguments of a tool call are too long to be repeated.
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	b := answerBuilder{byID: map[string]*answerMessage{}, calls: map[string]*answerPart{}}
 	for e := range events {
@@ -200,9 +202,9 @@ func (b *answerBuilder) observe(e spec.Event) {
 	}
 }
 
-// addSnapshot adds those contents of a snapshot of the messages that the stream has not sent as
-// separate events. These are the results of tool calls and, if no message of the stream has text,
-// the texts of new messages.
+// addSnapshot adds those contents of messages, a snapshot of the conversation, that the stream has
+// not sent as separate events. These are the results of tool calls and, if no message of the stream
+// has text, the texts of new messages.
 func (b *answerBuilder) addSnapshot(messages []spec.Event) {
 	hasText := slices.ContainsFunc(b.messages, func(m *answerMessage) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
@@ -219,8 +221,8 @@ func (b *answerBuilder) addSnapshot(messages []spec.Event) {
 	}
 }
 
-// assistant returns the assistant's message with the given id. If there is none, it adds an empty
-// one.
+// assistant returns the assistant's message with the given id. If there is no such message, it adds
+// an empty one.
 func (b *answerBuilder) assistant(id string) *answerMessage {
 	m := b.byID[id]
 	if m == nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A timingCheck states for which check a scenario is replayed. That check may fail in the scenario,
-// or have nothing to judge, merely because the machine is busy.
+// A timingCheck holds a check that may fail in a scenario, or have nothing to judge, merely because
+// the machine is busy. In that case, the scenario is replayed.
 type timingCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed
 
 	// If precondition is nil, the scenario is replayed if the check fails or has nothing to judge.
-	// Otherwise it is replayed only if the check has nothing to judge although precondition has.
+	// Otherwise it is replayed only if the check had nothing to judge although precondition had.
 	precondition *spec.Check
 }
 
@@ -48,8 +48,8 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 
 // failsTiming reports whether the scenario of p must be replayed because of the timing check c.
 // That is the case if the check has findings, unless c has a precondition. It is also the case if
-// the check had nothing to judge although an exchange is complete and the precondition, if any,
-// judged something. failsTiming evaluates p if needed. It returns false if the check is not
+// the check had nothing to judge although at least one exchange is complete and the precondition,
+// if any, judged something. failsTiming evaluates p if needed. It returns false if the check is not
 // selected, the conversation cannot be judged, or the agent is not scripted.
 func (t *Target) failsTiming(p *ScenarioResult, c timingCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {

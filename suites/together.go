@@ -8,8 +8,8 @@ import (
 )
 
 // sendTogether sends the requests, at most n of them at the same time. It reads each response to
-// its end, or until it meets the condition that limit returns for the request. limit is called
-// concurrently. If it is nil, all responses are read to their ends.
+// its end, or until it meets the condition that limit returns for the request. The function limit
+// is called concurrently. If limit is nil, all responses are read to their ends.
 func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(spec.Request) wire.StopWhen) {
 	slots := make(chan struct{}, max(1, n))
 	var wait sync.WaitGroup

@@ -29,8 +29,8 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 }
 
 // describeDialogue describes one exchange of p: what was requested and how the server responded. It
-// chooses the first valid exchange with a symptom, or else the first one whose response has text,
-// or else the first one.
+// chooses the first valid exchange of the primary user that has a symptom, or else the first
+// exchange whose response has text, or else the first exchange.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -79,8 +79,8 @@ func (o exchangeSummary) describeRequest() string {
 // MissingCapability returns the name of the capability that the target seems to lack, judging by r,
 // the result of a check in p. ok is true if the lack would explain all findings of r, because each
 // finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
-// have the operation. ok is false if r has no findings, if one of the operations starts runs, if
-// every target must have the capability, or if p is the evaluation of a recording.
+// have the operation. ok is false if r has no findings, if a finding is about an operation that
+// starts runs, if every target must have the capability, or if p is the evaluation of a recording.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

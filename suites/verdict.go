@@ -13,8 +13,8 @@ import (
 )
 
 // evaluateAll evaluates those of the recorded conversations that have not been evaluated yet. Then
-// it adjusts all verdicts to what the whole run shows: whether any exchange was complete, and which
-// promises the target broke. It modifies and returns parts.
+// it adjusts all verdicts to what the whole test run shows: whether any exchange was complete, and
+// which promises the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	all := make([]spec.Evaluation, len(parts))
 	for i := range parts {
@@ -49,8 +49,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 }
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
-// in p. If p already has an evaluation, it does nothing. If the run is cancelled in the meantime,
-// nothing is judged, and p.IncompleteReason is set.
+// in p. If p already has an evaluation, it does nothing. If the test run is cancelled in the
+// meantime, nothing is judged, and p.IncompleteReason is set.
 func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
@@ -102,7 +102,7 @@ func (p *ScenarioResult) evaluate(
 
 // EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d. The argument
 // info is what is known about the recorded server, and maxEvent is the maximum size of one event in
-// bytes. complete is false if ctx ended before all events were judged.
+// bytes. If ctx ends before all events were judged, complete is false and nothing is judged.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetFacts, maxEvent int,
 ) (p ScenarioResult, complete bool) {
@@ -112,9 +112,9 @@ func EvaluateTrace(
 }
 
 // isPromised reports whether the target promises what scenario s tests. If it does, an expected
-// check of s that has nothing to judge fails. Every target promises replies with text, and whatever
-// the document of its dialect requires. With natural prompts, a claimed capability does not promise
-// particular replies, because a natural prompt leaves the reply open.
+// check of s that has nothing to judge fails. Every target promises replies with text, and
+// everything that the document of its dialect requires. With natural prompts, a claimed capability
+// does not promise particular replies, because a natural prompt leaves the reply open.
 func (t *Target) isPromised(s Scenario) bool {
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {

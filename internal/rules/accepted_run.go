@@ -8,9 +8,9 @@ import (
 
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
-// AcceptedRunInNewThread and AcceptedRunInKnownThread judge the flag in the reply to an accepted
-// run. That flag tells whether the run created its thread. The first check judges it for the first
-// run of a thread, and the second check for later runs.
+// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
+// correctly states whether the run created its thread. AcceptedRunInNewThread applies to the first
+// run of a thread, and AcceptedRunInKnownThread to later runs.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
@@ -45,14 +45,14 @@ before, and no other request touched the thread.`,
 	}
 )
 
-// hasCreatedFlag reports whether the reply that accepted r tells if r created its thread, that is,
-// whether the Created field of the reply is "true" or "false".
+// hasCreatedFlag reports whether the Created field of the reply that accepted r is "true" or
+// "false". The field then tells whether r created its thread.
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
 
-// isFirstInThread reports whether r is the first run of its thread in the conversation. It is if no
-// other run of the thread was accepted before r was requested.
+// isFirstInThread reports whether r is the first run of its thread in the conversation, that is,
+// whether no other run of the thread was accepted before r was requested.
 func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	return !slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
 		before := q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At

@@ -16,7 +16,7 @@ import (
 type streamAccount struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the account follows
-	opens   bool       // whether the current event is the head of such a stream
+	opens   bool       // whether the current event is the head of a stream that the account follows
 	// event is the current event. If it has content but no message id, and exactly one message is
 	// open, event has the id of that message.
 	event spec.Event
@@ -25,8 +25,8 @@ type streamAccount struct {
 	messages messageTracker
 }
 
-// streamsOf returns the account of the streams in the conversation to which p applies. All passes
-// over that conversation get the same account; see [spec.Shared].
+// streamsOf returns the streamAccount of the conversation to which p applies. All passes over that
+// conversation get the same account; see [spec.Shared].
 func streamsOf(p *spec.Pass) *streamAccount {
 	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
 		s := &streamAccount{prompts: map[string]string{}}
@@ -100,13 +100,13 @@ type exchangeTracker struct {
 	current exchange
 	ended   bool          // whether the current event ends the current exchange
 	asked   askedInput    // what the events so far have asked of the client
-	uploads *knownUploads // updated only when an exchange ends, and so is running
-	running openRuns
-	cancels []spec.Event // the accepted requests to cancel a run, in order
+	uploads *knownUploads // the uploads of the exchanges that have ended
+	running openRuns      // the open runs of the exchanges that have ended
+	cancels []spec.Event  // the accepted requests to cancel a run, in order
 }
 
-// exchangesOf returns the account of the exchanges in the conversation to which p applies. All
-// passes over that conversation get the same account; see [spec.Shared].
+// exchangesOf returns the exchangeTracker of the conversation to which p applies. All passes over
+// that conversation get the same tracker; see [spec.Shared].
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
@@ -115,7 +115,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	})
 }
 
-// observe updates the account with e, the next event of the conversation. If the client left before
+// observe updates the tracker with e, the next event of the conversation. If the client left before
 // there was a response, the field ended stays false for that exchange.
 func (a *exchangeTracker) observe(e spec.Event) {
 	a.ended = false

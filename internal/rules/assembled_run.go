@@ -30,10 +30,10 @@ type assembledRun struct {
 	messagesByID      map[string]*assembledMessage // "" is the key of a message without an id
 	pieceCount        int                          // number of pieces of text in all messages, kept or not
 	toolCalls         []*assembledCall
-	callIndex         toolCallIndex
+	callIndex         toolCallIndex // finds the calls in toolCalls
 	interrupts        []spec.Event
-	stateEvents       []spec.Event                 // the first snapshots and deltas of the state
-	steps             []stepMark                   // the first starts and ends of steps that have a name
+	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
+	steps             []stepMark                   // the first starts and ends of steps that have a name; see maxMarks
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	bodyEnd           spec.Event                   // the end of the body of the stream
@@ -49,7 +49,7 @@ type assembledMessage struct {
 	pieces        []keptPiece     // the pieces of text, in order
 	deltaIndexes  map[string]bool // indexes of the content parts whose text was added
 	otherContents []spec.Event    // content parts that are not text
-	repeatedLen   int             // bytes at the start of text that ends of other messages have repeated
+	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
 }
 
 // A keptPiece is the piece of the text of a message that one event contributed.
@@ -70,7 +70,7 @@ type assembledCall struct {
 	hasResult   bool
 	callEvent   *spec.Event // the first event of the call
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
-	resultEvent contentKey  // the position of the result
+	resultEvent contentKey  // the message and the index of the event with the result
 }
 
 // args returns the arguments of the call as JSON text: the joined deltas or, if the call came in
@@ -109,9 +109,9 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 }
 
 // firstDifference returns the event with the first piece of text that differs from want. It
-// compares the text of the answer with want or, if reasoning is true, the reasoning. If the text
-// equals want or is the beginning of want, or if the piece was not kept because of maxPieces, it
-// returns the result of endEvent.
+// compares want with the joined text of all messages or, if reasoning is true, of all reasoning. If
+// that text equals want or is the beginning of want, or if the piece was not kept because of
+// maxPieces, firstDifference returns the result of endEvent.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -132,7 +132,8 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 }
 
 // endEvent returns the event that reports the failure of the run or, if there is none, the end of
-// the body. If the run lacks something, it is the evidence, because no earlier event can show that.
+// the body. It is the evidence for a finding that the run lacks something, because no earlier event
+// can show that.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure
@@ -190,15 +191,16 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 }
 
 // noteRole sets s.role to a copy of e if e names a role other than the current role of the message.
-// The copy is made by keep. The event e must be about the status of the message.
+// The copy is made by keep. The event e must be about the status of the message; see
+// isMessageStatus.
 func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
 	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
 		s.role = keep(e)
 	}
 }
 
-// addContent adds e, a content part, to the message s. It ignores a text that is not complete yet,
-// and a text whose deltas were already added.
+// addContent adds e, a content part, to the message s. It ignores a text part that is not complete
+// yet, or whose deltas were already added.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":

@@ -45,8 +45,8 @@ var SignedLinkMatches = &spec.Check{
 	}),
 }
 
-// A knownUploads holds the files that were uploaded in a conversation and the links that replies
-// issued, which may also be links to other files.
+// A knownUploads holds the files that were uploaded in a conversation, and the links that replies
+// issued. The links may also lead to files that were not uploaded in the conversation.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
 	links map[string]issuedLink // by link
@@ -101,17 +101,18 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is contained in every bucket name or path with which the harness asks for a
-// file that does not exist. No file is ever uploaded to such a bucket or path.
+// missingObjectName marks files that do not exist: if the harness asks for such a file, the name of
+// the bucket or the path contains missingObjectName. No file is ever uploaded to such a bucket or
+// path.
 const missingObjectName = "conformance-nothing"
 
 // maxLinkAge is the age up to which a link must work. It is short because no document states how
 // long links are valid.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check of the links that replies of the given kind issued. It judges whether
-// such a link returns the uploaded file. The argument id is the id of the check, and doc is the
-// start of its documentation.
+// linkCheck returns a check of the links that replies of the given kind issued. The check judges
+// whether each of these links returns the file that was uploaded. The argument id is the id of the
+// check, and doc is the start of its documentation.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -157,8 +158,8 @@ func describeSize(got, file string) string {
 	return pluralize(len(got), "byte")
 }
 
-// UploadLinkReturnsFile and SignedLinkReturnsFile judge whether the links that a server issued
-// return the uploaded file.
+// UploadLinkReturnsFile judges whether the link in the reply to an upload returns the uploaded
+// file. SignedLinkReturnsFile judges the same of a link that was requested after the upload.
 var (
 	UploadLinkReturnsFile = linkCheck("attachment.link-gives-the-file",
 		"the link in the reply to an upload returns the file", spec.AttachmentStored)

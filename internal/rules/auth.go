@@ -62,7 +62,8 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	})
 }
 
-// principalNames maps each principal other than the primary user to a description for messages.
+// principalNames maps each principal other than the primary user to a description for the messages
+// of findings.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
 	spec.UnknownUser: "a client with invalid credentials",
@@ -85,8 +86,8 @@ func resourceKey(e spec.Event) string {
 // resourceKey.
 type resourceOwners map[string]spec.Principal
 
-// record sets the owner of the resources that the request and the reply of x name to the sender of
-// the request. It does nothing if the request was not accepted. A resource that already has an
+// record makes the sender of the request of x the owner of each resource that the request or the
+// reply of x names. It does nothing if the request was not accepted. A resource that already has an
 // owner keeps it.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {

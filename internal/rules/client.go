@@ -82,8 +82,8 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges whether requests are refused for reasons other than their content, such as
-// missing credentials.
+// IsNotRefused judges whether clients avoid refusals for reasons other than the content of a
+// request, such as missing credentials.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
 	Doc: `no request is refused
@@ -217,8 +217,8 @@ func (s *serverSentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
-// minMentionLength is the length in bytes from which on an id is unlikely to occur in a response by
-// chance. See mentions.
+// minMentionLength is the minimum length in bytes of an id that is unlikely to occur in a response
+// by chance. See mentions.
 const minMentionLength = 6
 
 // mentions reports whether the server sent the given id. An id shorter than minMentionLength must

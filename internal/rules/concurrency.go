@@ -36,7 +36,7 @@ type completedStream struct {
 	endCount              int           // number of terminal events
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas, each of which is limited by maxPause
+	pauses                time.Duration // the sum of the pauses between deltas, each limited to maxPause intervals
 	bodyEnd               spec.Event
 }
 
@@ -57,8 +57,9 @@ func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether the request cancel applies to the run of the stream. It does if it
-// names the run, or if it names only the thread of the run and was sent while the stream was open.
+// isCanceledBy reports whether the request cancel applies to the run of the stream. A request that
+// names a run applies to that run only. A request that names only a thread applies if the thread is
+// that of the stream and if the request was sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -109,8 +110,8 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 
 // observeStream returns a function to be called with each event of the stream that request asked
 // for. That function adds each terminal event to a.runEnds. At the end of the body, it adds the
-// stream to a.streams unless the transfer was cut off. The unused argument makes observeStream an
-// argument for eachStream.
+// stream to a.streams unless the transfer was cut off. The unused parameter gives observeStream the
+// signature that eachStream requires.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -139,9 +140,8 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration returns how long a run must last at least if it does what the prompt of request
-// asks for. The second result is false if the target is not scripted or the prompt sets no
-// duration.
+// scriptedDuration returns the minimum duration of a run that does what the prompt of request asks
+// for. The second result is false if the target is not scripted or the prompt sets no duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true

@@ -37,10 +37,11 @@ type conversation struct {
 
 // An acceptedRun is a run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
-	request, acceptance spec.Event
-	requestedAgain      bool // the run was requested more than once, so that its prompt is ambiguous
-	// number is the position of the run, from 1, among the finished runs of the same user in the
-	// thread that have the same prompt. It is 0 if the run did not finish.
+	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
+	requestedAgain      bool       // the run was requested more than once, so that its prompt is ambiguous
+	// number is the number of runs with the same user, thread and prompt, including this run, that
+	// were accepted no later and finished no later than this run. It is 0 if this run did not finish
+	// or was requested more than once.
 	number int
 	runStream
 }
@@ -49,7 +50,7 @@ type acceptedRun struct {
 type runStream struct {
 	end         spec.Event      // the earliest terminal event; zero if none was seen
 	toolResults map[string]bool // the set of the ids of the calls whose results came before the end
-	content     *assembledRun   // nil unless a stream was read from its start to its terminal event
+	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
 }
 
 // atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
@@ -72,7 +73,8 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 }
 
 // addStreams completes c.runs at the end of the conversation. It sets the field runStream of each
-// run that had a stream, and the field number of each run that finished.
+// run that had a stream, and the field number of each run that finished and was requested only
+// once.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
@@ -173,9 +175,8 @@ func (c *conversation) openStream() {
 	}
 }
 
-// observeFrame adds e, a frame of the current stream, to what is known about the run. That is the
-// tool results of the run, its terminal event and, if the stream was requested from its start, its
-// content.
+// observeFrame adds e, a frame of the current stream, to what is known about the run: its tool
+// results, its terminal event and, if the stream was requested from its start, its content.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults[e.Call] = true
@@ -200,8 +201,8 @@ func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page returns the reply in the response. The second result is false if the reply is not a history
-// or the status is not 2xx.
+// page returns the reply in the response of x. The second result reports whether that reply is a
+// history and the status is 2xx.
 func (x *exchange) page() (spec.Event, bool) {
 	return x.reply, x.status()/100 == 2 && x.reply.Kind == spec.History
 }
@@ -212,9 +213,9 @@ func (x *exchange) isThreadUnknown() bool {
 	return x.status() == 404 || x.status() == 410
 }
 
-// latestPage returns the reply in the response. The second result is true only if the reply is the
-// latest page of the history of the given thread, which the server returns if a request names no
-// day.
+// latestPage returns the reply in the response of x. The second result reports whether that reply
+// is the latest page of the history of the given thread. The server returns the latest page if a
+// request names no day.
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread

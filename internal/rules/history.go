@@ -14,11 +14,10 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns the history in the response of x. The second result is true only if that
-// history must contain the messages of r. A history must contain them if the same user requested it
-// after the end of r, and if it is the latest page of the thread of r. A page that was requested by
-// day must contain them, too, if it has the same day as a latest page that the user requested after
-// the end of r.
+// pageWithRun returns the reply in the response of x. The second result reports whether that reply
+// is a history that must contain the messages of r. It must contain them if the same user requested
+// it after the end of r, and if it is the latest page of the thread of r or has the same day as a
+// latest page that the user requested after the end of r.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -34,13 +33,14 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 }
 
 // eachStoredRun returns an argument for atConversationEnd: a function that looks for each finished
-// run r in each history that must contain it (see pageWithRun).
+// run r in each history that must contain it (see pageWithRun). It ignores r if applies(r) is
+// false, because a page need not contain anything of r then.
 //
-// If applies returns false, the run is ignored, because a page need not contain anything of it. If
-// has returns true, page contains what it must contain of r, and a passed judgement is recorded.
-// Otherwise, report is called and must record the finding, unless page may be incomplete. A page
+// If has(r, page) is true, page contains what it must contain of r, and a passed judgement is
+// recorded. Otherwise, report is called to record a finding, unless page may be incomplete. A page
 // may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
-// within historySettleTime of the end of the run, as long as no earlier page was complete.
+// within historySettleTime of the end of r, as long as has(r, page) was false for all earlier
+// pages.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -139,14 +139,14 @@ show.`,
 	}
 )
 
-// hasUserText reports whether page has a user message with the text of request, which started a
-// run. For the comparison of texts, see countUserTexts.
+// hasUserText reports whether page has a user message with the text of request, which must be a
+// request that started a run. For the comparison of texts, see countUserTexts.
 func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
 
 // countUserTexts returns the number of user messages on page that have the text of request, which
-// started a run. If the prompt was sent as one string and without images, the texts must be equal.
-// Otherwise, a server may join the blocks of the prompt with white space and add descriptions of
-// the images.
+// must be a request that started a run. If the prompt was sent as one string and without images,
+// the texts must be equal. Otherwise, a server may join the blocks of the prompt with white space
+// and add descriptions of the images.
 func countUserTexts(page, request spec.Event) (n int) {
 	user, _ := request.Last(spec.InputUser)
 	isExact := sync.OnceValue(func() bool { return len(user.Parts) == 0 && IsOneString(request) })
@@ -233,7 +233,7 @@ func hasAssistantText(page spec.Event, texts []string) bool {
 	return false
 }
 
-// beginWith reports whether text equals the joined texts of the first messages, however many. It
+// beginWith reports whether text equals the joined texts of the first n messages, for some n. It
 // returns true if text is empty.
 func beginWith(messages []spec.Event, text string) bool {
 	for ok := true; len(messages) > 0 && text != ""; messages = messages[1:] {

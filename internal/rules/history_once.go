@@ -21,8 +21,8 @@ read to the end.`,
 }
 
 // judgeRepetitions judges whether page, the history that x returned, contains no text more often
-// than it was sent in the thread. If it is not known how often the texts were sent,
-// judgeRepetitions judges nothing.
+// than it was sent in the thread. It does not judge texts that were not sent at all. If it is not
+// known how often the texts were sent, judgeRepetitions judges nothing.
 func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Event) {
 	sent, known := c.sentTexts(x, page.Thread)
 	if !known {

@@ -159,10 +159,10 @@ func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	return last
 }
 
-// isOlderThan reports whether the thread of page is certainly older than r. It is if all known runs
-// of that thread ended before r was requested. If none is known, all messages of page must be older
-// than the prompt of r. The result is true if page has no thread. It is false if r is a run of that
-// thread, or if the order is unknown.
+// isOlderThan reports whether the thread of page is certainly older than r. If any runs of that
+// thread are known, all of them must have ended before r was requested. If none are known, all
+// messages of page must be older than the prompt of r. The result is true if page has no thread. It
+// is false if r is a run of that thread, or if the order is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -273,8 +273,8 @@ This is judged by the other histories of the same thread in the conversation.`,
 }
 
 // MoreDaysExist judges whether an earlier day exists if a history reports one. NoMoreDaysExist
-// judges whether no earlier day exists if a history reports none. Both apply only if the history
-// before the day of that history was requested as well.
+// judges whether no earlier day exists if a history reports none. Both apply only if another request
+// asked for the history before the day of the reporting history.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -290,11 +290,11 @@ var (
 		})
 )
 
-// moreCheck returns a check, with the given id and documentation, of the histories whose slot
-// HasMore is flag, which must be "true" or "false". If the history before the day of such a history
-// was requested, too, the check calls report. The argument day is the day of the first history, in
-// the form YYYY-MM-DD, and earlier is the history that the server returned for the time before that
-// day.
+// moreCheck returns a check with the given id and documentation. It applies to each history whose
+// slot HasMore equals flag, which must be "true" or "false", if another request asked for the
+// history before the day of that history. The check then calls report, which must judge what the
+// server returned. The argument day is the day of the first history, in the form YYYY-MM-DD, and
+// earlier is the history that the server returned for the time before that day.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -358,8 +358,8 @@ var timestampLayouts = []string{
 }
 
 // parseTimestamp parses a date and time in one of the forms of timestampLayouts, with or without a
-// time zone. The result zoned is whether s names a time zone. If it does not, at is in UTC. If s is
-// not a valid time, ok is false.
+// time zone. The result zoned reports whether s names a time zone. If it does not, at is in UTC. If
+// s is not a valid time, ok is false.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {

@@ -43,8 +43,8 @@ A stream may have several runs, one after the other.`,
 	}),
 }
 
-// RunEndsInTurn judges the event that follows the terminal event of a run. It must be the start of
-// another run or, if the run had finished, a failure.
+// RunEndsInTurn judges the first event after the terminal event of a run. That event must start
+// another run. If the terminal event was run.end, a failure (run.error) may follow it, too.
 var RunEndsInTurn = &spec.Check{
 	ID: "run.ends-in-turn",
 	Doc: `only the start of another run follows the end of a run, or a failure if the run had finished
@@ -73,9 +73,10 @@ may be anything.`,
 }
 
 // A spanKey identifies something that starts and ends in a stream: a message, a section of
-// reasoning, a tool call or a step. A step is identified by its name, by its message or by an id of
-// its own. Steps that are identified in different ways are different steps, and so are steps with
-// the same name in different lanes.
+// reasoning, a tool call or a step. The field subject tells which of them it is; see
+// [spec.Kind.Subject]. A step is identified by its name, by its message or by an id of its own.
+// Steps that are identified in different ways are different steps, and so are steps with the same
+// name in different lanes.
 type spanKey struct{ subject, name, message, id, lane string }
 
 // pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e is not
@@ -97,10 +98,10 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// ended returns the key of what an end event with the key k ends. The argument open maps the keys
-// of everything that is open to true. The result is usually k. If k is not open, but a step with
-// the same name is open in another lane, the result is the key of that step, because the end of a
-// step need not name its lane.
+// ended returns the key of the message, call or step that an end event ends. The receiver k is the
+// key of that event, and open maps the keys of everything that is open to true. The result is
+// usually k. If k is not open, but a step with the same name is open in another lane, the result is
+// the key of that step, because the end of a step need not name its lane.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k

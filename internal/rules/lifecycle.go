@@ -41,7 +41,7 @@ func firstFrameCheck(
 }
 
 // RunComesFirst judges whether the first event of a stream is about the run. RunOpensFirst judges
-// whether that event starts the run.
+// whether that event starts the run or refuses the request.
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
@@ -111,7 +111,12 @@ canceled at once are judged by cancel.run-ends.`,
 // watchRunEnd returns a function to be called with each event of the stream that request asked for.
 // At the end of the body, that function records a passed judgement if the last run of the stream
 // had a terminal event. If a required terminal event is missing, it calls onMissingEnd instead,
-// with the event for the end of the body.
+// with the event for the end of the body. It does neither if a limit of the client ended the
+// transfer.
+//
+// A terminal event is required unless the request limits how long the stream may be idle. Nor is it
+// required of a complete stream that has only comments if, as far as is known, no request of the
+// conversation started its run.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	return func(e spec.Event) {
@@ -290,8 +295,7 @@ does not expect it to start again.`,
 	}),
 }
 
-// A statusEvent holds the data of an event that reported a status, as far as the message of a
-// finding needs them.
+// A statusEvent holds what the message of a finding needs of an event that reported a status.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string

@@ -144,7 +144,8 @@ func (s *messageStates) update(e spec.Event) {
 	}
 }
 
-// MessageStartsFirst judges whether the first status event of each message is its start.
+// MessageStartsFirst judges whether the first event about the status of each message (see
+// isMessageStatus) is the start of the message.
 var MessageStartsFirst = &spec.Check{
 	ID: "message.starts-first",
 	Doc: `the first status event of a message is its start
@@ -159,8 +160,9 @@ It does not begin in progress or ended.`,
 	}),
 }
 
-// MessageAnnounced judges whether the content of a message comes after the first status event of
-// the message.
+// MessageAnnounced judges whether each delta or other content of a message comes after an event
+// that announces the message. Any event about the status of the message (see isMessageStatus)
+// announces it; MessageStartsFirst judges whether the first such event is its start.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
@@ -189,8 +191,8 @@ var MessageClosed = &spec.Check{
 	}),
 }
 
-// MessageAppears judges whether each message that some content names also has a status event in the
-// stream, before or after that content.
+// MessageAppears judges whether each message that some content names also has an event about its
+// status (see isMessageStatus) in the stream, before or after that content.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
 	Doc:   "every message that a content names appears in the stream, before or after it",
@@ -327,8 +329,7 @@ func newMessageContents() *messageContents {
 	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
-// observe adds the content of e. The event e must be a delta or a content part; see
-// isMessageContent.
+// observe adds the content of e, which must be an event for which isMessageContent returns true.
 func (t *messageContents) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
@@ -342,8 +343,9 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, in the order of the indexes. That is the complete
-// content if there was one, and otherwise the joined deltas. It sorts t.order.
+// values returns the value of each content part, in the order of the indexes. The value of a part
+// is the complete content if there was one, and otherwise the joined deltas. As a side effect,
+// values sorts t.order.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -401,16 +403,16 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns a description of a message for a finding. It joins the role, the type and
-// contents, a description of the content parts, with spaces. The argument kind is the type of the
-// message. Empty arguments are left out.
+// describeMessage returns role, kind and contents, separated by spaces, as the description of a
+// message for a finding. The argument kind is the type of the message, and contents describes its
+// content parts. Empty arguments are left out.
 func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
 
-// describeMessageIDs returns the message ids as a list for a finding. Each id is quoted and listed
-// once, in the order of first appearance. An id that occurs several times is followed by the number
-// of times.
+// describeMessageIDs returns the message ids as a comma-separated list for a finding. Each id is
+// quoted and listed once, in the order of first appearance. An id that occurs several times is
+// followed by the number of times.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {

@@ -11,10 +11,10 @@ import (
 // id and the run id, in this order. If the response to the request that starts a run is the stream
 // of the run, the run id in the key is "".
 //
-// A server may lock the thread of such a run while the run is active, and for some time after the
-// client has left. No document forbids it, and released servers do so. Some lock the whole thread,
-// and others lock it separately for each user. If it is known how long a run lasts, its lock must
-// end at a certain time; see openRun.freeAt.
+// While a run is active, and for some time after the client has left, a server may lock the thread
+// of the run: refuse requests for other runs. No document forbids it, and released servers do so.
+// Some lock the whole thread, and others lock it separately for each user. If it is known how long
+// a run lasts, its lock must end at a certain time; see openRun.freeAt.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
@@ -73,8 +73,8 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// isRunRequest reports whether a request starts or continues a run. It does if it contains a user
-// message, a tool result or a resume.
+// isRunRequest reports whether a request starts or continues a run, that is, whether it contains a
+// user message, a tool result or a resume.
 func isRunRequest(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		return p.Kind == spec.InputUser || p.Kind == spec.InputToolResult || p.Kind == spec.InputResume

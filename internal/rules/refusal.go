@@ -39,8 +39,8 @@ type exchange struct {
 // status returns the status of the response, or 0 if there was none.
 func (x exchange) status() int { return x.response.StatusCode }
 
-// isAccepted reports whether the server accepted the request. It did if the status is 2xx and the
-// stream, if there is one, has no refusal event.
+// isAccepted reports whether the server accepted the request, that is, whether the status is 2xx
+// and the stream, if there is one, has no refusal event.
 func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedInBand }
 
 // isComplete reports whether the server accepted the request and the transfer of the response was
@@ -74,17 +74,19 @@ func (x exchange) String() string {
 
 // requiresCompleteBody reports whether it is certainly wrong to cut off the response. Usually it is
 // not, because an agent may cut off the transfer to report a failure. It is wrong if all of these
-// hold: the request is a test prompt that does not ask for a failure, its operation returns a
-// stream and names a requirement, and the dialect has no terminal event.
+// hold: the request is a test prompt that does not ask for a failure, the document names a
+// requirement on the operation, the operation returns a stream, and the dialect has no terminal
+// event.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is a refusal with a status, an error code, a text and a
-// form that d allows. A refusal event satisfies d only if d.InBand is true. If d.Accept is true,
-// any 2xx response without a refusal event satisfies d, too.
+// satisfies reports whether the response is a refusal as d requires it: its status, its error code
+// and its body fit, and it is not an event stream if d.Plain is true. A refusal event satisfies d
+// only if d.InBand is true. If d.Accept is true, any 2xx response without a refusal event satisfies
+// d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
@@ -216,8 +218,8 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
-	lastValid       *exchange
-	pending         []func() // functions that record judgements, to be called once a valid request is accepted
+	lastValid       *exchange       // the last exchange whose request was valid; nil if there was none
+	pending         []func()        // functions that record judgements, to be called once a valid request is accepted
 }
 
 // observe adds x, the next exchange of the operation. If the request is valid, observe updates the

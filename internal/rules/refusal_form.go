@@ -32,7 +32,7 @@ Not judged where another requirement says so of the denials of an operation.`,
 }
 
 // hasPlainDenials reports whether the document requires, for at least one reason to deny the
-// request, that the denial is not an event stream.
+// request, that the denial not be an event stream.
 func hasPlainDenials(request spec.Event) bool {
 	for _, refusals := range request.Facts().Denials {
 		if slices.ContainsFunc(refusals, func(r spec.RefusalRequirement) bool { return r.Plain }) {
@@ -42,7 +42,8 @@ func hasPlainDenials(request spec.Event) bool {
 	return false
 }
 
-// RefusalsAgree judges whether all operations refuse requests in the same form.
+// RefusalsAgree judges whether all operations refuse requests in the same form: with the same media
+// type, and with the error code at the same place in the body.
 var RefusalsAgree = &spec.Check{
 	ID: "refuse.same-form",
 	Doc: `all operations refuse requests in the same form

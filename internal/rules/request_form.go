@@ -7,21 +7,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mayBeBusy reports whether the refusal in x may only mean that the server is busy, so that it
-// proves nothing about the requirement with the given id. That is so if the refusal is an event of
-// a stream and the requirement is the one on the operation.
+// mayBeBusy reports whether the request of x may have been refused just because the server was
+// busy. Such a refusal proves nothing about the requirement with the given id. The result is true
+// if the refusal is an event of a stream (run.refused) and the requirement is that of the requested
+// operation, x.request.Requirement.
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement
 }
 
-// refusedForm finds out what to blame for the refusal in x. The request of x must be valid, and
-// accepted holds the forms of the accepted requests. If the request has exactly one form that no
-// accepted request for the same operation has, the refusal is blamed on that form.
+// refusedForm determines which requirement the refusal in x counts against. The request of x must
+// be valid, and accepted holds what the accepted requests have shown.
 //
-// The result what describes the request and names that form, as in "valid request with null for
-// /seed". The result requirement is the id of the requirement on that form or, if there is none, of
-// the requirement on the operation. It is "" if the refusal proves nothing about the requirement;
-// see mayBeBusy.
+// The result what describes the request for a finding. It is "valid request". If the request has
+// exactly one form (see [spec.RequestForm]) that no accepted request for the same operation has,
+// the name of that form follows, as in "valid request with null for /seed".
+//
+// The result requirement is the id of the requirement on that form. If there is no such form or
+// requirement, the result is that of unusualRequirement or, if that is "", the id of the
+// requirement on the operation. It is "" if the refusal proves nothing about the requirement; see
+// mayBeBusy.
 func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
@@ -39,13 +43,13 @@ type acceptedForms map[string]*acceptedRequests
 
 // An acceptedRequests holds what the accepted requests for one operation have shown.
 type acceptedRequests struct {
-	count     int
+	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
 	exercised map[string]int  // the number of requests that exercised a requirement, by its id
 }
 
-// newAcceptedForms returns what the requests in the given exchanges, which were accepted, have
-// shown.
+// newAcceptedForms returns what the requests of the given exchanges have shown. All of these
+// requests must have been accepted.
 func newAcceptedForms(accepted []exchange) acceptedForms {
 	all := acceptedForms{}
 	for _, x := range accepted {
@@ -65,9 +69,10 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 	return all
 }
 
-// unusualRequirement returns the id of the only requirement that a request exercises and that not
-// all accepted requests for the same operation exercise. It returns "" if there is no such
-// requirement or more than one, or if no request for the operation was accepted.
+// unusualRequirement returns the id of the requirement that the request exercises but at least one
+// accepted request for the same operation does not. The requirement on the operation,
+// request.Requirement, does not count. It returns "" if there is no such requirement or more than
+// one, or if no request for the operation was accepted.
 func (a acceptedForms) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
@@ -80,8 +85,8 @@ func (a acceptedForms) unusualRequirement(request spec.Event) (requirement strin
 	return ""
 }
 
-// newForm returns the only form of a request that no accepted request for the same operation has.
-// It returns the zero value if there is no such form or more than one, or if no request for the
+// newForm returns the form of a request that no accepted request for the same operation has. It
+// returns the zero value if there is no such form or more than one, or if no request for the
 // operation was accepted.
 func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]

@@ -13,12 +13,12 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
-// An observedStream is a request for the stream of a run, from its start or from a cursor, with the
-// frames that the server sent. There are no frames if the response is not a stream.
+// An observedStream is a request for the stream of a run, from its start or from a cursor, with
+// those frames of the response that have a cursor. There are none if the response is not a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
 	frames                     []streamFrame
-	runEnded                   bool           // whether the stream has a terminal event
+	runEnded                   bool           // whether a frame with a cursor is a terminal event
 	positions                  map[string]int // by cursor: the index in frames; nil until indexOf is called
 }
 
@@ -31,7 +31,7 @@ func (t *observedStream) isOpened() bool {
 // to report it. Keeping the whole events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
-	hash                          uint64
+	hash                          uint64 // of raw; see streamsByRun.hashSeed
 	exchange, frame, line, offset int
 	raw                           []byte
 	kind                          spec.Kind
@@ -154,10 +154,10 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	all.runs[key] = append(all.runs[key], t)
 }
 
-// longestStream returns the stream of a run that is most complete. Of the streams that were
-// requested from the start of the run, that is the one with the most frames, but a stream with a
-// terminal event is preferred to any stream without one. If all streams were requested from a
-// cursor, longestStream returns nil.
+// longestStream returns the most complete of streams, which must be the streams of one run. Among
+// the streams that were requested from the start of the run, that is the one with the most frames,
+// but a stream with a terminal event is preferred to any stream without one. If all streams were
+// requested from a cursor, longestStream returns nil.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -174,7 +174,7 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 // startIndex returns the index in full.frames of the frame with which t has to start. That is the
 // frame after the cursor with which t was requested, or 0 if t was requested without a cursor. If
 // the cursor is that of the last frame, the result is len(full.frames). If full does not have the
-// cursor, it is -1.
+// cursor, the result is -1.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -246,7 +246,7 @@ complete from there.`,
 
 // judgeComplete judges whether t has, in order, all events of full from the one with which t has to
 // start (see startIndex). If t was requested without a cursor, it may start with any event of full.
-// Both must be streams of the same run.
+// The arguments full and t must be streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {

@@ -42,8 +42,8 @@ func ByID(id string) (*spec.Check, bool) {
 // is then called with each event of the conversation, in order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// An lazyEventName is the name of an event as the messages of findings show it. It is a separate type,
-// and not a string, so that the name is formatted only if a message is needed.
+// A lazyEventName is the name of an event, as the message of a finding shows it. It is a separate
+// type, and not a string, so that the name is formatted only if a message is needed.
 type lazyEventName struct {
 	text   string // from [spec.Event.DisplayName] or [spec.Event.KindName], or a description
 	onWire bool   // whether text is the name on the wire, and not a description
@@ -86,7 +86,7 @@ func (n lazyEventName) quoted() string {
 func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
 // isCleanEnd reports whether closed is the event for the end of a body, and either the body was
-// transferred completely or the client stopped reading it after the end of its run. In both cases
+// transferred completely or the client stopped reading it after the run had ended. In both cases
 // the client received all of the run. In the second case it is unknown how the server would have
 // ended the body.
 func isCleanEnd(closed spec.Event) bool {

@@ -135,8 +135,9 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 // eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
 // the first event that reports that the run finished (run.end). The argument completed lists the
 // messages that were completed in the stream before it, and listed has the entries in the output of
-// the run. If the end of a message names no role or type, the message has the one that its start
-// names. If there are neither completed messages nor entries, judge is not called.
+// the run. If the end of a message names no role or type, the message has the one in the last event
+// about its status before the end, if any. If there are neither completed messages nor entries,
+// judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {

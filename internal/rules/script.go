@@ -78,9 +78,9 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run failed, such as ", then a failure: quota
-// exceeded". It follows a description of what the run sent. If the run succeeded, describeEnd
-// returns "".
+// describeEnd returns a clause that says how the run ended if it did not succeed, such as ", then a
+// failure: quota exceeded". It follows a description of what the run sent. If the run succeeded,
+// describeEnd returns "".
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
@@ -253,8 +253,8 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// judgeHasText judges whether a run succeeded with a text that is not empty. The unused argument
-// makes judgeHasText an argument for scriptCheck.
+// judgeHasText judges whether a run succeeded with a text that is not empty. The unused parameter
+// gives judgeHasText the signature that scriptCheck requires.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
@@ -301,8 +301,8 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 // quotation marks.
 func toolName(name string) string { return cmp.Or(name, `""`) }
 
-// ScriptClientTool judges whether a target that is asked to call the client tool does so with the
-// requested arguments.
+// ScriptClientTool judges whether a target that is asked to call the client tool makes one call
+// with the requested arguments. The client tool is the first one that the request offers.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
 	Doc:   "asked to call the client tool, a target calls it with the requested arguments",

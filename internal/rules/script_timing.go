@@ -56,7 +56,7 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 // milliseconds between two of them, separated by a space.
 //
 // A server may send several of the deltas as one, or one as several. If no more deltas arrived than
-// the prompt asks for, the time of each is judged. Otherwise, only the time of the last one is.
+// the prompt asks for, the time of each is judged. Otherwise, only the time of the last is judged.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

@@ -48,10 +48,10 @@ type streamedContent struct {
 // A snapshotCall is a tool call as it was streamed. It is compared with the same call in a
 // snapshot.
 type snapshotCall struct {
-	name      string
-	arguments strings.Builder
-	starts    int
-	ended     bool
+	name      string          // of the tool
+	arguments strings.Builder // the joined deltas
+	starts    int             // number of start events
+	ended     bool            // whether the last event was the end
 }
 
 // A streamedText is the text of a message or of a section of reasoning.
@@ -95,9 +95,11 @@ func (s *streamedContent) observe(e spec.Event) {
 	}
 }
 
-// judge judges whether e, a snapshot of the messages, has the same texts, tool calls and tool
-// results as the stream. The argument request is the request for the stream. Messages and results
-// that occur several times in request and e together are not compared.
+// judge judges whether e, a snapshot of the messages, agrees with request, the request for the
+// stream, and with what was streamed. The texts of users must equal those in request. The tool
+// calls, the texts of the assistant and the tool results must equal those that were streamed, and
+// each result must be of a known call. Messages and results that occur more than once in request or
+// in e are not compared, nor are texts of the assistant and results that are in both.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result is told
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
@@ -140,12 +142,14 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	}
 }
 
-// A messageKey identifies a message of a request or of a snapshot. A tool call and its result may
-// have the same id.
+// A messageKey identifies a message of a request or of a snapshot by its author, such as "user" or
+// "tool", and its id. The id alone does not suffice because a tool call and its result may have the
+// same id.
 type messageKey struct{ author, id string }
 
-// judgeOrder judges whether the messages of the request have the same order in e, a snapshot of the
-// messages, come before the messages that were streamed, and are there only once.
+// judgeOrder judges the order of the messages in e, a snapshot of the messages. The messages of
+// request, the request for the stream, must have the same order in e and come before the messages
+// that were streamed. Each message must be in e only once.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
 	rank := map[messageKey]int{} // from 1
@@ -172,7 +176,9 @@ func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	}
 }
 
-// judgeCalls judges the tool calls in a message of the snapshot e.
+// judgeCalls judges whether the tool calls in message, a message of the snapshot e, equal those
+// that were streamed. It ignores calls that were not streamed, did not end, or were started several
+// times.
 func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 	for _, call := range message.Parts {
 		c := s.calls[call.Call]
@@ -188,8 +194,9 @@ func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 // isWhole reports whether t is not empty, was started exactly once, and has ended.
 func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
 
-// agrees reports whether text is the streamed text t. The argument text is the text that a snapshot
-// has for the message of t, and may also contain the texts of other messages of the stream.
+// agrees reports whether text, the text that a snapshot has for the message of t, contains the
+// streamed text of t and, apart from that, only white space and the texts of other messages of the
+// stream.
 func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {

@@ -39,13 +39,13 @@ another agent sent until the next snapshot, and deltas that violate the document
 	},
 }
 
-// isAnswer reports whether e, a part of a request, shows that the thread had an earlier run. It
-// does if e is an assistant message, a tool result or a resume.
+// isAnswer reports whether e, a part of a request, shows that the thread had an earlier run, that
+// is, whether e is an assistant message, a tool result or a resume.
 func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// A agentState is the state of an agent, as far as it is known from a stream and the request for
+// An agentState is the state of an agent, as far as it is known from a stream and the request for
 // that stream.
 type agentState struct {
 	text  string // the state, as JSON

@@ -45,7 +45,7 @@ func (x *exchange) respondedAt() time.Duration {
 }
 
 // countCertainlyOpen returns the number of streams in all, not counting x, that were certainly open
-// during the whole time between the request of x and the time respondedAt of x.
+// during the whole time from the request of x until x.respondedAt().
 func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opensStream() && other.firstBodyEvent.At+timeTolerance <= x.request.At

@@ -9,12 +9,13 @@ import (
 )
 
 // eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
-// a of the primary user on a scripted target. The request whose response is the stream of the run
-// need not be the one that started the run.
+// a of the primary user on a scripted target. The stream of the run may be the response to a later
+// request than the request that started the run.
 //
-// Runs that prove nothing about the target are left out. These are runs that were canceled or
-// refused, runs whose transfer was cut off, runs that were requested in place of input for which
-// the thread was waiting, and runs that failed while another run may have been active.
+// Runs that prove nothing about the target are left out. These are runs that were canceled, runs
+// that were refused or cut off although the prompt did not ask for a failure, runs that were
+// requested in place of input for which the thread was waiting, and runs that failed without any
+// text while another run of the thread may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -68,7 +69,7 @@ type threadTracker struct {
 	runCount         int                           // number of runs that were accepted
 	hasRunEnd        bool                          // whether any run.end event was seen; not all dialects have them
 	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
-	startedRuns      map[string]*assembledRun      // by run key
+	startedRuns      map[string]*assembledRun      // by run key: the latest run that was accepted
 	finishedRuns     []*assembledRun               // the runs whose stream has ended
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
@@ -83,8 +84,8 @@ type threadTracker struct {
 }
 
 // A userThread identifies a thread by its id and its user, because threads of different users may
-// have the same id. The field user is the user that the request names, or "". In that case, the
-// user is known from the credentials, and principal tells who that is.
+// have the same id. The field user is the user that the request names. If the request names none,
+// user is "", and principal identifies the user, whom the server knows from the credentials.
 type userThread struct {
 	thread, user string
 	principal    spec.Principal
@@ -106,8 +107,7 @@ type userPrompt struct {
 	run  *assembledRun
 }
 
-// currentKey returns the key of the current thread in t.threads. The current thread is the one of
-// the current exchange.
+// currentKey returns the key that the thread of the current exchange has in t.threads.
 func (t *threadTracker) currentKey() userThread {
 	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
@@ -225,10 +225,10 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // prompts before the prompt of the request and must not be empty. Its first priorCount elements
 // were sent in earlier requests, and the others are in the request itself.
 //
-// If the last of earlier is new in the request, it is certainly the previous prompt, and the result
-// is nil. Otherwise, the result has all prompts that the server may have stored. If the request
-// repeats one of these, the result also has the last prompt that the server has certainly stored
-// or, if there is none, "nothing", which is the right answer in that case.
+// If the last element of earlier is new in the request, it is certainly the previous prompt, and
+// the result is nil. Otherwise, the result has all prompts that the server may have stored. If the
+// request repeats one of these, the result also has the last prompt that the server has certainly
+// stored or, if there is none, "nothing", which is the right answer in that case.
 func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {

@@ -192,8 +192,8 @@ an earlier stream of the conversation.`,
 
 // watchResultOrder returns a function to be called with each event of the stream that request asked
 // for. That function judges the order of tool calls and results. The set earlier has the ids of the
-// calls that were completed in the thread before. The function adds the ids of the calls that are
-// completed in the stream.
+// calls that were completed in the thread before. The returned function adds to it the ids of the
+// calls that are completed in the stream.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -249,7 +249,7 @@ type callTracker struct {
 
 // A toolCalls holds the tool calls of one stream.
 type toolCalls struct {
-	request         spec.Event
+	request         spec.Event            // the request for the stream
 	calls           []*callState          // in order of their start
 	byID            map[string]*callState // by call id
 	openClientCalls int                   // number of calls of client tools that have ended and have no result
@@ -371,9 +371,9 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	}),
 }
 
-// answeredClientTool returns the name of the client tool that was called by the call with the given
-// id, provided that request repeats the call, contains a result for it and offers the tool.
-// Otherwise, it returns "".
+// answeredClientTool returns the name of the client tool that the call with the given id is for,
+// provided that request repeats the call, contains a result for it and offers the tool. Otherwise,
+// it returns "".
 func answeredClientTool(request spec.Event, call string) (tool string) {
 	answered := false
 	for _, part := range request.Parts {

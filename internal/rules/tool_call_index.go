@@ -3,17 +3,17 @@ package rules
 import "github.com/streamassay/streamassay/spec"
 
 // A toolCallIndex finds the tool call of a run to which an event belongs. The zero value is an
-// empty index. Each lookup takes amortized constant time, because a stream may have very many
-// calls.
+// empty index. Because a stream may have very many calls, each lookup takes amortized constant
+// time.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call
 	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
-	unanswered       candidateToolCalls                // in order; may contain calls that have a result by now
+	unanswered       candidateToolCalls                // in order; may include calls that have a result by now
 }
 
 // A candidateToolCalls lists the tool calls to which an event may belong. The list withoutID has
-// those of all that have no id.
+// only those calls in the list all that have no id.
 type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with u appended to the list all and, if u has no id, to the list withoutID.
@@ -35,8 +35,8 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call in *list for which fits returns true, or nil if there is
-// none. It removes the calls before that one from *list. Therefore fits must not return true for a
-// call for which it has returned false before.
+// none. It removes from *list all calls for which fits returned false. Therefore, fits must not
+// return true for a call for which it has returned false before.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -80,7 +80,8 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 
 // findAt returns the first call at the position of e in places for which fits returns true. It
 // returns nil if there is no such call. It also returns nil if e has no position, because it names
-// no message. The condition on fits is that of firstMatching.
+// no message. As for firstMatching, fits must not return true for a call for which it has returned
+// false before.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

@@ -6,9 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ToolMessageType judges whether messages of different content have different types. A message with
-// a tool call or a tool result must not have the type of a text message, and one with a result must
-// not have the type of one with a call.
+// ToolMessageType judges whether messages with texts, tool calls and tool results have different
+// types. A message with a tool call or a tool result must not have the type of a text message, and
+// a message with a result must not have the type of a message with a call.
 var ToolMessageType = &spec.Check{
 	ID: "tool.message-type",
 	Doc: `a message that contains a tool call or its result has a type of its own

@@ -91,7 +91,8 @@ The next request answers each of them by its id.`,
 }
 
 // An askedInput holds what the server has asked of the client so far in a conversation: the tool
-// calls and the interrupts of all runs. The outer key is the thread id.
+// calls and the interrupts of all runs. The outer key is the thread id, and the inner key
+// identifies a tool call or an interrupt.
 type askedInput map[string]map[spanKey]bool
 
 // record adds the tool call or the interrupt that e starts. If e starts neither, record does

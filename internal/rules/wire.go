@@ -62,11 +62,12 @@ that neither the conversation nor the request shows.`,
 // out.
 type streamResponses struct{ streams, others []answeredRequest }
 
-// A answeredRequest is a request and the head of its response.
+// An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response. Each is judged for the requirement
-// that the document has on it. If the status is 200, add also keeps the response for judge.
+// add judges the status and the content coding of a response, each for the requirement that the
+// document has on it. If the status is 200, add also keeps the response, so that judge can judge
+// its media type.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
@@ -132,7 +133,7 @@ func hasContentCoding(response spec.Event) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// FramesAreJSON judges whether the data of each frame is JSON.
+// FramesAreJSON judges whether the data of each frame is one JSON object or the in-band terminator.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
@@ -279,7 +280,7 @@ it may be the last one.`,
 	},
 }
 
-// MatchesSchema judges whether each frame and each reply match their schemas in the document.
+// MatchesSchema judges whether each frame and each reply matches its schema in the document.
 var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema", ReadsDocument: true,
 	Doc: `every frame and reply matches its schema

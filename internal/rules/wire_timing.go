@@ -51,9 +51,9 @@ cancel.spares-others judges.`,
 // piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// maxPause is the longest pause between two deltas that counts, as a multiple of the requested
-// interval. Any longer pause counts as that long. Otherwise, a stream that holds back all deltas
-// but the first would pass because of its one long pause.
+// maxPause is the longest pause between two deltas that counts in full, as a multiple of the
+// requested interval. A longer pause counts as if it were that long. Otherwise, a stream that holds
+// back all deltas but the first would pass because of its one long pause.
 const maxPause = 3
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks

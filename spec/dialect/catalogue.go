@@ -15,6 +15,7 @@ import (
 // A catalogueOverlay is the content of a catalogue file that extends the catalogue of the version
 // Extends. The resulting catalogue has the requirements of that version except those whose ids are
 // in Without, and in addition those in Requirements, which replace requirements with the same id.
+// If Extends is "", the catalogue has only those in Requirements.
 type catalogueOverlay struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
@@ -25,12 +26,12 @@ type catalogueOverlay struct {
 // It returns the requirements of the catalogue and the files that it consists of. The argument
 // version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
 // that of another version, list has the requirements that result from both, as described for
-// catalogueOverlay, and sources has the files of both.
+// catalogueOverlay, and sources has the file of version, followed by the files of the other.
 //
-// The parameter extending lists the catalogue files that extend this one, so that a cycle is found.
-// It is nil in calls from other functions. readCatalogue returns an error if a file is missing or
-// invalid, if a catalogue extends itself, or if a catalogue leaves out a requirement that the
-// extended catalogue does not have.
+// The parameter extending lists the catalogue files that extend this one, so that a cycle is
+// detected. It is nil in calls from other functions. readCatalogue returns an error if a file is
+// missing or invalid, if a catalogue extends itself, or if a catalogue leaves out a requirement
+// that the extended catalogue does not have.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {

@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A chunkKinds holds the x-chunk of a variant. The frames of such a variant are chunks: deltas that
-// may also imply the start and the end of the message or tool call to which they belong.
+// A chunkKinds holds the x-chunk of a variant. The values of a variant with an x-chunk are chunks:
+// deltas that may also imply the start and the end of the message or tool call to which they
+// belong.
 type chunkKinds struct {
 	id         func(*spec.Event) *string // returns the slot with the id of that message or call
 	start, end spec.Kind                 // the kinds of the implied events
@@ -57,7 +58,8 @@ type openChunks []openChunk
 
 // appendEvents appends to events the starts and ends that the event e implies, and returns the
 // result. These events precede e, which is not appended itself. appendEvents also updates the list
-// o. If e is a chunk without an id that continues an open message or call, it sets the id of e.
+// o. If e is a chunk without an id that continues an open message or call, appendEvents sets the id
+// of that message or call in e.
 //
 // The argument e is the event of a frame or an event that a frame carries. It must have been
 // decoded, because an event that could not be decoded may belong to anything. The argument chunk is
@@ -94,11 +96,13 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 	return append(events, impliedBy(e, start))
 }
 
-// setID reports whether a chunk continues a message or call that is open. If it does, setID sets
-// *id to the id of that message or call. Before the call, *id is the id of the chunk, or "" if the
-// chunk has none. The argument chunk is the x-chunk of its variant, key the value of its slot
-// chunk.by, and lane its lane. A chunk without an id continues an open message or call of its lane.
-// If there is none and lane is "", it may continue one of another lane.
+// setID reports whether a chunk continues an open message or call and, if it does, sets *id to the
+// id of that message or call. Before the call, *id is the id in the chunk, or "" if the chunk has
+// none. The argument chunk is the x-chunk of the variant of the chunk, key is the value of its slot
+// chunk.by ("" if chunk.by is nil), and lane is its lane. A chunk continues a message or call with
+// the same x-chunk and key. If the chunk has an id, it continues only the one with this id. If it
+// has none, it continues one in its lane or, if there is none there and lane is "", one in another
+// lane.
 func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool {
 	find := func(matches func(openChunk) bool) int {
 		return slices.IndexFunc(*o, func(open openChunk) bool {
@@ -115,9 +119,8 @@ func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool
 	return i >= 0
 }
 
-// impliedBy returns a copy of the event implied that is marked as implied. The copy has the
-// position, the bytes, the wire name, the SSE fields, the thread and the run of e, the event that
-// implies it.
+// impliedBy returns a copy of the event implied, marked as implied. The copy gets its position,
+// bytes, wire name, SSE fields, thread and run from e, the event that implies it.
 func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Implied = true
 	implied.Frame, implied.Line, implied.Offset, implied.Raw = e.Frame, e.Line, e.Offset, e.Raw

@@ -27,13 +27,15 @@ func HasContentCoding(r spec.Response) bool {
 }
 
 // DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4). The
-// result has no arrival times, since these apply to the encoded body. If [HasContentCoding] is
-// false for r, the result is r.
+// result has no arrival times, since these apply to the encoded body. It keeps the Content-Encoding
+// field, so DecodeContent must not be called again with the result. If [HasContentCoding] is false
+// for r, the result is r.
 //
-// If the decoded body exceeds 64 MiB or, in an event stream, 200,000 events and comments, the rest
-// of the body is dropped, and the End of the result wraps spec.ErrLimitExceeded. If the coding is
-// unknown or the body is invalid, the result has no body, and its End wraps spec.ErrClientLeft, so
-// that the response counts neither for nor against the server.
+// A truncated body is decoded as far as possible. If the decoded body exceeds 64 MiB or, in an
+// event stream, 200,000 events and comments, the rest of the body is dropped, and the End of the
+// result wraps spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result
+// has no body, and its End wraps spec.ErrClientLeft, so that the response counts neither for nor
+// against the server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -60,7 +62,8 @@ func DecodeContent(r spec.Response) spec.Response {
 // decompress returns body with its content coding removed. The argument coding is in lower case.
 // The result has at most maxDecoded+1 bytes; a result of that length tells the caller that the body
 // is too large. If body is truncated, decompress returns the part that it can decode. It returns an
-// error if the coding is unknown, or if body is invalid or ends before its data begins.
+// error if coding is not gzip, x-gzip or deflate, or if body is invalid or ends before its data
+// begins.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

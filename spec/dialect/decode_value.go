@@ -116,10 +116,9 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v as events. If mode is not contentsOnly, they have the
-// requirements that they exercise. They have no violations in any mode, because v is validated as a
-// whole. The Frame of parts that are events of their own is separateFrame. It is -1 in all other
-// parts.
+// decodeParts returns the parts of v as events. Unless mode is contentsOnly, their Exercised is
+// set. Their Violations are never set, because v is validated as a whole. The Frame of a part is
+// separateFrame if the part is an event of its own, and -1 otherwise.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {

@@ -52,7 +52,8 @@ func (o *Operation) RefusalCode(status int) string {
 }
 
 // RepeatCount returns the number of times that the reference server sends each event of kind k. It
-// is the x-times of the variant, or 1 if the document does not specify a number.
+// is the x-times of the variant for frames of that kind, or 1 if the document does not specify a
+// number.
 func (o *Operation) RepeatCount(k spec.Kind) int {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		if n, ok := intValue(w.node.get("x-times")); ok && n > 1 {
@@ -63,8 +64,8 @@ func (o *Operation) RepeatCount(k spec.Kind) int {
 }
 
 // FailureCode returns the error code with which the reference server ends a run that has the given
-// status, such as "canceled". The code comes from the x-code of the variant for failed runs. It is
-// "" if the x-code has no entry for the status.
+// status, such as "canceled". It is taken from the x-code of the variant for failed runs. The
+// result is "" if there is no such variant, or if its x-code has no entry for the status.
 func (o *Operation) FailureCode(status string) string {
 	w := variantFor(o.frameVariants, spec.RunError, &spec.Event{Status: status})
 	if w == nil {
@@ -77,9 +78,9 @@ func (o *Operation) FailureCode(status string) string {
 // comments begin. It returns "" if the document does not state the text.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
-// SnapshotStatus returns the status that incomplete content parts of kind k have in frames of o, if
-// the reference server sends such a part repeatedly, each time as a whole, while it grows
-// (x-snapshots). Otherwise it returns "".
+// SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in
+// frames of o. The reference server sends such a part repeatedly while it grows, each time as a
+// whole (x-snapshots). SnapshotStatus returns "" if the document does not provide for that.
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
 		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
@@ -90,10 +91,10 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 }
 
 // FormatTime returns t as text in the format of the member that carries the given slot, such as
-// "created", in frames or replies of kind k. The format is RFC 3339, in UTC, if the member is a
-// string or has no type. If the member is a number, it is the seconds since 1970 or, if the
-// schema's minimum is too large for seconds, the milliseconds. FormatTime returns "" if there is no
-// such member or if its type cannot represent a time.
+// "created", in frames or replies of kind k. If the member is a string or has no type, the format
+// is RFC 3339, in UTC. If it is a number, the result is the number of seconds since 1970 or, if the
+// minimum in the schema is too large for seconds, of milliseconds. FormatTime returns "" if there
+// is no such member or if its type cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {
@@ -120,9 +121,9 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 // alone. Such an event fits every variant except one for steps with x-encloses.
 var noSlots spec.Event
 
-// variantOfKind returns the variant with which o encodes events of kind k. This is a variant of its
-// frames or, if there is none, of the first response, in order of status, that is not a stream and
-// has one. If there is neither, it returns nil.
+// variantOfKind returns the variant with which o encodes events of kind k. It looks for a variant
+// of frames first, and then for one of responses that are not streams, in the order of their
+// statuses. It returns nil if there is none.
 func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		return w
@@ -136,7 +137,8 @@ func (o *Operation) variantOfKind(k spec.Kind) *variant {
 }
 
 // fieldForSlot returns the first member of the object, at any depth, that carries the given slot.
-// It returns nil if no member does.
+// Members are searched in the order of their names. fieldForSlot returns nil if no member carries
+// the slot.
 func (f *objectLayout) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {

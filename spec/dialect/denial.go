@@ -41,7 +41,8 @@ func (o *Operation) addDenials(n node) error {
 }
 
 // denialsFor returns, by reason, how the request e must be refused if its sender lacks permission.
-// It returns nil if the operation has no x-denied.
+// The Level of the requirements is not set. denialsFor returns nil if the operation has no
+// x-denied.
 func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	if len(o.denials) == 0 {
 		return nil
@@ -62,7 +63,7 @@ func (d *Dialect) RequiresCredentials() bool {
 
 // Denials returns, by reason, the requirements on refusals of valid requests without permission
 // (x-denied), for all operations together. A requirement that several operations name occurs once
-// for each of them.
+// for each of them. The Level of the requirements is not set.
 func (d *Dialect) Denials() spec.DenialRequirements {
 	all := spec.DenialRequirements{}
 	for _, o := range d.operations {
@@ -74,5 +75,5 @@ func (d *Dialect) Denials() spec.DenialRequirements {
 }
 
 // HasDenial reports whether the document specifies, for at least one operation, how a request is
-// refused for the reason why.
-func (d *Dialect) HasDenial(why spec.DenialReason) bool { return len(d.Denials()[why]) > 0 }
+// refused for the given reason.
+func (d *Dialect) HasDenial(reason spec.DenialReason) bool { return len(d.Denials()[reason]) > 0 }

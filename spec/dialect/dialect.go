@@ -277,15 +277,16 @@ func (d *Dialect) findKinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the plan for judging servers of the dialect. The plan has an obligation for each of
-// the given checks that at least one requirement on servers names, with all requirements that name
-// the check; see [spec.NewPlan].
+// Plan returns the plan for judging servers of the dialect. The plan has one obligation for each of
+// the given checks that at least one requirement on servers names. The obligation has all
+// requirements on servers that name the check. See also [spec.NewPlan].
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect. It uses only those of the given
-// checks that judge clients; see [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect. It has obligations only for those
+// of the given checks that judge clients, including checks that no requirement names and that need
+// no kind; see [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

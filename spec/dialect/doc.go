@@ -31,9 +31,9 @@
 //
 // x-slot, on a property, array item, parameter or header: the slot of spec.Event that it carries:
 // thread, user, run, message, call, id, name, role, type, status, index, text, seq, cursor, code,
-// created, completed, limit (PollLimit), day, more (HasMore), about (Description), state or lane.
-// An object or array in the slot text is carried as compact JSON. The texts of a slot inside an
-// array without x-parts are concatenated.
+// created, completed, limit (PollLimit), day, more (HasMore), about (Description), state, answer
+// (AnswerSchema) or lane. An object or array in the slot text is carried as compact JSON. The texts
+// of a slot inside an array without x-parts are concatenated.
 //
 // x-parts: events, on a property of a frame: its items, or its value if that is not an array, are
 // variants. They are decoded as events of their own, which come before the event of the frame. If

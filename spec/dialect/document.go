@@ -25,7 +25,7 @@ type document struct {
 	root         map[string]any // the document as decoded JSON
 	sources      []sourceFile   // its file, and those of the documents that it extends
 	compiler     *jsonschema.Compiler
-	compileMu    sync.Mutex
+	compileMu    sync.Mutex          // guards compiler
 	refusals     map[string]any      // pointer of the object with the x-error → x-error
 	requirements map[string]any      // pointer of the object with the x-requirement → x-requirement; see index
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; see parseVariant
@@ -56,7 +56,7 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 // readTree reads a document like [readDocument], and returns it as decoded JSON in tree. If the
 // file of the version is a merge patch, tree is the document after the patch. The result sources
 // has the file of the version, followed by the files of the document that it extends. The parameter
-// extending lists the files that extend this one, so that a cycle is found. readTree returns an
+// extending lists the files that extend this one, so that a cycle is detected. readTree returns an
 // error if a file is missing or invalid, or extends itself.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
@@ -172,10 +172,10 @@ func (s *document) validator(at string) func(v any) error {
 // maxExponentDigits is the number of digits to which withSmallExponents shortens exponents.
 const maxExponentDigits = 3
 
-// withSmallExponents returns v, a decoded JSON value, with the exponents of all numbers shortened to
-// maxExponentDigits digits: 1e9999999 becomes 1e999. Package jsonschema writes numbers out, which
-// takes long if the exponent is large, and panics above 1e1000000. A shortened number is still
-// outside of all bounds that a schema plausibly has. v is not modified.
+// withSmallExponents returns v, a decoded JSON value, with the exponents of all numbers shortened
+// to maxExponentDigits digits: 1e9999999 becomes 1e999. Package jsonschema expands numbers to all
+// their digits, which takes long if the exponent is large, and panics above 1e1000000. A shortened
+// number is still outside of all bounds that a schema plausibly has. v is not modified.
 func withSmallExponents(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -202,8 +202,8 @@ func withSmallExponents(v any) any {
 }
 
 // A node is a value within a document together with its JSON pointer. The value is nil if the
-// document has none at the pointer. Of the methods, only get, deref and extension follow references
-// ($ref).
+// document has none at the pointer. The methods get, deref and extension follow references ($ref);
+// object, exists, text, items, members and strings do not.
 type node struct {
 	doc     *document
 	pointer string
@@ -284,8 +284,9 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings returns n itself if it is a string, or the strings in n, at any depth of nested arrays,
-// if it is an array. A number counts as a string. For any other value, strings returns nil.
+// strings returns the strings in n: the value of n if it is a string, or the strings at any depth
+// of nested arrays if it is an array. A number counts as a string. For any other value, strings
+// returns nil.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:
@@ -305,7 +306,10 @@ var (
 	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// escape and unescape convert a string to and from a reference token of a JSON pointer, in which
-// "~" and "/" are escaped (RFC 6901).
-func escape(token string) string   { return escapes.Replace(token) }
+// escape returns s as a reference token of a JSON pointer, in which "~" and "/" are escaped (RFC
+// 6901).
+func escape(s string) string { return escapes.Replace(s) }
+
+// unescape returns the string that a reference token of a JSON pointer stands for. It is the
+// inverse of escape.
 func unescape(token string) string { return unescapes.Replace(token) }

@@ -52,8 +52,8 @@ func (o *Operation) HasEnvelopes() bool {
 }
 
 // frameFor returns the variant of the frame in which e is encoded, and the event to encode as that
-// frame. This is e itself or, if the frame is an envelope, a new event with e as its only part.
-// Both results are nil if the stream of o has no such frame.
+// frame. This is e itself or, if the frame is an envelope, a new event whose only part is e as
+// chunkFor returns it. Both results are nil if the stream of o has no frame for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -76,10 +76,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	return nil, nil
 }
 
-// chunkFor returns the event to encode in place of e if one of the variants can encode e. This is a
-// copy of e, unless the x-chunk of a variant has the member by. In that case, the start of a
-// message or call is encoded as its first chunk, and later chunks have no id. ok is false if none
-// of the variants can encode e.
+// chunkFor returns the event to encode in place of e. ok reports whether one of the variants can
+// encode it. The event is a copy of e, with one change if the x-chunk of a variant has the member
+// by: the start of a message or call becomes its first chunk, and later chunks lose their id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -232,9 +231,9 @@ type EncodedResponse struct {
 }
 
 // EncodeResponse encodes e as the complete response of o with the status e.StatusCode or, if that
-// is 0, with the first documented success status. If the document describes no body for the status,
-// the result has none. If the body is not JSON, it is the text of e or, if that is empty, the
-// example in the document.
+// is 0, with the lowest documented status from 200 to 299. If the document describes no body for
+// the status, the result has none. If the body is not JSON, it is the text of e or, if that is
+// empty, the example in the document.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -282,9 +281,9 @@ func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 }
 
 // Container returns the type and the role of the message in which the reference server sends
-// content parts of kind k (x-within); the result kind is the type. ok is false if the reference
-// server does not send these parts within messages.
-func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
+// content parts of kind k (x-within). ok is false if the reference server does not send these parts
+// within messages.
+func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 	w := findVariant(o.frameVariants, k, 0)
 	if w == nil {
 		return "", "", false

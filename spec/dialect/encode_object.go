@@ -10,8 +10,8 @@ import (
 )
 
 // appendJSON appends to dst the encoding of e as a compact JSON object, with members ordered by
-// name, and returns the result as out. hasContent is false if no member has a value from e, but
-// only constants of the document.
+// name, and returns the result as out. hasContent reports whether at least one member has a value
+// from e, and not only a constant of the document.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)

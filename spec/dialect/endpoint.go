@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UseEndpoint modifies the recordings in list. In each request that was sent to the endpoint of the
-// server, it replaces the path with "/". It does nothing unless d.IsEndpoint. All recordings must
-// be of the same server. A path belongs to the endpoint if it is "/" or d.Base, or if a POST
-// request to it succeeded and was either valid or started a run.
+// UseEndpoint replaces the path with "/" in those requests of the recordings in list that were sent
+// to the endpoint of the server. It modifies the recordings, which must all be of the same server.
+// It does nothing unless d.IsEndpoint. A path is that of the endpoint if it is "/" or d.Base, or if
+// a POST request to it succeeded and either is valid as a request to the endpoint or started a run.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return
@@ -47,8 +47,8 @@ func (d *Dialect) startsRun(x spec.Exchange) bool {
 }
 
 // AtEndpoint returns r with the target that a client appends to the base URL of the server. If
-// d.IsEndpoint and the path of r is "/", the slash is removed, which leaves the query or nothing.
-// Otherwise r is returned unchanged.
+// d.IsEndpoint and the path of r is "/", the slash is removed, so that only the query remains, if
+// there is one. Otherwise r is returned unchanged.
 func (d *Dialect) AtEndpoint(r spec.Request) spec.Request {
 	if d.IsEndpoint && (r.Target == "/" || strings.HasPrefix(r.Target, "/?")) {
 		r.Target = r.Target[1:]

@@ -22,10 +22,11 @@ var nameMaps = []string{
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
 // walk calls visit for the members of v and for all members of the values within v. It visits the
-// members of an object in the order of their names. It omits members whose names the author of the
-// document chooses, and data such as examples. The argument at is the JSON pointer of v. The
-// arguments of visit are the JSON pointer, the name and the value of a member. When visit returns
-// false, walk stops and returns false. Otherwise it returns true.
+// members of an object in the order of their names. It does not call visit for members whose names
+// the author of the document chooses, only for the members inside their values. It skips data such
+// as examples altogether. The argument at is the JSON pointer of v. The arguments of visit are the
+// JSON pointer, the name and the value of a member. When visit returns false, walk stops and
+// returns false. Otherwise it returns true.
 func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
 	switch v := v.(type) {
 	case []any:
@@ -45,9 +46,9 @@ func (s *document) walk(at string, v any, visit func(pointer, name string, v any
 	return true
 }
 
-// walkMember is like [document.walk] for the members within v, which is itself the value of a
-// member with the given name. The argument at is the JSON pointer of that member, whose name is a
-// keyword of OpenAPI or of this package and not one that the author of the document chooses.
+// walkMember is like [document.walk] for the members within v, where v is itself the value of a
+// member with the given name. The argument at is the JSON pointer of that member. The name must be
+// a keyword of OpenAPI or of this package, and not one that the author of the document chooses.
 func (s *document) walkMember(at, name string, v any, visit func(pointer, name string, v any) bool) bool {
 	chosen, isObject := v.(map[string]any)
 	switch {
@@ -113,7 +114,8 @@ func nameCheck[T ~string](what string, names []T) extensionCheck {
 	}
 }
 
-// oneOfCheck returns a check that requires one of the given values, which are strings and booleans.
+// oneOfCheck returns a check that requires one of the given values, each of which is a string or a
+// boolean.
 func oneOfCheck(values ...any) extensionCheck {
 	return func(n node) (pointer, message string) {
 		if slices.Contains(values, n.value) {
@@ -127,9 +129,9 @@ func oneOfCheck(values ...any) extensionCheck {
 	}
 }
 
-// memberCheck returns a check that requires an object. The object may only have the members in
-// checked, whose values must pass the checks there, and those in unchecked, which may have any
-// value. No member is required.
+// memberCheck returns a check that requires an object. The object must have no members other than
+// those in checked, whose values must pass the checks there, and those in unchecked, which may have
+// any value. No member is required.
 func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
 	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
@@ -151,9 +153,9 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 	}
 }
 
-// eachMember returns a check for an object whose members may have any names. The value of each
-// member must be an object that has only the given members. A value that is not an object passes
-// the check.
+// eachMember returns a check for an extension that is an object. Its members may have any names,
+// but the value of each must be an object that has no members other than the given ones. An
+// extension that is not an object passes the check.
 func eachMember(members ...string) extensionCheck {
 	return func(n node) (pointer, message string) {
 		_, values := n.members()
@@ -167,7 +169,8 @@ func eachMember(members ...string) extensionCheck {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members that x-error has and those in more.
+// may have the members of the entries of x-error and those in more. It must have requirement or
+// inherit.
 func refusalCheck(more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {

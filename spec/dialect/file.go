@@ -67,10 +67,10 @@ func withoutCatalogue(err error, path string) error {
 	return err
 }
 
-// nameAfter sets the family, version and name of d. The family is the name of the document file, in
-// the argument file, without its extension, and the version is that in the document. nameAfter
-// returns an error if one of them cannot be used in paths, or if an embedded dialect has the same
-// name.
+// nameAfter sets the family, version and name of d. The argument file is the name of the document
+// file. The family is that name without its extension, and the version is the one in the document.
+// nameAfter returns an error if the family or the version cannot be used in paths, or if an
+// embedded dialect has the same name.
 func (d *Dialect) nameAfter(file string) error {
 	version := d.document.lookup("/info/version")
 	d.Family = strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")

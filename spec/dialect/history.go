@@ -76,7 +76,8 @@ func (o *Operation) historyMember() string {
 }
 
 // AppendRequest appends to h those messages of the request r that h does not contain, and returns
-// the result. It returns h if r does not repeat the history or if its body is not valid JSON.
+// the result. It returns h if requests for the operation of r do not repeat the history, or if the
+// body of r is not valid JSON.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -92,9 +93,10 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	return h
 }
 
-// EncodeMessages returns the messages in events in the form in which requests like r repeat them.
-// The events have kinds of parts of requests, such as [spec.InputAssistant]. An event for which the
-// document has no form is left out. The result is nil if requests like r do not repeat messages.
+// EncodeMessages returns the messages in events in the form in which requests for the operation of
+// r repeat them. The events have kinds of parts of requests, such as [spec.InputAssistant]. An
+// event for which the document has no form is left out. The result is nil if requests for that
+// operation do not repeat messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
 	o := d.Operation(r)
 	if o == nil {

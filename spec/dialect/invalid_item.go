@@ -9,7 +9,7 @@ import (
 
 // A furtherItem records which constraints were violated in a list item that follows a valid item of
 // the same kind. A constraint is a keyword of the schema together with a requirement on the
-// refusal. One request for each constraint is enough.
+// refusal. Only one request is made for each constraint.
 type furtherItem struct{ seen map[[2]string]bool }
 
 // isNew reports whether v is the first violation of its constraint, and records the constraint. The
@@ -26,11 +26,11 @@ func (f *furtherItem) isNew(v spec.Violation) bool {
 	return !known
 }
 
-// isDemanded reports whether the document demands the refusal r. This is not the case if the
-// requirement of r has level MAY.
+// isDemanded reports whether the document demands the refusal r. It does unless the requirement of
+// r has level MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
-// addDemanded is like add with m.valid as the valid counterpart, but adds a request only if the
+// addDemanded is like add with m.valid as the valid counterpart, but adds the request only if the
 // document demands its refusal (see isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
@@ -41,7 +41,7 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 // breakFurtherItem adds requests in which a list of the body has a second item that violates the
 // schema of the items, since a server may validate only the first item. It adds none unless the
 // list has exactly one item, which is an object. The argument items is the schema of the items,
-// list is the valid list, at is its location in the body, and depth is its depth.
+// list is the valid list, at is its location in the body, and depth is its nesting depth.
 func (m *invalidRequestBuilder) breakFurtherItem(items node, list []any, at []string, depth int) {
 	if len(list) != 1 || m.base != nil {
 		return

@@ -8,7 +8,7 @@ import (
 
 // breakAbsentMember adds requests with invalid values for a member or item that the valid request
 // does not have. The argument n is the schema of that value, at is its location in the body, and
-// depth is the depth of the object or array that would contain it.
+// depth is the nesting depth of the object or array that would contain it.
 //
 // The valid counterpart of each request is the original request without the value, because the
 // server need not be able to use every value that the schema allows. If a limit is tested, however,
@@ -30,7 +30,7 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
 // list does not contain yet. The kinds are the alternatives of the schema of the items. The
 // argument items is that schema, list is the valid list, at is its location in the body, and depth
-// is its depth.
+// is its nesting depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -63,9 +63,9 @@ func itemKindName(n node) string {
 }
 
 // withAddedValue returns a copy of the builder whose valid request also has the value v in its
-// body, at the location that the argument at states. It returns nil if a request with that value is
-// not valid. The copy shares the InvalidRequestSet of m. The caller must copy its requests and
-// edits back to m.
+// body, at the location at. It returns nil if a request with that value is not valid. The copy
+// shares the InvalidRequestSet of m. The caller must copy the requests and edits of the copy back
+// to m.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m
 	extended.valid = withBodyValue(m.valid, at, v)
@@ -80,8 +80,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found. The argument depth is the depth of n. Schemas deeper than
-// maxDepth are not followed.
+// n. ok is false if no value was found. The argument depth is the nesting depth of n. Schemas
+// deeper than maxDepth are not followed.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -129,7 +129,7 @@ func typesOf(schemas []node) (types []string) {
 
 // exampleObject returns an object that has only the members that the schemas in all require. The
 // second result is false if no value was found for one of these members. The argument depth is the
-// depth of the schemas.
+// nesting depth of the schemas.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {
@@ -150,9 +150,9 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a string that fits the format that the schemas in all name. If they name
-// none, it returns one of their examples or defaults or, if there is none, "x". The string may
-// violate other constraints, so callers must validate it.
+// exampleText returns a string that fits the format uuid, uri or date-time if the schemas in all
+// name one of these. Otherwise it returns one of the examples or defaults of the schemas or, if
+// there is none, "x". The string may violate other constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

@@ -10,7 +10,7 @@ import (
 const pairSeparator = ", and "
 
 // A requestEdit is a change that makes a valid request violate one constraint. The function apply
-// makes the change in a copy of its argument, and violation is the violation that results.
+// returns a changed copy of its argument, and violation is the violation that results.
 type requestEdit struct {
 	name      string
 	violation spec.Violation
@@ -18,9 +18,9 @@ type requestEdit struct {
 }
 
 // addEdit applies change to the valid request and adds the result under the given name followed by
-// m.itemKind, on the same conditions as add. The argument valid is the valid counterpart. If the
-// request was added, and if the change is not within an added value, addEdit keeps the change for
-// addPairs.
+// m.itemKind, on the same conditions as add. The argument valid is the valid counterpart; for a
+// change within an added value, addEdit may use *m.base instead. If the request was added, and if
+// the change is not within an added value, addEdit keeps the change for addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -39,8 +39,9 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 // request. A few are enough to find out whether a server reports either of two violations.
 const maxPairs = 6
 
-// addPairs adds requests with two violations, each of which combines two edits. These are far apart
-// in m.edits, and thus in the request, so that they do not affect each other.
+// addPairs adds up to maxPairs requests with two violations. Each of these requests combines two
+// edits that are far apart in m.edits, and thus in the request, so that they do not affect each
+// other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -54,8 +55,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the changes of both a and b if it has exactly the violations of these
-// two edits. It reports whether it added the request.
+// addPair adds a request with the changes of both a and b, provided that the request has exactly
+// the violations of these two edits. It reports whether it added the request.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

@@ -12,16 +12,16 @@ import (
 )
 
 // An InvalidRequest is a request that violates exactly one constraint of the document (or two, see
-// [Dialect.InvalidRequests]), together with its valid counterpart: a valid request that is as close
-// to it as possible.
+// [Dialect.InvalidRequests]), together with its valid counterpart: a valid request that differs
+// from it as little as possible.
 type InvalidRequest struct {
 	Name           string // says what is wrong: "body /runId has 129 characters"
 	Request, Valid spec.Request
 }
 
-// InvalidRequests derives from the valid request r all requests that violate one constraint, and a
-// few that violate two. The order is always the same. Violations for which the document does not
-// specify a refusal are left out. If r is not valid, the result is nil.
+// InvalidRequests derives from the valid request r the requests that violate one constraint each,
+// and a few that violate two. The order is always the same. Violations for which the document does
+// not specify a refusal are left out. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
 }
@@ -29,12 +29,12 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
-	// names holds the names of invalid requests, each followed by the constraint that the request
-	// violates, or by the schema whose value it changes, and by the schema of the message or tool
-	// that the value is in.
+	// names has two keys for each request with one violation, both of which are made by
+	// invalidRequestBuilder.key: one for the violated constraint, and one for the schema whose value
+	// the request changes. For a request with two violations, the key is its name.
 	names        map[string]bool
-	schemaPaths  map[string]bool // constraints that were violated
-	addedSchemas map[string]bool // schemas of values that were added to be made invalid
+	schemaPaths  map[string]bool // pointers of the keywords that were violated
+	addedSchemas map[string]bool // pointers of the schemas of values that were added to be made invalid
 }
 
 // UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that the set
@@ -130,9 +130,9 @@ func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// key returns the key in m.names of a request with the given name that violates a constraint of the
-// schema with the given pointer, or changes a value of that schema. Requests whose names differ only
-// in the index of a message of the same kind have the same key.
+// key returns the key in m.names of a request with the given name. The argument schema is the JSON
+// pointer of the keyword that the request violates, or of the schema whose value it changes.
+// Requests whose names differ only in the index of a message of the same kind have the same key.
 func (m *invalidRequestBuilder) key(name, schema string) string {
 	if m.part != "" {
 		name = itemIndex.ReplaceAllString(name, "/#")
@@ -144,10 +144,10 @@ func (m *invalidRequestBuilder) key(name, schema string) string {
 var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 
 // add adds the request bad to m.requests, under the given name and with its valid counterpart, and
-// reports whether it did. The name must be wanted (see isWanted), bad must violate exactly one
-// constraint for which the document specifies a refusal, and the counterpart must be valid. There
-// must not be a request with that name and violation yet. Among the requests with added values, add
-// adds only one per constraint.
+// reports whether it did. It adds the request only if the name is wanted (see isWanted), if bad
+// violates exactly one constraint, for which the document specifies a refusal, if the counterpart
+// is valid, and if there is no request with that name and violation yet. Among the requests with
+// added values, add adds only one per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -201,7 +201,8 @@ func (m *invalidRequestBuilder) breakMethod() {
 	m.addDemanded("method is GET", get)
 }
 
-// breakContentType adds requests with other content types, and requests whose bodies are not JSON.
+// breakContentType adds requests whose content type is not documented, and requests whose body is
+// not JSON.
 func (m *invalidRequestBuilder) breakContentType() {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
@@ -231,8 +232,8 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 }
 
 // breakParameter adds requests in which the parameter p is missing or has an invalid value. It adds
-// none for a path parameter, since they would name another resource. The argument path holds the
-// values of the path parameters of the valid request, by name.
+// none for a path parameter, since a different value would name a different resource. The argument
+// path holds the values of the path parameters of the valid request, by name.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -264,7 +265,8 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 
 // breakValue adds requests in which a value of the body is replaced with values that violate its
 // schema, and does the same for the values within it. The argument n is the schema, v is the valid
-// value, at is the location of v in the body, and depth is the depth of v.
+// value, at is the location of v in the body, and depth is the nesting depth of v, which is 0 for
+// the body as a whole.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -310,7 +312,7 @@ func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, va
 
 // breakMembers adds requests that violate what the schema n specifies for the members of an object
 // in the body: which are required, which are forbidden, and what their values may be. The argument
-// v is the valid object, at is its location in the body, and depth is its depth.
+// v is the valid object, at is its location in the body, and depth is its nesting depth.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
@@ -338,8 +340,8 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 
 // applicableSchemas returns the schemas that apply to the value v: n, the schemas of its allOf, and
 // one of the alternatives of its oneOf and anyOf that v matches, recursively. If v matches several
-// alternatives, it returns the first one whose discriminators v has or, if there is none, the
-// first. It returns nil if n does not exist.
+// alternatives, applicableSchemas prefers the first one for which hasDiscriminators is true, and
+// otherwise takes the first. It returns nil if n does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -361,7 +363,7 @@ func (s *document) applicableSchemas(n node, v any) []node {
 }
 
 // hasDiscriminators reports whether v has all properties for which the schema n has a single-valued
-// enum, with any values. It returns true if there are no such properties.
+// enum, whatever their values in v. It returns true if there are no such properties.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	names, properties := n.get("properties").members()

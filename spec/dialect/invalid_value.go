@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// An invalidSample is a value that violates one keyword of a schema, together with the closest
-// value that does not. If valid is nil, that closest value is the original value in the request.
-// The name says what is wrong with the value, such as "is null".
+// An invalidSample is a value that violates one keyword of a schema (bad), together with the
+// closest value that does not violate it (valid). If valid is nil, the closest value is the
+// original value in the request. The name says what is wrong with bad, such as "is null".
 type invalidSample struct {
 	name       string
 	bad, valid any
@@ -86,13 +86,13 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	return list
 }
 
-// farOff is the distance from a limit to the numbers that are far beyond it. A server may refuse the
-// number next to the limit only.
+// farOff is the distance from a limit to the numbers that are far beyond it. They are tried because
+// some servers refuse only the number next to the limit.
 const farOff = 100
 
-// unlistedValues returns objects to put in place of the list v: an empty object and, if the only
-// item of v is an object, that item. The result is nil unless array is the only type in types. In
-// place of an optional list, an empty object may count as no list.
+// unlistedValues returns objects to put in place of the list v: an empty object, which a server may
+// mistake for an absent list, and, if the only item of v is an object, that item. The result is nil
+// unless array is the only type in types.
 func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil
@@ -120,8 +120,8 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists to put in place of the valid list items. Each of them is made to
-// violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n.
+// invalidLists returns lists to put in place of items, which is a valid list. Each of them is made
+// to violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

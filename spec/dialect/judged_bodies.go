@@ -16,15 +16,15 @@ type judgedBodies struct {
 	bytes      int                         // of all bodies
 }
 
-// Limits of a judgedBodies, so that it takes little memory. When it exceeds maxJudgedBytes, it is
-// emptied.
+// Limits of a judgedBodies, in bytes, so that it takes little memory. When a new body would make it
+// exceed maxJudgedBytes, it first drops all others.
 const (
-	maxJudgedBytes     = 2 << 20  // of all bodies
-	maxJudgedBodyBytes = 64 << 10 // larger bodies are not remembered
+	maxJudgedBytes     = 2 << 20  // of all bodies together
+	maxJudgedBodyBytes = 64 << 10 // of one body; larger bodies are not remembered
 )
 
-// lookup returns the violations of body. The list is empty if body is valid. ok is false if its
-// violations are not known.
+// lookup returns the recorded violations of body. The list is empty if body is valid. ok is false
+// if nothing is recorded about body.
 func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,8 +30,8 @@ type formFile struct {
 
 // A formFileProperty describes a property of a documented form that is a file.
 type formFileProperty struct {
-	kind         spec.Kind // of the decoded part
-	node         node
+	kind         spec.Kind      // of the decoded part
+	node         node           // its schema
 	mediaTypes   []string       // accepted media types; empty means any
 	requirements map[string]any // media type → id of the requirement that it is accepted
 }
@@ -95,7 +95,7 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	}
 	form := map[string]any{}
 	reader := multipart.NewReader(bytes.NewReader(r.Body), params["boundary"])
-	for range maxFormFields {
+	for fields := 0; ; fields++ {
 		part, err := reader.NextRawPart()
 		if err == io.EOF && bytes.Contains(r.Body, []byte("--"+params["boundary"]+"--")) {
 			return form, nil
@@ -103,11 +103,13 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 		if err != nil {
 			return nil, fmt.Errorf("not valid multipart: %w", err)
 		}
+		if fields == maxFormFields {
+			return nil, fmt.Errorf("more than %d fields", maxFormFields)
+		}
 		if err := readField(form, part, files); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
 // readField reads one field of a multipart form and adds it to the argument form, as in decodeForm.
@@ -181,9 +183,9 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// withFiles returns a copy of an example form in which each description of a file, an object with
-// the members filename, contentType, base64 and zeros, is replaced with a formFile. The member
-// zeros is the number of zero bytes to append to the data.
+// withFiles returns a copy of an example form in which each description of a file is replaced with
+// a formFile. Such a description is an object with the members filename, contentType, base64 and
+// zeros. The member zeros is the number of zero bytes to append to the data.
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range form {
@@ -198,9 +200,9 @@ func withFiles(form map[string]any) map[string]any {
 }
 
 // validateForm decodes the form in the body of r. It returns the form, as decodeForm does, and the
-// violations of the schema of b. The form is nil if it cannot be decoded. The lengths of files are
-// counted in bytes. The argument outer lists the places in the document that contain b, innermost
-// first.
+// violations of the schema of b. The lengths of files are counted in bytes. If the body is too
+// large or cannot be decoded, the form is nil, and the only violation says so. The argument outer
+// lists the places in the document that contain b, innermost first.
 func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
@@ -271,9 +273,9 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 // noteText is the content of a text file.
 const noteText = "This is a text, and nothing else.\n"
 
-// wrongTypeFiles holds files of types that no document accepts. The media type and the content of
-// each file agree, because servers may check either. A name that ends in .png, and a media type that
-// only begins or ends like a valid one, do not make a text an image or audio.
+// wrongTypeFiles holds files of types that no document accepts. Neither the media type nor the
+// content of a file is of an accepted type, because servers may check either. Some of the files
+// have a name or a media type that resembles that of an image or of audio.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},
@@ -320,9 +322,9 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	}
 }
 
-// encodeFieldAgain returns the encoding of the named field of the form and the end of the form,
-// without the boundary line before the field. If the final "--\r\n" of an encoded form is replaced
-// with "\r\n" and this result, the form has the field twice.
+// encodeFieldAgain returns bytes that repeat the named field of the form: the encoding of the
+// field, without the boundary line before it, and the end of the form. If the final "--\r\n" of the
+// encoded form is replaced with "\r\n" and these bytes, the form has the field twice.
 func encodeFieldAgain(form map[string]any, name string) []byte {
 	body, _ := encodeForm(map[string]any{name: form[name]})
 	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))

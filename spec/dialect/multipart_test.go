@@ -301,3 +301,17 @@ func FuzzMultipart(f *testing.F) {
 		}
 	})
 }
+
+// TestFormFields checks the limit on the number of fields of a form.
+func TestFormFields(t *testing.T) {
+	for n, want := range map[int]bool{maxFormFields: true, maxFormFields + 1: false} {
+		var lines []string
+		for i := range n {
+			lines = append(lines, "--b", fmt.Sprintf("Content-Disposition: form-data; name=\"f%d\"\r\n\r\nx", i))
+		}
+		form, err := decodeForm(formRequest("/attachments", append(lines, "--b--", "")...), nil)
+		if (err == nil) != want || want && len(form) != n {
+			t.Errorf("%d fields: got %d and %v", n, len(form), err)
+		}
+	}
+}

@@ -31,9 +31,9 @@ type objectField struct {
 	isList         bool          // the value is a list of variants, or of one object
 }
 
-// layoutOf returns the layout of the object at the given path of the variant. The argument schemas
-// has all schemas that apply to the object, and depth is the depth of the object. If depth exceeds
-// maxDepth, the layout is empty.
+// layoutOf returns the layout of the object at the given path in values of the variant. The
+// argument schemas has all schemas that apply to the object, and depth is the nesting depth of the
+// object. If depth exceeds maxDepth, the layout is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -88,8 +88,8 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 }
 
 // withSlotChoice returns the argument schemas, which apply to one value. If none of them has an
-// x-slot, the result also has the first alternative of their oneOf that does, because the slot is
-// encoded in that form.
+// x-slot, withSlotChoice appends the first alternative of their oneOf that has one, because the
+// slot is encoded in the form of that alternative.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {

@@ -45,10 +45,10 @@ func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the JSON pointer to the value to which err refers, where err is an error
-// from validating the document text, as YAML. This is the innermost value for which err has a
-// position. If err has none, it is the section, path or operation that err names, or "" if there is
-// none.
+// openAPIPointer returns the JSON pointer to the value to which err refers. The argument text is
+// the document as YAML, and err is an error from validating it. The result is the pointer to the
+// innermost value for which err has a position. If err has none, it is the pointer to the section,
+// path or operation that err names, or "" if there is none.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -83,10 +83,10 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError adds a position to err, an error of the OpenAPI loader, which does not state one. The
-// position is that of the first reference that has no target or is not supported, or of the first
-// member with the name and the type in the message of err. If there is none, it is the beginning of
-// the document.
+// loadError returns err, an error of the OpenAPI loader, as an error with a position, which the
+// loader does not state. The position is that of the first reference that has no target or is not
+// supported, or of the first member with the name and the type in the message of err. If there is
+// none, it is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
 	message, at := "not valid OpenAPI: "+lastCause(err), ""
 	wrong := wrongType.FindStringSubmatch(err.Error())
@@ -108,8 +108,8 @@ func (d *Dialect) loadError(err error) error {
 	return d.errorAt(at, "%s", message)
 }
 
-// lastCause returns the last cause in the message of err, an error of the OpenAPI loader, on one
-// line. The message lists failed attempts before that cause, which the result omits.
+// lastCause returns the reason at the end of the message of err, an error of the OpenAPI loader, on
+// one line. It omits the failed attempts that the message lists before that reason.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {

@@ -24,19 +24,19 @@ type Operation struct {
 	OptionalHeaders spec.Header
 
 	method, path     string
-	node             node
-	requirement      string // x-requirement of the operation
-	promised         spec.StreamRequirements
-	omissions        []omission   // x-absent
-	denials          []denialRule // x-denied
+	node             node                    // the operation object
+	requirement      string                  // x-requirement of the operation; "" if there is none
+	promised         spec.StreamRequirements // x-stream
+	omissions        []omission              // x-absent
+	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
 	bodies           []requestContent // by media type, in alphabetical order
-	requestVariants  []*variant       // the forms of its body
+	requestVariants  []*variant       // the variants of its body
 	templates        map[string]any   // bodies by template name; nil for a request without a body
 	bodylessTemplate string           // template of requests without a JSON body (x-says)
 
-	frameVariants    []*variant
+	frameVariants    []*variant              // the variants of the frames of its stream
 	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
 	nameMembers      []string                // members that name frames, most frequent first; see initWireNames
 	wireNames        map[spec.Kind]string    // names of frames by kind
@@ -59,7 +59,7 @@ type streamEncoding struct {
 // A requestContent describes the body of a request in one media type.
 type requestContent struct {
 	mediaType string
-	node      node
+	node      node            // the media type object
 	validate  func(any) error // validates a decoded body; nil if there is no schema
 	judged    *judgedBodies   // violations of JSON bodies that were validated before
 	limit     bodyLimit
@@ -159,8 +159,8 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is a parameter or a member of the body that has an x-absent. The requirement is the
-// id of the requirement on the meaning of requests that leave the parameter or member out.
+// An omission is a parameter or a member of the body that has an x-absent. The field requirement is
+// the id of the requirement on the meaning of requests that leave the parameter or member out.
 type omission struct {
 	member      string // name of the member; "" if it is a parameter
 	parameter   parameter

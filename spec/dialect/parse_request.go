@@ -15,15 +15,16 @@ import (
 
 // ValidateRequest returns the violations of the request r, each with the refusals that the document
 // requires for it. It returns nil if r is valid. If the document has no operation for r, the only
-// violation states that. That violation has refusals only if the document has the path of r, but
-// not the method.
+// violation says so. That violation has refusals only if the document has the path of r, but not
+// its method, and the method is neither OPTIONS nor HEAD.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	_, violations := d.validateRequest(r)
 	return violations
 }
 
 // validateRequest implements [Dialect.ValidateRequest]. Its result value is the decoded body of r.
-// It is nil if r has no body, or if validateBody does not decode the body.
+// It is nil if the document has no operation for r, if r has no body, or if validateBody does not
+// decode the body.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
@@ -213,9 +214,10 @@ func (p parameter) exercisedBy(v string) (ids []string) {
 	return ids
 }
 
-// typedValue returns v, the text of the parameter in a request, as a decoded JSON value of the type
-// that the schema of the parameter requires. It returns v itself if the schema allows strings, or
-// if v does not fit the type.
+// typedValue returns v, the text of the parameter in a request, as a decoded JSON value for
+// validation. It returns v itself if the schema of the parameter allows strings or names no type.
+// Otherwise, it returns a bool if the schema allows booleans and v is true or false, a json.Number
+// if v is a number as JSON writes it, and v in all other cases.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -223,10 +225,15 @@ func (p parameter) typedValue(v string) any {
 		return v
 	case slices.Contains(types, "boolean") && (v == "true" || v == "false"):
 		return v == "true"
-	case json.Valid([]byte(v)):
+	case isJSONNumber(v):
 		return json.Number(v)
 	}
 	return v
+}
+
+// isJSONNumber reports whether v is a JSON number, without white space around it.
+func isJSONNumber(v string) bool {
+	return json.Valid([]byte(v)) && strings.Trim(v[:1]+v[len(v)-1:], "-0123456789") == ""
 }
 
 // ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event state

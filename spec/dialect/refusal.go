@@ -22,9 +22,9 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 }
 
 // PartViolation returns the violation of a request for o whose body contains an unacceptable file
-// of kind k. keyword is the keyword of x-error, such as "minLength", that selects the refusals.
-// Servers use PartViolation for errors that no schema detects, such as a recording without speech.
-// The violation has no refusals if the bodies of o have no file of kind k.
+// of kind k. The argument keyword, such as "minLength", selects the entries of x-error that state
+// the refusals. Servers use PartViolation for errors that no schema detects, such as a recording
+// without speech. The violation has no refusals if the bodies of o have no file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
@@ -40,9 +40,9 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer, taken from the first
-// variant for message deltas. In a dialect without message deltas, it is taken from the first
-// variant for contents or for ends of messages. The requirement is that on the member that carries
+// TextRequirement returns the id of the requirement on the text of an answer. It is taken from the
+// first variant for message deltas or, in a dialect without message deltas, from the first variant
+// for content parts or ends of messages. The result is the requirement on the member that carries
 // the slot text or, if that member has none, the default requirement of the variant.
 // TextRequirement returns "" if the dialect has no such variant.
 func (d *Dialect) TextRequirement() string {

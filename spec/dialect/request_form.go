@@ -139,10 +139,10 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 	return ""
 }
 
-// formRequirement returns the id of the requirement that a request exercises by having a null
-// member or, if absent is true, by leaving the member out. The argument member is the schema of the
-// member. Only requirements that the check acceptCheck judges count. formRequirement returns "" if
-// there is none.
+// formRequirement returns the id of the requirement that a request exercises by having a value for
+// a member, such as null or an empty list, or, if absent is true, by leaving the member out. The
+// argument member is the schema of the member. Only requirements that the check acceptCheck judges
+// count. formRequirement returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

@@ -15,15 +15,15 @@ const acceptCheck = "accept.as-documented"
 // body. For example, it has null for an optional member that the other request omits.
 type RequestVariant struct {
 	Name    string // "body /seed is null"
-	Form    string // the schema of the member and the difference: "POINTER is null"
+	Form    string // JSON pointer of the member's schema, and the difference: "POINTER is null"
 	Request spec.Request
 }
 
 // RequestVariants returns valid requests, each of which differs from r in one member of the body:
 // an optional member is left out or null, an unknown member is added, a member that may have
-// several types has another one, or a second tool is offered. All of them have the prompt of r. They
-// are always in the same order. RequestVariants returns nil if r is not a valid request with a JSON
-// body. It does not modify r.
+// several types has a value of a different type, or a second tool is offered. All of them have the
+// prompt of r. They are always in the same order. RequestVariants returns nil if r is not a valid
+// request with a JSON body. It does not modify r.
 func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -49,9 +49,9 @@ type requestVariantBuilder struct {
 }
 
 // add adds the variant in which the value at the given location in the body is v, or is missing if
-// v is removed{}. It does nothing if that variant is not valid, has another prompt, or lacks a tool
-// call, to which a result may belong. n is the schema of the value. The text change describes the
-// change as a predicate, such as "is null".
+// v is removed{}. It does nothing if that variant is not valid, has a different prompt, or has
+// fewer tool calls than the request, since a tool result may belong to a missing call. n is the
+// schema of the value. The text change describes the change as a predicate, such as "is null".
 func (b *requestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -108,8 +108,8 @@ func (b *requestVariantBuilder) vary(n node, v any, at []string) {
 	}
 }
 
-// otherTypes lists JSON Schema types. Each has the description of a variant with a value of that
-// type in place of one of another type, and the value.
+// otherTypes lists the values that replace a value of a different type to make a variant. name is
+// the JSON Schema type of value, and change describes the variant that results, as a predicate.
 var otherTypes = []struct {
 	name, change string
 	value        any
@@ -120,9 +120,10 @@ var otherTypes = []struct {
 	{"object", "is an object", map[string]any{"a": []any{nil}}},
 }
 
-// varyType adds variants in which v, the value at the given location in the body, is of another
-// type that its schema n names. It leaves out the first type, which is the usual one, and values
-// that the document gives a meaning (x-slot).
+// varyType adds variants in which v, the value at the given location in the body, is replaced with
+// a value of a different type that its schema n names. It adds none for the first type that n
+// names, which is the usual one, and none at all if n has an x-slot, since the document then gives
+// the value a meaning.
 func (b *requestVariantBuilder) varyType(n node, v any, at []string) {
 	for _, other := range otherTypes {
 		if variantType(n, other.value) != "" && !fitsTypes([]string{other.name}, v) {
@@ -131,8 +132,8 @@ func (b *requestVariantBuilder) varyType(n node, v any, at []string) {
 	}
 }
 
-// variantType returns the JSON Schema type of v if the schema n names this type and other types
-// before it, and the document does not give v a meaning (x-slot). Otherwise it returns "".
+// variantType returns the JSON Schema type of v if the schema n names this type, but not as its
+// first type. Otherwise, or if n has an x-slot and thus gives v a meaning, it returns "".
 func variantType(n node, v any) string {
 	types := n.deref().get("type").strings()
 	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
@@ -170,7 +171,7 @@ func has(v map[string]any, name string) bool {
 type objectMember struct {
 	name                   string
 	schema                 node
-	mayBeAbsent, mayBeNull bool // a server must accept the request all the same
+	mayBeAbsent, mayBeNull bool // a server must accept the request even then
 }
 
 // membersOf returns the members that the document describes for the object v, each once, in the

@@ -32,7 +32,7 @@ type PossibleDefect struct {
 
 // Refusals returns the requirements on the refusals of requests that violate the document
 // (x-error), sorted by their ids. A requirement that occurs several times in the document occurs as
-// often in the result.
+// often in the result. The Level of the requirements is not set.
 func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
 		for _, entry := range refusalList(node{d.document, at + "/x-error", d.document.refusals[at]}) {
@@ -98,10 +98,10 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 	return lists
 }
 
-// Apply returns a copy of data that has the defect, at the first location where that is possible.
-// The argument data is the data of a frame or the body of a reply to a request for o. For a reply,
-// status is its status code; for a frame, status is 0. If data cannot have the defect, Apply
-// returns data unchanged and false.
+// Apply returns a copy of data that has the defect, at the first location where that is possible,
+// re-encoded as compact JSON. The argument data is the data of a frame or the body of a reply to a
+// request for o. For a reply, status is its status code; for a frame, status is 0. If data cannot
+// have the defect, Apply returns data unchanged and false.
 func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {
@@ -209,7 +209,8 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 	return all
 }
 
-// wrongValues are values of different types, one of which violates almost any schema.
+// wrongValues are values of different types. For almost any schema, at least one of them violates
+// it.
 var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[string]any{}}
 
 // wrongValuesFor returns those of wrongValues that may give a property with the schema n a defect
@@ -244,9 +245,9 @@ func (w *variant) maxItems() int {
 }
 
 // example returns a value of the variant in which every slot that the reference server can write
-// has a value. A list of parts has a single item, whose variant is the one with the index item,
-// modulo the number of variants. The value may violate the schema. depth is the depth of the
-// recursion, 0 at first.
+// has a value. A list of parts has a single item, whose variant is chosen by the argument item: it
+// is the index of the variant, modulo the number of variants. The value may violate the schema.
+// depth is the depth of the recursion, 0 at first.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

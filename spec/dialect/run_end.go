@@ -49,8 +49,8 @@ func (f *RunEndFinder) Find(body []byte) bool {
 	return f.found
 }
 
-// isEnd reports whether item is the end of the run. A terminal event with the id of another run is
-// not.
+// isEnd reports whether item is the end of the run. A terminal event with the id of a different run
+// does not count.
 func (f *RunEndFinder) isEnd(item sse.Item) bool {
 	if !f.hasTerminal {
 		return f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel

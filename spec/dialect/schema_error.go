@@ -18,7 +18,7 @@ type schemaError struct {
 	location        []string        // location in the validated value
 	documentPlaces  []documentPlace // places in the document that apply there, innermost first
 	keyword         string
-	isDiscriminator bool // the keyword is a constant, which may tell schemas apart
+	isDiscriminator bool // the keyword requires a constant, which may tell schemas apart
 
 	// The following make up its text.
 	path         string          // the location as a path expression; "" is the value itself
@@ -168,10 +168,10 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f for each place in the document that applies to the error, and for each value
-// around that place, innermost first, until f returns true. pointer is the JSON pointer to that
-// place or value. here is whether the pointer is for exactly the location of the error, and not for
-// a value around that location.
+// walkOutward calls f for each of b.documentPlaces, and for the values in the document that contain
+// the place, innermost first, until f returns true. pointer is the JSON pointer of the place or of
+// the value that contains it. here is whether what the document states there is about exactly the
+// location of the error, and not about a larger part of the validated value.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentPlaces {
 		here := place.depth >= len(b.location)

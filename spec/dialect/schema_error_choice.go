@@ -186,11 +186,11 @@ func (b *schemaError) describeForbidden(not node) {
 }
 
 // describeContains sets the keyword and the problem and expected texts of b, the error of an array
-// in which too few or too many items match a schema. The argument sort is that schema, the value of
-// the keyword contains. e is the validator's error.
-func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
+// in which too few or too many items match a schema. The argument schema is that schema, the value
+// of the keyword contains. e is the validator's error.
+func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
 	items := "item"
-	if what := describeConditions(sort, "", 0); len(what) > 0 {
+	if what := describeConditions(schema, "", 0); len(what) > 0 {
 		items += " with " + strings.Join(what, " and ")
 	}
 	switch k := e.ErrorKind.(type) {

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A SchemaSummary summarizes all schemas that apply to a JSON value at one place in a frame or in the body
-// of a response. It contains everything that at least one of these schemas states.
+// A SchemaSummary summarizes all schemas that apply to a JSON value at one place in a frame or in
+// the body of a response. It contains everything that at least one of these schemas states.
 type SchemaSummary struct {
 	Members map[string]*SchemaSummary // of an object, by name; nil if no schema names any
 	Items   *SchemaSummary            // of an array; nil if no schema describes them
@@ -21,7 +21,7 @@ type SchemaSummary struct {
 // schema names and which clients must ignore.
 func (s *SchemaSummary) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
 
-// Shapes returns two shapes: frames combines the schemas of the frames of all streams of the
+// Shapes returns two summaries: frames combines the schemas of the frames of all streams of the
 // dialect, and replies combines the schemas of all other response bodies. Neither is nil.
 func (d *Dialect) Shapes() (frames, replies *SchemaSummary) {
 	frames, replies = &SchemaSummary{}, &SchemaSummary{}
@@ -46,8 +46,8 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// add adds what the schema n states to s and to the shapes of the members and items inside s. depth
-// is the number of schemas around n. If depth exceeds maxDepth, add only marks s as closed.
+// add adds what the schema n states to s and to the summaries of the members and items inside s.
+// depth is the number of schemas around n. If depth exceeds maxDepth, add only marks s as closed.
 func (s *SchemaSummary) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
@@ -85,14 +85,15 @@ func (s *SchemaSummary) add(n node, depth int) {
 	}
 }
 
-// An UnknownEventForm describes the events of unnamed types that a document allows in streams.
+// An UnknownEventForm describes the events that a document allows in streams although it does not
+// name their types.
 type UnknownEventForm struct {
 	TypeMember    string   // the name of the member that contains the type, which may be any string
 	SharedMembers []string // the names of the other required members, sorted
 }
 
-// UnknownEventForm returns the form of events of types that the document does not name. The second
-// result is false if the document does not allow such events.
+// UnknownEventForm returns the form of the events whose types the document does not name. The
+// second result is false if the document does not allow such events.
 func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 	for _, o := range d.operations {
 		for _, w := range o.frameVariants {

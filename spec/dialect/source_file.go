@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// A FileError is an error at one place in a document or catalogue.
+// A FileError is an error at one place in a document or catalogue, or an error about the file as a
+// whole.
 type FileError struct {
 	File    string // name or path of the file
 	Line    int    // from 1; 0 if the error concerns the file as a whole
@@ -76,7 +77,7 @@ const MaxFileBytes = 4 << 20
 // directory, as the user gave it.
 type boundedDir struct{ dir string } // "" is the working directory
 
-// Open implements [fs.FS].
+// Open implements [fs.FS]. Unlike ReadFile, it does not restrict which files can be read.
 func (b boundedDir) Open(name string) (fs.File, error) {
 	return os.DirFS(cmp.Or(b.dir, ".")).Open(name)
 }
@@ -159,8 +160,8 @@ func tokensOf(pointer string) (tokens []string) {
 }
 
 // pointerAt returns the JSON pointer to the innermost member or item inside n whose key or value
-// begins at the given line and column, which both count from 1. at is the pointer to n. The result
-// is "" if there is no such member or item.
+// begins at the given line and column, both of which count from 1. at is the pointer to n. The
+// result is "" if there is no such member or item.
 func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	here := func(n ast.Node) bool {
 		t := n.GetToken()

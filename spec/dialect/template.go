@@ -49,8 +49,8 @@ func (d *Dialect) Templates() (all []string) {
 }
 
 // BuildRequest returns the request that a template describes, filled in with the slots of e. The
-// request repeats no earlier messages of its thread. BuildRequest returns an error if the dialect
-// does not have the template.
+// request has no credentials and repeats no earlier messages of its thread. BuildRequest returns an
+// error if the dialect does not have the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
 	return d.BuildRequestAfter(nil, template, e)
 }

@@ -15,8 +15,8 @@ import (
 // stands for and what is needed to decode and encode it.
 type variant struct {
 	kind               spec.Kind
-	name               string
-	node               node
+	name               string          // last token of the pointer of its schema
+	node               node            // its schema, or a reference to it
 	discriminators     []discriminator // a value of the variant has all of them
 	presencePaths      [][]string      // if there are any, a value of the variant has one of these members
 	constants          []constantSlot  // slots that the discriminators fix
@@ -67,8 +67,8 @@ func (p partLocation) rank() int {
 
 // A requirementLocation is a location in the values of a variant, together with the requirement
 // that applies there. A value of the variant exercises the requirement if it has a value, other
-// than null, at the location. If required is true, it is enough that the object around the location
-// is present.
+// than null, at the location. If required is true, it is enough that the value has the object
+// around the location, since the requirement is also about whether the member is present.
 type requirementLocation struct {
 	path        []string
 	id          string
@@ -110,9 +110,9 @@ func (s *document) parseVariants(at node, requirement string) ([]*variant, error
 	return all, nil
 }
 
-// requirementAt returns the id of the requirement on the whole schema n, that is an x-requirement
-// that is not a map. If n is a reference, an x-requirement beside the reference takes precedence
-// over that of the target. The second result is false if there is neither.
+// requirementAt returns the id of the requirement on the whole schema n: the x-requirement of n if
+// that is an id and not a map. If n is a reference, an x-requirement beside the reference takes
+// precedence over that of the target. The second result is false if there is neither.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
