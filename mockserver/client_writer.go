@@ -12,8 +12,7 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// errEnded is the error for a write to a stream that a fault or a request to the control port has
-// ended.
+// errEnded is the error for a write to a stream that a fault or [Stream.End] has ended.
 var errEnded = errors.New("stream ended by the mock")
 
 // writeTimeout is the maximum time that a client may take to accept one piece of a response.
@@ -21,8 +20,8 @@ const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline through which a response passes. It writes to
 // the connection, records in the journal what was sent, and ends the response in the way that a
-// fault or a request to the control port requires. It implements fault.StreamWriter. All its
-// methods except After and end may be called concurrently.
+// fault or [Stream.End] requires. It implements fault.StreamWriter. All its methods except After
+// and end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *exchange
@@ -31,11 +30,11 @@ type clientWriter struct {
 
 	mu            sync.Mutex // protects the fields below and writes, which Stream.Inject makes concurrently
 	headSent      bool
-	headTime      time.Time // when the head was sent
-	deadlineValid time.Time // until then, the write deadline need not be extended
-	ending        fault.StreamEnd
-	handlerDone   bool // the handler has returned
-	timers        []*time.Timer
+	headTime      time.Time       // when the head was sent
+	deadlineValid time.Time       // until then, the write deadline need not be extended
+	ending        fault.StreamEnd // how Finish ended the stream; "" if it was not called
+	handlerDone   bool            // the handler has returned
+	timers        []*time.Timer   // those of After
 }
 
 // WriteHeader sends the head of the response with the given status. It sends nothing if Finish was
@@ -161,10 +160,11 @@ func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }
 
-// end completes the response. It must be called after the handler has returned. It records in the
-// journal how the response ended. If Finish was called, end closes the connection in the way that
-// was passed to Finish; for fault.Stall, it first waits until the client leaves or the mock shuts
-// down. It panics with http.ErrAbortHandler if net/http must close the connection.
+// end completes the response. It must be called after the handler has returned. It stops the timers
+// of After and records in the journal how the response ended. If Finish was called, end closes the
+// connection in the way that was passed to Finish; for fault.Stall, it first waits until the client
+// leaves or the mock shuts down. It panics with http.ErrAbortHandler if net/http must close the
+// connection.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true
@@ -189,9 +189,8 @@ func (c *clientWriter) end() {
 }
 
 // recordEnd records in the journal how the response ended. The parameter how is the way in which a
-// fault or a request to the control port ended the response, or "" if neither did. In the latter
-// case, recordEnd determines whether the client left, the mock was shut down or the response is
-// complete.
+// fault or [Stream.End] ended the response, or "" if neither did. If how is "", recordEnd
+// determines whether the client left, the mock was shut down or the response is complete.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return

@@ -20,15 +20,15 @@ type exchange struct {
 	request   *http.Request // as received
 	overrides overrides
 	scope     *testScope
-	settings  Settings // those of the scope when the request arrived
-	seed      uint64
-	idRand    *rand.Rand
+	settings  Settings   // those of the scope when the request arrived
+	seed      uint64     // seed of the random choices; intercept derives it from the base seed
+	idRand    *rand.Rand // source of new ids; nil until it is needed
 
 	dialect  *dialect.Dialect
-	run      runKey     // the run that the request starts or refers to
-	ownPlan  *faultPlan // the faults that this request specifies itself
-	isListen bool       // the response streams a run that another request started
-	entry    *journal.Entry
+	run      runKey         // the run that the request starts or refers to
+	ownPlan  *faultPlan     // the plan made for this request; nil until intercept makes it
+	isListen bool           // the response streams a run that another request started
+	entry    *journal.Entry // nil until the request is recorded
 }
 
 // seedHeader is the header in which a request sets the seed of its random choices. Each response
@@ -64,9 +64,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the run that the response streams, or nil if the run has
-// no plan. The result ok is false if the request listens to a run that has not been started yet,
-// because the plan of that run is not known then.
+// currentPlan returns the fault plan for the response, or nil if no faults are planned. If the
+// request listens to a run that another request started, this is the plan of that run, unless the
+// request specifies faults itself or the run has no plan; otherwise it is the plan of the request.
+// The result ok is false if the request listens to a run, but neither the run nor the request has a
+// plan yet.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen {
 		return x.ownPlan, true

@@ -9,10 +9,11 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// A faultPlan holds the faults for one run and counts the streams of the run.
+// A faultPlan holds the faults for one run, as a request determines them, and counts the streams of
+// the run.
 type faultPlan struct {
-	test        string
-	rule        string
+	test        string // id of the test that sent the request; "" if it named none
+	rule        string // name of the script's rule that matched the request; "": none
 	faults      []fault.Spec
 	firstHeld   int          // the first frame that is held, or noFrame
 	streamCount atomic.Int32 // streams of the run so far
@@ -42,9 +43,9 @@ func (p *faultPlan) appliedFaults() []string {
 // that no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// streamEffects returns the effects of those faults of the plan p that affect stream number n of
-// the run, counted from 1. An effect records its fault in the journal the first time that it
-// changes something.
+// streamEffects returns the effects of those faults of the plan p that affect stream number n.
+// Streams of the run are counted from 1; for effects on resumption, only its resumed streams are
+// counted. An effect records its fault in the journal the first time that it changes something.
 func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {

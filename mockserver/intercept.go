@@ -68,8 +68,9 @@ func (s *Server) intercept(
 }
 
 // newPlan returns the fault plan of the request. The parameter found is the decision of the
-// scripts. The faults of the plan are those that requestFaults returns. The first frame to hold is
-// the one in the request's headers or, if they contain none, the one in the settings.
+// scripts. The faults of the plan are those that requestFaults returns. The number of the first
+// frame to hold comes from the header X-Mock-Hold of the request or, if that is absent, from the
+// settings.
 func (x *exchange) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {

@@ -36,18 +36,18 @@ type Config struct {
 	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
 	Scripts  *script.RuleSet    // reply rules; nil: the reference's scripted agent answers every request
-	Replay   *replay.Library    // recorded responses, for requests that no rule matches
+	Replay   *replay.Library    // recorded responses, for requests that no rule matches; nil: none
 	Journal  *journal.Journal   // nil: a new journal with default limits
 	Server   reference.Config   // limits, users, log and so on; New overwrites Store, NewID, Now, Inline and Intercept
 }
 
 // Defaults describes how the mock behaves where neither a script nor a request header specifies it.
 type Defaults struct {
-	Pace      pace.Pace
-	Faults    []fault.Spec
-	Vary      *uint64 // seed of the legal variations of the encoding; nil: the reference's encoding
-	Strict    bool    // refuse a run that no rule or recording matches, with status 501
-	FlushEach bool    // flush after every event; otherwise events that are due together are sent together
+	Pace      pace.Pace    // timing of replies; the zero value sends everything at once
+	Faults    []fault.Spec // injected into every request to which they apply
+	Vary      *uint64      // seed of the legal variations of the encoding; nil: the reference's encoding
+	Strict    bool         // refuse a run that no rule or recording matches, with status 501
+	FlushEach bool         // flush after every event; otherwise events that are due together are sent together
 }
 
 // A Server is a mock server for one or more dialects. It implements http.Handler, and its methods
@@ -60,14 +60,14 @@ type Server struct {
 	shared     *testScope                    // scope of requests that name no test; other scopes inherit its settings
 	scopes     recentMap[string, *testScope] // scopes of the tests, by the ids of the tests
 	settingsMu sync.Mutex                    // serializes updates of settings
-	requests   keyCounter
+	requests   keyCounter                    // counts equal requests; see requestSeed
 	plans      recentMap[runKey, *faultPlan]
 	streams    liveStreams
 	variations recentMap[variationKey, *vary.Variation]
 	store      state.Resetter
 	backend    backendServer
 	handler    http.Handler
-	basePaths  map[string]string
+	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
 	ctx          context.Context
 	stop         context.CancelFunc

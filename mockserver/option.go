@@ -57,12 +57,13 @@ func Recordings(paths ...string) Option {
 	}
 }
 
-// Fault returns an Option that injects faults into every request to which they apply. In the
-// argument list, commas separate faults, and semicolons separate the parameters of a fault, as in
-// "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints all faults.
-func Fault(list string) Option {
+// Fault returns an Option that injects faults into every request to which they apply. In text,
+// commas separate faults, and semicolons separate the parameters of a fault, as in "abort; event=3,
+// slow-head; for=2s". The command "streamassay list faults" prints all faults. The faults of
+// several such options are combined.
+func Fault(text string) Option {
 	return func(o *optionState) error {
-		faults, err := fault.Parse(list)
+		faults, err := fault.Parse(text)
 		o.Defaults.Faults = append(o.Defaults.Faults, faults...)
 		return err
 	}

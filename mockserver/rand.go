@@ -15,22 +15,22 @@ import (
 // The purposes of random numbers. Each purpose has a sequence of its own, so that drawing more
 // numbers for one purpose does not change the sequences for the others.
 const (
-	randIDs uint64 = iota
-	randScript
-	randPace
-	randRun
-	randStream
-	randVary
+	randIDs    uint64 = iota // new ids
+	randScript               // random parts of scripts
+	randPace                 // variations of the pace
+	randRun                  // faults that change a run or refuse a request
+	randStream               // faults that change one stream
+	randVary                 // not used
 )
 
-// newRand returns a source of random numbers for purpose, one of the constants above. Its sequence
+// newRand returns a source of random numbers for the given purpose, such as randPace. Its sequence
 // depends only on the purpose, the base seed, the request and the number of equal requests before
 // it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
-// requestSeed counts a request and returns the seed for it. The seed depends on the base seed, on
-// the other arguments, which describe the request, and on how many requests with the same arguments
-// were counted before.
+// requestSeed counts a request and returns the seed for it. The seed depends on base, which is the
+// base seed, on the other arguments, which describe the request, and on how many requests with the
+// same arguments were counted before.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	var number [8]byte

@@ -16,7 +16,7 @@ type Request struct {
 	Body           []byte   // its first 64 KiB, unless Config.Journal has another limit
 	Operation      string   // kind of the operation, such as "run"; "" if the dialect has no such operation
 	Thread, Run    string   // ids in the request, each "" if the request has none
-	Rule           string   // name of the script's rule that matched the request; "" if no rule matched
+	Rule           string   // the script's rule or the recording that matched the request; "" if none did
 	Status         int      // status of the response; 0 if it was not sent yet
 	Faults         []string // the faults that changed the response, each as [Fault] accepts it
 	Findings       []Finding
@@ -25,7 +25,7 @@ type Request struct {
 // A Finding is a violation of the protocol by a client.
 type Finding struct {
 	Requirement string     // id of the violated requirement; "" if the request belongs to no dialect
-	Level       spec.Level // of the requirement
+	Level       spec.Level // level of the requirement
 	Message     string
 }
 

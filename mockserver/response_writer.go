@@ -115,7 +115,7 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 
 // startEffects returns the effects of the faults on this stream. The first call that returns true
 // for ok creates the effects, and later calls return the same ones. The result ok is false as long
-// as the run of the stream is not known, because its faults are not known then; see currentPlan.
+// as the faults are not known; see currentPlan.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -178,9 +178,9 @@ func (w *responseWriter) passesThrough() bool {
 	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
-// prepare links the stages of the pipeline. If the run of the stream has not been started yet, its
-// faults are not known. In this case, prepare links only the other stages and leaves w.prepared
-// false, and the caller must call it again for the next write.
+// prepare links the stages of the pipeline. If the faults on the stream are not known yet (see
+// startEffects), prepare links only the other stages and leaves w.prepared false, and the caller
+// must call it again for the next write.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok

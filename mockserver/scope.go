@@ -26,19 +26,21 @@ type Settings struct {
 	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
 	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into every applicable request
-	Pace    *pace.Pace      `json:"pace,omitzero"`
-	Seed    *uint64         `json:"seed,omitempty"`
-	Vary    *uint64         `json:"vary,omitempty"` // seed of the variations of the encoding
-	Hold    *int            `json:"hold,omitempty"` // number of the first event that is held in each stream, from 0
+	Pace    *pace.Pace      `json:"pace,omitzero"`    // timing of replies
+	Seed    *uint64         `json:"seed,omitempty"`   // seed of the random choices
+	Vary    *uint64         `json:"vary,omitempty"`   // seed of the variations of the encoding
+	// Hold is the number of the first event, counted from 0, that is held in the first stream of each
+	// run. Later streams of a run are not held.
+	Hold *int `json:"hold,omitempty"`
 }
 
 // A testScope holds the settings and the state of one test. The shared scope, which has no parent,
 // holds those that all tests share.
 type testScope struct {
-	id       string     // of the test; "" for the shared scope
-	parent   *testScope // nil: this is the shared scope
-	state    *script.State
-	sessions *replay.PlaybackState
+	id       string                   // of the test; "" for the shared scope
+	parent   *testScope               // nil: this is the shared scope
+	state    *script.State            // of the scripts
+	sessions *replay.PlaybackState    // of the recordings
 	settings atomic.Pointer[Settings] // never nil
 }
 
@@ -91,11 +93,11 @@ func (s *Server) scope(test string) *testScope {
 // is "". A test that the server does not know yet is added, with empty settings.
 func (s *Server) Settings(test string) Settings { return *s.scope(test).settings.Load() }
 
-// SetSettings replaces all settings of the test with the id test, or those that all tests share if
-// test is "". The argument to holds the new settings. Responses that have already begun are not
-// affected.
-func (s *Server) SetSettings(test string, to Settings) {
-	s.UpdateSettings(test, func(all *Settings) { *all = to })
+// SetSettings sets all settings of the test with the id test, or those that all tests share if test
+// is "". A nil field of settings discards the earlier value. Responses that have already begun are
+// not affected.
+func (s *Server) SetSettings(test string, settings Settings) {
+	s.UpdateSettings(test, func(all *Settings) { *all = settings })
 }
 
 // UpdateSettings calls change with a copy of the settings of the test with the id test, or of those

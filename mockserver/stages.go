@@ -17,7 +17,7 @@ type frameWriter interface {
 }
 
 // A varyStage is the frame writer that varies the encoding of frames: it replaces the encoding of
-// each frame with another one that the protocol allows.
+// each frame with a different one that the protocol allows.
 type varyStage struct {
 	stream *vary.StreamEncoder
 	client *clientWriter
@@ -72,12 +72,12 @@ type holdStage struct {
 	changed   chan struct{} // closed when firstHeld changes; nil if no frame waits
 }
 
-// holdFrom holds all frames whose number is at least from, counted from 0, and lets the frames
-// before them pass. If from is noFrame, all frames pass.
-func (g *holdStage) holdFrom(from int) {
+// holdFrom holds all frames from frame number first on, counted from 0, and lets the frames before
+// it pass. If first is noFrame, all frames pass.
+func (g *holdStage) holdFrom(first int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.set(from)
+	g.set(first)
 }
 
 // allow lets n more frames pass. It returns an error if the stage holds back no frames.
@@ -91,10 +91,10 @@ func (g *holdStage) allow(n int) error {
 	return nil
 }
 
-// set makes from the number of the first frame that is held back and wakes WriteFrame if it is
-// waiting. The caller must hold g.mu.
-func (g *holdStage) set(from int) {
-	if g.firstHeld = from; g.changed != nil {
+// set changes the number of the first frame that is held back to first, and wakes WriteFrame if it
+// is waiting. The caller must hold g.mu.
+func (g *holdStage) set(first int) {
+	if g.firstHeld = first; g.changed != nil {
 		close(g.changed)
 		g.changed = nil
 	}

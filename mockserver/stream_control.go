@@ -27,7 +27,7 @@ type StreamStatus struct {
 	Test    string `json:"test,omitempty"`
 	Thread  string `json:"thread"`
 	Run     string `json:"run"`
-	Rule    string `json:"rule,omitempty"`
+	Rule    string `json:"rule,omitempty"` // name of the script's rule that the run follows; "" if there is none
 	Events  int    `json:"events"`         // number of events that were sent or wait to be released
 	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held, from 0; nil: no event
 }

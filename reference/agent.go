@@ -16,8 +16,8 @@ type Turn struct {
 	// unique within the conversation.
 	spec.Event
 
-	ClientTools []string // names of tools that the client runs; nil if the dialect has none
-	OnlyClient  bool     // the server must run no tools: the dialect has no tool results
+	ClientTools []string // names of the tools in the request that the client runs; nil if there are none
+	OnlyClient  bool     // the agent must not run tools itself, because the dialect has no events for their results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
 	// at most 400, oldest first. A nil function means that there are none.
@@ -29,8 +29,8 @@ type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
 // It looks for one in the request first, because clients may repeat the history, and then in the
-// stored conversation. found is false if there is no such message. If EarlierMessages fails,
-// previousUserText returns its error.
+// stored conversation, without hidden messages. found is false if there is no such message. The
+// error is any error from EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
@@ -57,14 +57,15 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 }
 
 // An Agent runs one turn and returns the sequence of events that the turn produces. The
-// events are neutral; the server encodes them in its dialect, as far as the dialect can
-// express them:
+// events are the same for all dialects; the server encodes them in its dialect, as far as
+// the dialect can express them. In this list, parentheses contain the fields of
+// [spec.Event] that an event of the kind needs:
 //
 //   - run.start comes first, run.end or run.error (Text) last. An agent that stops
 //     without either is taken to have ended its run successfully.
-//   - message.start, message.delta and message.end carry Message; reasoning.* does
-//     likewise. A message ends before the next one begins, unless the two have
-//     different ids.
+//   - message.start (Message), message.delta (Message, Text) and message.end (Message)
+//     make up a message; reasoning.start, reasoning.delta and reasoning.end make up a
+//     section of reasoning in the same way. Messages may overlap if their ids differ.
 //   - content.end (Message, Type, Text) is a content part other than text: for an
 //     image, Text is its URL.
 //   - tool.start (Message, Call, Name), tool.delta and tool.end (Call, Text) make up a
@@ -72,9 +73,10 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 //     is used by dialects that put calls and results into messages.
 //   - interrupt (ID, Text) carries its payload as JSON.
 //   - An event without a kind announces a pause: everything sent so far is flushed. If
-//     [Config].Inline is set, an agent must yield one before it waits.
+//     [Config].Inline is set, an agent must yield such an event before it waits.
 //   - "?" (Raw) is a frame that is encoded already. It is sent unchanged.
 //
 // An agent must return soon after its context is done; the server then emits the event
-// that ends the run. Each turn runs in one goroutine of its own.
+// that ends the run. The server may run several turns at the same time, each in a single
+// goroutine.
 type Agent func(ctx context.Context, t Turn) iter.Seq[spec.Event]

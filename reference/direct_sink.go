@@ -9,12 +9,13 @@ import (
 const initialStreamBuffer = 2 << 10
 
 // A directSink writes the frames of a run directly to the response of the request that started the
-// run. It is used for dialects whose streams cannot be resumed, and runs in the goroutine of that
-// request. It buffers frames until the buffer is full or the agent announces a pause.
+// run. It is used if Config.Inline is set and streams of the dialect cannot be resumed; the run is
+// then executed in the goroutine of that request. The directSink buffers frames until the buffer of
+// stream is full or the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
-	buf    []byte
+	buf    []byte // memory for encoding a frame, reused for the next one
 }
 
 func (p *directSink) frameBuffer() []byte { return p.buf[:0] }
@@ -46,8 +47,8 @@ func (p *directSink) finish() {
 	}
 }
 
-// playsInline reports whether a run is executed in the goroutine of the request that starts it,
-// rather than in a goroutine of its own.
+// playsInline reports whether the server executes each run in the goroutine of the request that
+// starts the run, rather than in a separate goroutine.
 func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 
 // streamInline executes the run r in the calling goroutine and sends its stream as the response to

@@ -21,8 +21,9 @@ type EventEmitter struct {
 	messages, calls, interrupts int // how many ids were made
 }
 
-// NewEventEmitter returns an emitter for the run with the given id. It passes the events to yield,
-// the parameter of the [iter.Seq] that an [Agent] returns.
+// NewEventEmitter returns an emitter for the run with the given id. The emitter passes each event
+// to yield, the function that the caller of an [iter.Seq] provides, and stops when yield returns
+// false.
 func NewEventEmitter(ctx context.Context, run string, yield func(spec.Event) bool) *EventEmitter {
 	return &EventEmitter{ctx: ctx, run: run, yield: yield}
 }
@@ -77,23 +78,24 @@ func (e *EventEmitter) NewCallID() string { return e.newID("c", &e.calls) }
 // NewInterruptID returns an id for the next interrupt, unique within the conversation.
 func (e *EventEmitter) NewInterruptID() string { return e.newID("i", &e.interrupts) }
 
-// newID increments the counter n and returns an id that consists of the id of the run, which is
-// unique within the conversation, the prefix, and the counter.
+// newID returns a new id that consists of the id of the run, the prefix and the counter *n, which
+// it increments first. The id is unique within the conversation, because the id of the run is.
 func (e *EventEmitter) newID(prefix string, n *int) string {
 	*n++
 	return e.run + "-" + prefix + strconv.Itoa(*n)
 }
 
-// WaitUntil lets the server send what was emitted, and waits until the time at. It returns at once
-// if that time has passed. If the context is done during the wait, WaitUntil stops the emitter.
-func (e *EventEmitter) WaitUntil(at time.Time) {
-	if e.stopped || time.Until(at) <= 0 {
+// WaitUntil lets the server send all events emitted so far, and then waits until the time t. If t
+// has passed, it returns at once and does neither. If the context is done during the wait,
+// WaitUntil stops the emitter.
+func (e *EventEmitter) WaitUntil(t time.Time) {
+	if e.stopped || time.Until(t) <= 0 {
 		return
 	}
 	if e.emitText("", "", ""); e.stopped {
 		return
 	}
-	timer := time.NewTimer(time.Until(at))
+	timer := time.NewTimer(time.Until(t))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -102,8 +104,8 @@ func (e *EventEmitter) WaitUntil(at time.Time) {
 	}
 }
 
-// emitText emits an event of kind k with a text and the id of its message. It is not inlined, so
-// that the event, of 680 bytes, is not in the stack frame of a caller that waits: a paced stream
+// emitText emits an event of kind k with the given message id and text. It is not inlined, so that
+// the event, of 680 bytes, is not in the stack frame of a caller that waits: a paced stream
 // takes 52 KB of the server's memory rather than 58 KB (make bench, 2,000 streams; the stacks
 // alone: BenchmarkWaitingRuns).
 //

@@ -16,9 +16,9 @@ type eventFeatures struct {
 	reasoningSpans bool               // has events around each section of reasoning
 	completeText   bool               // repeats a text in full when it ends
 	streamedCalls  bool               // streams a tool call as start, deltas and end
-	enveloped      bool               // each frame is an envelope of events, with the properties of the run
+	enveloped      bool               // each frame is an envelope, which carries events and properties of the run
 	interrupt      bool               // has an event for interrupts
-	snapshotStatus string             // status of snapshots of a call that is not complete yet; "": none
+	snapshotStatus string             // status of snapshots of an incomplete tool call; "": no snapshots
 	callMessage    enclosingMessage   // if not streamedCalls: the message that contains a call
 	resultMessage  enclosingMessage   // the message that contains a tool result
 	startCount     int                // how many run.start events a run has
@@ -27,9 +27,9 @@ type eventFeatures struct {
 // An enclosingMessage describes the message in which a dialect sends a tool call or a tool result.
 // If exists is false, the dialect does not send the call or the result within a message.
 type enclosingMessage struct {
-	kind, role string
-	exists     bool // the dialect has such a message
-	standalone bool // the content also has an event of its own
+	kind, role string // of the message: its Type and Role in spec.Event
+	exists     bool   // the dialect has such a message
+	standalone bool   // the content also has an event of its own
 }
 
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.
@@ -52,9 +52,9 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 
 // contentKind returns the kind of event that the dialect uses for a complete content part of the
 // given type, such as "image". It returns "" if the dialect cannot send such a part.
-func (v *eventFeatures) contentKind(kind string) spec.Kind {
+func (v *eventFeatures) contentKind(contentType string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
-		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {
+		if v.op.CanEncode(spec.Event{Kind: k, Type: contentType}) {
 			return k
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory responds with the messages of a conversation that belong to its latest day with
-// messages. If the request names a day, only earlier days are considered. If the request names no
+// serveHistory responds with the messages of one day of a conversation: the latest day that has
+// messages or, if the request names a day, the latest such day before it. If the request names no
 // conversation, serveHistory uses the one in which the user last started a run, or responds with an
 // empty history if there is none.
 func (s *Server) serveHistory(c *requestContext) {

@@ -31,22 +31,23 @@ type streamWriter struct {
 	r      *http.Request
 	op     *dialect.Operation
 	events eventSource // nil until the run is found
-	// findRun returns the run or, if it does not exist, a channel that receives when it may exist.
-	// The error is any error from the store.
+	// findRun returns the run or, if the run does not exist, a channel that receives a value when it
+	// may have been started. The error is any error from the store.
 	findRun func() (eventSource, <-chan struct{}, error)
 
 	position       int64  // position of the last event written
 	threadTag      uint32 // tag of the thread, which is part of cursors
 	keepAlive      []byte // comment to send while the run is idle; nil: send neither comments nor cursors
 	maxSilentPolls int    // number of consecutive idle polls after which the stream ends
-	buf            []byte
+	buf            []byte // the write buffer
 }
 
 // An eventSource provides the events of one run, whether or not this process executes the run.
 type eventSource interface {
-	// eventsAfter returns the events beyond a position in the thread. ended reports whether the run
-	// has no further events. Otherwise, changed receives or is closed when there may be further
-	// events or the run may have ended. An error means that the events could not be read.
+	// eventsAfter returns events of the run whose positions in the thread are greater than
+	// position, in order. ended reports whether the run has no further events. Otherwise, changed
+	// receives or is closed when there may be further events or the run may have ended. An error
+	// means that the events could not be read.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
@@ -57,8 +58,8 @@ type storedRun struct {
 	registry  *runRegistry
 	ref       state.RunRef
 	threadTag uint32
-	changed   <-chan struct{}
-	current   *sharedRead // the events being sent
+	changed   <-chan struct{} // receives when the thread may have changed
+	current   *sharedRead     // the events being sent
 }
 
 // maxReadEvents is the maximum number of events that one read from the store returns.
@@ -100,7 +101,8 @@ func (h *storedRun) exists() (bool, error) {
 }
 
 // serveListen streams the events of a run that another request started. The stream begins after the
-// cursor in the request or, without a cursor, with the first event. If the run does not exist yet,
+// cursor in the request or, without a cursor, with the first event. A cursor that the server did
+// not issue, or that it can no longer resume, is refused. If the run does not exist yet,
 // serveListen waits until it does.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
@@ -166,21 +168,21 @@ func (l *streamWriter) isComplete() bool {
 	return err == nil && ended && len(rest) == 0
 }
 
-// formatCursor returns the cursor for the position at in the thread with the given tag. The tag
-// makes cursors of other threads invalid.
-func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
+// formatCursor returns the cursor for a position in the thread with the given tag. The tag makes
+// cursors of other threads invalid.
+func formatCursor(position int64, tag uint32) string { return fmt.Sprintf("%d-%d", position, tag) }
 
-// parseCursor returns the position in the thread t that the cursor text represents. ok is false if
-// text is not a cursor that was issued for t.
-func parseCursor(t state.Thread, text string) (at int64, ok bool) {
-	first, _, _ := strings.Cut(text, "-")
-	at, err := strconv.ParseInt(first, 10, 64)
-	return at, err == nil && at > 0 && at <= t.LastPosition && formatCursor(at, t.Tag) == text
+// parseCursor returns the position in the thread t to which the given cursor refers. ok is false if
+// the cursor was not issued for t.
+func parseCursor(t state.Thread, cursor string) (position int64, ok bool) {
+	first, _, _ := strings.Cut(cursor, "-")
+	position, err := strconv.ParseInt(first, 10, 64)
+	return position, err == nil && position > 0 && position <= t.LastPosition && formatCursor(position, t.Tag) == cursor
 }
 
 // stream writes the response. It returns when the run ends, the client leaves, the store fails, or
-// the run has been idle for maxSilentPolls consecutive polls. If another process executes the run,
-// stream also returns when the server shuts down.
+// maxSilentPolls consecutive intervals of Config.PollInterval have passed without an event. If
+// another process executes the run, stream also returns when the server shuts down.
 func (l *streamWriter) stream() {
 	l.s.metrics.Streams.Inc()
 	defer l.s.metrics.Streams.Dec()
@@ -249,7 +251,7 @@ type pollResult struct {
 	wrote    bool            // there were events to send
 	ended    bool            // the run has no further events
 	changed  <-chan struct{} // receives or is closed when there may be more events
-	shutdown <-chan struct{} // closed when the stream must end although it is not complete
+	shutdown <-chan struct{} // closed when the stream must end although it is not complete; nil: never
 	err      error           // the client has left, or the store failed
 }
 
@@ -305,9 +307,9 @@ func (l *streamWriter) release() {
 	}
 }
 
-// shutdown returns a channel that is closed when the server shuts down. A stream of a run that
-// another process executes must end then. If this process executes the run, shutdown returns nil,
-// because the run's terminal event ends the stream.
+// shutdown returns a channel that is closed when the stream must end because the server shuts down.
+// It returns nil if this process executes the run, because the run's terminal event then ends the
+// stream.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil // its terminal event ends the stream

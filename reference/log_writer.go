@@ -13,8 +13,8 @@ import (
 // Limits of what a run buffers while its store is unavailable, and the times between its attempts
 // to write.
 const (
-	maxPendingBytes = 4 << 20                // encoded events not stored yet, in bytes
-	minRetryWait    = 100 * time.Millisecond // before the first retry; doubles with each one
+	maxPendingBytes = 4 << 20                // size of the encoded events that are not stored yet, in bytes
+	minRetryWait    = 100 * time.Millisecond // before the first retry; doubles with each retry, up to maxRetryWait
 	maxRetryWait    = 2 * time.Second
 )
 
@@ -35,7 +35,7 @@ type runLogWriter struct {
 }
 
 // newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store.
-// The method finish ends that goroutine.
+// The caller must call finish, which waits for that goroutine.
 func newRunLogWriter(s *Server, r *run) *runLogWriter {
 	w := &runLogWriter{
 		server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{}),
@@ -144,7 +144,8 @@ func (w *runLogWriter) writeLoop() {
 
 // appendWithRetry stores an update and returns the position of the update's first event. It retries
 // for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
-// events of the run. last is the position of the run's last event stored before, or 0.
+// events of the run. last is the position of the run's last event that was stored before, or 0 if
+// none was.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)
@@ -185,7 +186,7 @@ const maxStoreOutage = 10 * time.Minute
 
 // wasStored checks whether update was stored although Append returned an error. If so, ok is true
 // and first is the position of the update's first event, or 0 if the update has no events. last is
-// the position of the run's last event stored before, or 0.
+// the position of the run's last event that was stored before, or 0 if none was.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

@@ -19,8 +19,9 @@ const (
 )
 
 // requestedMessages returns the messages that a request adds to its conversation: its last user
-// message, and the tool results and interrupt replies after that. It leaves out everything before,
-// because that repeats the history. at becomes the time of each message.
+// message, and the tool results and interrupt replies that follow this message. It leaves out what
+// precedes the message, because that repeats the history. at becomes the time of each returned
+// message.
 func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
 	for _, part := range event.Parts {
 		m := state.Message{Run: event.Run, Text: part.Text, At: at}
@@ -44,11 +45,11 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 // A messageRecorder assembles the messages of a conversation from the events of an agent, so that
 // they can be stored.
 type messageRecorder struct {
-	run       string
+	run       string // id of the run
 	now       func() time.Time
 	open      []*draft
-	calls     map[string]*state.Call
-	completed []state.Message // complete, and not taken yet
+	calls     map[string]*state.Call // incomplete tool calls, by id
+	completed []state.Message        // complete, and not taken yet
 }
 
 // A draft is a message that is not complete yet.
@@ -81,8 +82,9 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent adds e, an event of a tool call. When the call is complete, the recorder adds it to
-// a hidden message: agents receive that message, but it is not part of the history that users see.
+// addCallEvent adds e, an event of a tool call. When the call is complete, the recorder adds the
+// call to a hidden message: agents receive that message, but it is not part of the history that
+// users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}

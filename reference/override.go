@@ -14,7 +14,7 @@ type ParsedRequest struct {
 	Request       spec.Request
 	Operation     *dialect.Operation
 	OperationKind string      // one of [OperationKinds]
-	Event         *spec.Event // decoded, with violations; Config.Intercept may set Thread and Run
+	Event         *spec.Event // the decoded request, with its violations; Config.Intercept may set its Thread and Run
 }
 
 // An Override changes how one request is served. Package mockserver uses it to inject
@@ -24,15 +24,16 @@ type Override struct {
 	Serve  http.HandlerFunc // serve the request with this handler instead
 	Agent  Agent            // run this agent instead of the server's
 
-	// NewSink returns a sink that receives the events of a run before they are encoded. The
-	// sink must call send with each frame that the client is to receive. It may make frames
-	// with encode, which returns the frame of an event without the SSE field id.
+	// NewSink, if set, returns a sink that receives the events of a run before they are
+	// encoded. The sink must call send with each frame that the client is to receive. It may
+	// make frames with encode, which returns the frame of an event without the SSE field id.
 	NewSink func(encode func(*spec.Event) []byte, send func(frame []byte)) EventSink
 
-	// ResumeFrom changes where a resumed stream begins: after the event at position from. The
-	// client's cursor is at position at, and the latest event of the conversation at position
-	// last; positions begin with 1. If ok is false, the cursor is refused as unknown.
-	ResumeFrom func(at, last int64) (from int64, ok bool)
+	// ResumeFrom, if set, changes where a resumed stream begins: after the event at position
+	// from. cursor is the position to which the client's cursor refers, and last is the
+	// position of the latest event of the conversation; positions begin with 1. If ok is
+	// false, the cursor is refused as unknown.
+	ResumeFrom func(cursor, last int64) (from int64, ok bool)
 }
 
 // A Refusal is an error response, which is encoded as the dialect defines. An empty Code selects
@@ -43,8 +44,8 @@ type Refusal struct {
 	Code, Text string
 }
 
-// An EventSink receives the events of a run. Event is called for each event, in order, and End once
-// after the last one.
+// An EventSink receives the events of a run. Event is called for each event, in order, and must not
+// retain it. End is called once, after the last event.
 type EventSink struct {
 	Event func(*spec.Event)
 	End   func()

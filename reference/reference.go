@@ -41,17 +41,18 @@ type Config struct {
 	// "https://agents.example.com". If empty, it is taken from each request.
 	PublicURL string
 	// EventSource makes the server support the EventSource API of browsers, which cannot send
-	// headers and reconnects after every end of a stream: the token of a streaming request may be
-	// the query parameter access_token (RFC 6750, section 2.3), and a request that resumes after
-	// the last event of a finished run is answered 204, which stops reconnecting.
+	// headers and reconnects after every end of a stream: a request that streams an existing run
+	// may have its token in the query parameter access_token (RFC 6750, section 2.3), and a request
+	// that resumes after the last event of a run that has ended is answered with status 204, which
+	// stops the browser from reconnecting.
 	EventSource bool
 	// PollInterval is how long a resumable stream may be idle before the server sends a
 	// keep-alive comment. 0 means one second.
 	PollInterval time.Duration
 	Limits       Limits
 	Log          *slog.Logger // nil discards log records
-	// NewID returns a new id for a run, thread or task of the request with this context.
-	// If nil, ids are random UUIDs.
+	// NewID returns a new id for a run, a thread, or the task that stands for an accepted
+	// run. Its argument is the context of the request. If nil, ids are random UUIDs.
 	NewID func(context.Context) string
 	Now   func() time.Time // the clock; nil means time.Now
 
@@ -64,7 +65,7 @@ type Config struct {
 	// The program streamassay sets these fields; other modules cannot import their types.
 	Store   state.Store       // nil means in memory
 	Files   *files.Store      // nil means in memory
-	Metrics *metrics.Counters // nil: no metrics are served
+	Metrics *metrics.Counters // counts requests, runs and events; nil: they are not reported
 }
 
 // An Authenticator authenticates users by bearer tokens. It has the method
@@ -135,22 +136,22 @@ type Server struct {
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
 	ownsRegistry     bool                          // no other server uses the registry
-	kinds            map[*dialect.Operation]string // values of OperationKinds
+	kinds            map[*dialect.Operation]string // the kind of each operation, one of OperationKinds
 	defaultOperation *dialect.Operation            // encodes errors of requests that match no operation
 	resumable        bool                          // streams can be resumed, so runs continue without clients
-	hasClientTools   bool                          // clients can return results of tools of their own
+	hasClientTools   bool                          // clients can run tools and return the results
 	acceptsUploads   bool                          // images are uploaded before they are used in messages
 
-	ctx    context.Context
+	ctx    context.Context // done when the server shuts down
 	stop   context.CancelCauseFunc
 	mu     sync.Mutex // guards closed, and calls of active.Add
 	closed bool
-	active sync.WaitGroup
+	active sync.WaitGroup // requests and runs that have not ended; see beginWork
 }
 
-// The kinds of operations: what a server does for an operation. For all kinds but the first two, the
-// operation is the one that the dialect's template of that name requests; a template is a request
-// that the document of the dialect describes.
+// The kinds of operations, by what a server does for them. Each kind after the first two is also
+// the name of a template, a request that the document of the dialect describes. The template's
+// requests are sent to the operation of that kind.
 const (
 	opInfo       = "tell"       // replies with fixed information, such as health
 	opRun        = "run"        // starts a run
@@ -165,7 +166,7 @@ const (
 // OperationKinds lists the kinds of operations, as [ParsedRequest].OperationKind names them.
 var OperationKinds = []string{opInfo, opRun, opListen, opCancel, opHistory, opAttach, opSign, opTranscribe}
 
-// New returns a server for an agent in the dialect d. The server serves the paths of d's OpenAPI
+// New returns a server that serves agent in the dialect d. It serves the paths of d's OpenAPI
 // document below d.Base. The caller must call Shutdown to release the server's resources.
 func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	cfg = cfg.withDefaults()
@@ -174,8 +175,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
-// newServer returns a server for an agent in the dialect d, and adds the server to the registry in
-// which it keeps its runs. cfg must be a result of Config.withDefaults.
+// newServer returns a server that serves agent in the dialect d, and adds the server to the
+// registry in which it keeps its runs. cfg must be a result of Config.withDefaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]string{}}
 	for _, kind := range OperationKinds[2:] {
@@ -207,9 +208,9 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork registers the start of some work and returns true, or returns false if the server is
-// shut down. After true, the caller must call s.active.Done when the work is done; Shutdown waits
-// for that.
+// beginWork registers the start of a request or run and returns true, or returns false if the
+// server is shut down. If it returns true, the caller must call s.active.Done when the request or
+// run has ended; Shutdown waits for that.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +222,8 @@ func (s *Server) beginWork() bool {
 
 // Shutdown makes the server refuse new requests with status 503 and cancels every run, so that each
 // open stream receives its terminal event. It waits until all requests and runs have ended, or
-// returns an error if ctx is done before that.
+// returns an error if ctx is done before that. It may be called again, for example with a longer
+// deadline.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

@@ -18,13 +18,13 @@ type runEncoder struct {
 	*eventFeatures
 	thread, run string
 	now         func() time.Time
-	emit        func(*spec.Event) // receives each encoded event and must not retain it
+	emit        func(*spec.Event) // is called with each event of the dialect, which it must not retain
 	messages    messageRecorder
 	last        spec.Event // the latest event of the agent
 	next, out   spec.Event // scratch: fields rather than locals, because events are large
 
 	created        string // start time of the run, as the dialect formats it
-	seq            int64
+	seq            int64  // sequence number of the next event
 	started, ended bool
 	openMessages   []*openMessage
 	completed      []spec.Event           // messages completed so far, in order
@@ -35,10 +35,10 @@ type runEncoder struct {
 
 // An openMessage is a message that was started and has not ended yet.
 type openMessage struct {
-	start   spec.Event
+	start   spec.Event      // the event that started it
 	parts   []spec.Event    // its complete content parts
 	text    strings.Builder // the text part that is not complete yet
-	hasText bool            // there is such a part
+	hasText bool            // whether there is an incomplete text part, which may be empty
 }
 
 // newEncoder returns an encoder for the events of one run, where thread and run are the ids that
@@ -93,8 +93,8 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 }
 
 // addOther emits the event e if the dialect has a frame for it, such as the start of a step. If the
-// dialect has none, addOther drops an event of a kind that may occur in runs. For any other kind,
-// the agent is broken: addOther ends the run with an error that names the kind.
+// dialect has none, addOther drops an event of a kind that may occur in runs. An event of any other
+// kind is an error of the agent: addOther ends the run with an error event that names the kind.
 func (t *runEncoder) addOther(e *spec.Event) {
 	switch {
 	case t.op.CanEncode(*e):
@@ -105,9 +105,9 @@ func (t *runEncoder) addOther(e *spec.Event) {
 }
 
 // emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
-// An event about the run itself also gets the time at which the run was created. If the dialect
-// sends e only within the frames of another kind, emitEvent does not emit e but adds it to the
-// parts of all later events of that kind. It does not modify e.
+// An event about the run itself, or any event if the dialect sends envelopes, also gets the time at
+// which the run was created. If the dialect sends e only within frames of another kind, emitEvent
+// does not emit e but adds it to the parts of all later events of that kind. It does not modify e.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	if t.op.Carrier(e.Kind) != "" {
 		t.held = append(t.held, *e)
@@ -147,10 +147,10 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor returns the open message with the given id. If there is none, it starts one with that
-// id, the given role, and kind as its type. It starts reasoning rather than a message if k is a kind
-// of reasoning.
-func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
+// messageFor returns the open message with the given id. If there is none, it starts a message with
+// that id and the given role and type or, if k is a kind of reasoning event, starts reasoning with
+// them.
+func (t *runEncoder) messageFor(k spec.Kind, id, role, messageType string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {
 		return t.openMessages[i]
@@ -159,7 +159,7 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	if k.Subject() == "reasoning" {
 		starts = spec.ReasoningStart
 	}
-	m := &openMessage{start: spec.Event{Kind: starts, Message: id, Role: role, Type: kind}}
+	m := &openMessage{start: spec.Event{Kind: starts, Message: id, Role: role, Type: messageType}}
 	t.openMessages = append(t.openMessages, m)
 	t.emitSpan(m, spec.StepStart)
 	if t.messageStart {
@@ -168,16 +168,17 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	return m
 }
 
-// initContent sets e to an event of kind k that refers to the next content part of m: the one after
-// the parts that are complete. The event has no content yet.
+// initContent sets *e to an event of kind k about the next content part of m, the one after the
+// parts that are complete. The event has no content yet.
 func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
-// addText adds text as a delta to the message with the given id or, if k is a kind of reasoning, to
-// the reasoning with that id. It starts the message or reasoning if none is open.
+// addText adds text as a delta to the message with the given id or, if k is a kind of reasoning
+// event, to the reasoning with that id. It starts the message or reasoning if none with that id is
+// open.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -209,8 +210,9 @@ func (t *runEncoder) endText(m *openMessage) {
 	m.hasText = false
 }
 
-// addContent adds e, a complete content part. Text is sent as a delta. If the dialect cannot send
-// another type of part, the URL of the part is sent as text on a line of its own.
+// addContent adds e, a complete content part. Text is sent as a delta. A part of any other type is
+// sent as such or, if the dialect has no event for its type, as a line of text with the URL of the
+// part.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
@@ -248,8 +250,8 @@ func (t *runEncoder) endMessage(m *openMessage) {
 	t.emitSpan(m, spec.StepEnd)
 }
 
-// emitSpan emits the start or the end, as k says, of the span around m, if m is reasoning and the
-// dialect has such spans.
+// emitSpan emits an event of kind k, the start or the end of the span that encloses the reasoning
+// m. It does nothing if m is not reasoning or the dialect has no such spans.
 func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
 	if t.reasoningSpans && m.start.Kind == spec.ReasoningStart {
 		t.emitEvent(&spec.Event{Kind: k, Type: "reasoning", Message: m.start.Message})
@@ -257,7 +259,8 @@ func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
 }
 
 // addToolEvent adds e, an event of a tool call. If the dialect does not stream tool calls, the call
-// is sent when it is complete, preceded by snapshots if the dialect has those.
+// is sent when it is complete, preceded by snapshots of the incomplete call if the dialect has
+// those.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -293,21 +296,21 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitEnclosed emits e, a tool call or a tool result, in the form that the parameter in describes:
-// as an event of its own, as part of a message, or both. It emits nothing if the dialect has
-// neither form.
-func (t *runEncoder) emitEnclosed(e *spec.Event, in enclosingMessage) {
-	if !in.exists {
-		if in.standalone {
+// emitEnclosed emits e, a tool call or a tool result: as an event of its own, as part of a message,
+// or both. The parameter enclosing tells which of these the dialect has; if it has none,
+// emitEnclosed emits nothing.
+func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessage) {
+	if !enclosing.exists {
+		if enclosing.standalone {
 			t.emitEvent(e)
 		}
 		return
 	}
-	m := t.messageFor(spec.MessageStart, e.Message, in.role, in.kind)
+	m := t.messageFor(spec.MessageStart, e.Message, enclosing.role, enclosing.kind)
 	var part spec.Event
 	m.initContent(&part, e.Kind)
 	part.Call, part.Name, part.Text = e.Call, e.Name, e.Text
-	if in.standalone {
+	if enclosing.standalone {
 		t.emitEvent(&part)
 	}
 	m.parts = append(m.parts, part)

@@ -21,7 +21,7 @@ type runRegistry struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	done    chan struct{}  // closed when supervise returns
-	orphans []state.RunRef // runs to be ended, of servers that are gone; used by supervise only
+	orphans []state.RunRef // runs whose server process is gone and that are not ended yet; used by supervise only
 
 	reads      sharedReads
 	storeWaits storeWaitLog
@@ -39,8 +39,8 @@ const (
 	maxEarlierMessages = 400             // maximum number of earlier messages that an agent receives
 )
 
-// newRunRegistry returns a registry and starts the goroutine of supervise. The method close ends
-// that goroutine.
+// newRunRegistry returns a registry and starts supervise in a goroutine, which ends when close is
+// called.
 func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
@@ -54,7 +54,7 @@ func newRunRegistry(cfg Config) *runRegistry {
 	return h
 }
 
-// supervise cancels runs of this process when another server receives the request to cancel them.
+// supervise cancels runs of this process when another process receives the request to cancel them.
 // It also ends orphans, runs whose server process is gone, at regular intervals. It returns when
 // the registry is closed.
 func (h *runRegistry) supervise() {

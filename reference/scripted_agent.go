@@ -17,9 +17,9 @@ import (
 // Limits of what one prompt can request, so that a request of a few bytes cannot cost gigabytes.
 // The scripted agent treats a prompt that exceeds them as ordinary text.
 const (
-	maxDeltas    = 100_000
-	maxTextBytes = 16 << 20       // of "large"
-	maxPause     = 24 * time.Hour // of "slow" and "idle"
+	maxDeltas    = 100_000        // deltas of a message, for the prompts "slow" and "many"
+	maxTextBytes = 16 << 20       // bytes of text, for the prompt "large"
+	maxPause     = 24 * time.Hour // for the prompts "slow" and "idle"
 )
 
 // imageURL is the URL of the image that the scripted agent sends.
@@ -37,7 +37,7 @@ func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 type scriptedTurn struct {
 	*EventEmitter
 	turn      Turn
-	prompt    string // the text after which the turn begins; "" if not hasPrompt
+	prompt    string // text of the user message that the turn answers; "" if not hasPrompt
 	hasPrompt bool   // the request ends with a message of the user
 }
 
@@ -179,7 +179,9 @@ func (a *scriptedTurn) failMidway(message string) bool {
 }
 
 // changeState emits a snapshot of the state, a delta for each of the patches, a message, and a
-// snapshot of the messages of the turn. It returns false if the patches are not JSON arrays.
+// snapshot of the messages of the turn. The argument patches is a sequence of JSON arrays, each of
+// which is one patch. If it is not, changeState emits nothing and returns false; otherwise it
+// returns true.
 func (a *scriptedTurn) changeState(patches string) bool {
 	deltas, dec := []json.RawMessage{}, json.NewDecoder(strings.NewReader(patches))
 	for dec.More() {
@@ -284,7 +286,7 @@ func (a *scriptedTurn) sendResults(calls []string) {
 
 // clientTool returns the name of the client's tool that the agent calls: toolName if the server
 // runs no tools of its own and the client declares a tool of that name, otherwise the first tool
-// that the client declares. The client must declare at least one.
+// that the client declares. The client must declare at least one tool.
 func (a *scriptedTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName
@@ -293,8 +295,8 @@ func (a *scriptedTurn) clientTool() string {
 }
 
 // callClientTool emits a call of a tool that the client declares; the run then ends. If the client
-// declares no tool, callClientTool sends the arguments as text. Like all handlers of prompts, it
-// returns true if it understood the arguments, which it always does.
+// declares no tool, callClientTool sends the arguments as the text of a message. It always returns
+// true, so that handlers of prompts can return its result.
 func (a *scriptedTurn) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)

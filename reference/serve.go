@@ -22,7 +22,7 @@ type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	op       *dialect.Operation
-	unrouted bool   // matches no operation: op only determines how errors are encoded
+	unrouted bool   // the request matches no operation: op only determines how errors are encoded
 	user     string // the authenticated user; "" if the operation requires no credentials
 	event    spec.Event
 	override Override
@@ -158,9 +158,10 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the method that serves its operation. It refuses a request
-// whose body is larger than maxBody allows. If the dialect's document states a lower limit, parse
-// refuses such a request instead.
+// dispatch decodes a request and calls the method that serves its operation. A request with a body
+// that exceeds maxBody is refused by dispatch itself, with status 413, unless the dialect's
+// document states a limit of its own that is at most maxBody. In that case, parse refuses every
+// request with a body that exceeds the document's limit, even if the body also exceeds maxBody.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
@@ -241,8 +242,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 }
 
 // refuseViolation refuses a request that violates the dialect's document. The status, the code and
-// the text are the first ones that the document defines for the violation. If it defines none, the
-// status is 400 and the text is that of the violation.
+// the text are the first ones that the document defines for the violation. The default status is
+// 400, the default code is that of the status (see refuse), and the default text is that of the
+// violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -262,7 +264,8 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 // refuse responds to a request with an error in the form that the dialect's document defines for
 // errors of the operation. If the document does not define the given status, the body has the form
 // of another error status or, if none is defined, is the text itself. An empty code selects the
-// code that the document assigns to the status.
+// code that the document assigns to the status or, if there is none, the standard text of the
+// status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

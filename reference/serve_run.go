@@ -14,7 +14,7 @@ import (
 )
 
 // serveRun starts a run. The response is the event stream of the run or, in dialects in which
-// another operation streams runs, a message that the run was accepted.
+// another operation streams runs, a confirmation that the run was accepted.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -173,12 +173,12 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 
 // A sink receives the encoded frames of one run.
 type sink interface {
-	frameBuffer() []byte // returns an empty buffer for encoding the next frame
-	writeFrame(data []byte)
-	flush() // is called before the agent pauses, so that no frame is held back
-	addMessages(messages []state.Message)
-	commit() error // stores the messages; is called before the terminal event is written
-	finish()       // is called after the last frame
+	frameBuffer() []byte                  // returns an empty buffer for encoding the next frame
+	writeFrame(data []byte)               // sends or queues a frame; data must not be used afterwards
+	flush()                               // is called before the agent pauses, so that no frame is held back
+	addMessages(messages []state.Message) // adds complete messages of the run, which are to be stored
+	commit() error                        // stores the messages; is called before the terminal event is written
+	finish()                              // is called after the last frame
 }
 
 // A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames at once
@@ -239,8 +239,8 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 }
 
 // encodeTerminal encodes the terminal event of the run and returns the outcome of the run. If cause
-// is not nil, the event is a failure with that cause. Otherwise it is the latest event of the agent
-// or, if that event does not end a run, a successful end.
+// is not nil, the terminal event is a failure with that cause. Otherwise it is the latest event of
+// the agent or, if the latest event does not end a run, a successful end.
 func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.Outcome) {
 	switch {
 	case cause != nil:
@@ -304,7 +304,7 @@ func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
 // encodeEvent appends the frame of an event, without its id line, to dst and returns the extended
 // buffer. For an event that is encoded already, it returns e.Raw instead. If an event cannot be
-// encoded, encodeEvent logs the error.
+// encoded, encodeEvent logs the error and returns dst unchanged.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw

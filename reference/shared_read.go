@@ -27,7 +27,7 @@ type sharedReadKey struct {
 // reading it.
 type sharedRead struct {
 	key     sharedReadKey
-	holders int           // number of users; guarded by sharedReads.mu
+	holders int           // number of callers of read that have not called release; guarded by sharedReads.mu
 	done    chan struct{} // closed when the fields below are set
 	events  []state.LogEntry
 	ended   bool

@@ -36,8 +36,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 }
 
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
-// the order of the report. Unless all is true, it omits results with a
-// [Cause], which is reported in their place.
+// the order of the report. Unless all is true, it omits results with a [Cause], which is reported
+// in their place.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	var list []checkGroup
 	at := map[string]int{}
@@ -65,9 +65,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that
-// warned. Unless all is true, it omits results with a [Cause], which is reported in their place, and
-// merges groups whose checks fail because of the same bytes: of these it returns only the one that
-// describes the defect best (see byPrecision), with the others in its field Same.
+// warned. Unless all is true, it omits results with a [Cause], which is reported in their place,
+// and merges groups whose checks fail because of the same bytes: of several such groups it returns
+// only the one that describes the defect best (see byPrecision), with the others in its field Same.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -93,8 +93,9 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 }
 
 // byPrecision returns the indexes of the groups in list, the most precise group first. Failures
-// precede warnings; among these, checks of the protocol precede checks of the test prompts. Among
-// equals, groups whose first finding has no JSON Pointer come last.
+// precede warnings. Groups with the same verdict are ordered by their checks: checks of the
+// protocol precede checks of the test prompts. Within that order, groups whose first finding has no
+// JSON Pointer come last, and groups that are equally precise keep the order of list.
 func byPrecision(list []checkGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -117,9 +118,9 @@ func byPrecision(list []checkGroup) []int {
 	return order
 }
 
-// coversGroup reports whether a report that shows g can omit o: the first findings of both groups
-// are at the same place, and g has a finding at every place where o has one. The result is false if
-// one of the groups has no findings, or if not all findings of o were kept.
+// coversGroup reports whether a report that shows g can omit the group o: the first findings of
+// both groups are at the same place, and g has a finding at every place where o has one. The result
+// is false if one of the groups has no findings, or if not all findings of o were kept.
 func (g checkGroup) coversGroup(o checkGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
@@ -136,8 +137,8 @@ func (g checkGroup) coversGroup(o checkGroup) bool {
 // A findingGroup holds findings of one check that differ only in details, such as numbers.
 type findingGroup struct{ Findings []Finding }
 
-// findingGroups returns the findings of c, similar findings together in one group. Findings are
-// similar if their similarityKey is equal.
+// findingGroups returns the findings of c in groups of similar findings, which have equal
+// similarityKeys. The groups are in the order of their first findings.
 func (c Check) findingGroups() (all []findingGroup) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
@@ -157,11 +158,10 @@ func (c Check) findingGroups() (all []findingGroup) {
 // quotations, with an ellipsis where they are excerpts, and JSON Pointers.
 var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)…?" + `|/[^\s:,;]*|\d+`)
 
-// similarityKey returns a key that is equal for similar findings. Findings about a response, and
-// not about an event, are similar if they have the same requirement, operation, status line and
+// similarityKey returns a key that is equal for similar findings. Findings about a whole response
+// rather than an event are similar if they have the same requirement, operation, status line and
 // text after the first semicolon of the message. Other findings are similar if they have the same
-// requirement and their messages, of which the first 400 bytes are compared, differ only in
-// [variableParts].
+// requirement and the first 400 bytes of their messages differ only in [variableParts].
 func (f Finding) similarityKey() string {
 	if f.Event == nil && f.Response != "" {
 		status, _, _ := strings.Cut(f.Response, "\n")

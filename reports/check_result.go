@@ -21,9 +21,9 @@ const maxPointer = 512
 // The parameter t is the conversation of the scenario. The parameter base is the URL to which the
 // paths of requests are appended, or "" if it is unknown.
 //
-// A check can fail or warn without a finding, because nothing exercised it although that was
-// promised. Such a result counts as one judgement, so that the number of judgements is 0 only if
-// nothing was judged.
+// A check fails or warns without a finding if its scenario promised to exercise it but did not.
+// Such a result counts as one judgement, so that the number of judgements is 0 only if nothing was
+// judged.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -71,7 +71,7 @@ func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 }
 
 // boundedText returns at most the first limit bytes of b as valid UTF-8, followed by a note with
-// the number of bytes left out, if any. Each byte that is not part of a character becomes one
+// the number of bytes left out, if any. Each byte that is not part of a valid character becomes one
 // U+FFFD.
 func boundedText(b []byte, limit int) string {
 	shown := b

@@ -28,9 +28,9 @@ const maxCurlBody = 16 << 10
 // of more than 16 KiB has to be saved to a file first, as a comment in the command says.
 //
 // The parameter base is the URL to which the path of the request is appended, or a shell variable
-// such as "$BASE" if the URL is unknown. The command consists of printable characters only. Others
-// are written as printf escapes in the body, percent-encoded in the path, and replaced by spaces in
-// the method and in header fields.
+// such as "$BASE" if the URL is unknown. The command consists of printable characters only. Other
+// characters are written as printf escapes in the body, percent-encoded in the path, and replaced
+// by spaces in the method and in header fields.
 func Curl(base string, r spec.Request) string {
 	words := []string{"curl", "-sN", "-i"}
 	implied := "GET"
@@ -58,8 +58,8 @@ func Curl(base string, r spec.Request) string {
 }
 
 // headerArgs returns the -H options of a curl command: one for each header field of the request,
-// except those in [curlOwnHeaders] and those with an unsafe name, and one for each field that curl
-// must not add.
+// except those in [curlOwnHeaders] and those with an unsafe name (see isHeaderToken), and one for
+// each field that curl must not add.
 func headerArgs(r spec.Request) (words []string) {
 	contains := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })

@@ -16,7 +16,7 @@ type inconclusiveReason struct {
 }
 
 // inconclusiveReasons returns the reasons why results of the dialect have verdict v, which must be
-// error or skipped. Each reason is listed once. Unless all is true, results that a cause explains
+// error or skipped. Each reason is listed once. Unless all is true, results that a [Cause] explains
 // are ignored.
 func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
@@ -62,10 +62,10 @@ func (c Check) headline() string {
 	return c.Verdict.String()
 }
 
-// violatedRequirements returns the requirements that reports show with the result c, sorted by
-// level. They are those that the findings of c violate or, if no finding names a requirement, all
-// that the check judges. If c failed or warned, requirements of level MAY are omitted, because they
-// cannot be violated.
+// violatedRequirements returns the requirements that reports show with the result c, those of level
+// MUST first, then SHOULD, then MAY. They are the requirements that the findings of c violate or,
+// if no finding names a requirement, all that the check judges. If c failed or warned, requirements
+// of level MAY are omitted, because they cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
 	for _, f := range c.Findings {

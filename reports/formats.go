@@ -9,9 +9,9 @@ import (
 
 // A Format is one way to write a report, such as JSON.
 type Format struct {
-	Name   string
-	Suffix string // of file names: ".json"
-	Doc    string // a few words
+	Name   string // as users name the format, such as "json"
+	Suffix string // of file names, such as ".json"
+	Doc    string // description in a few words
 	Write  func(io.Writer, *Report) error
 }
 

@@ -55,8 +55,8 @@ func WriteHTML(w io.Writer, r *Report) error {
 	return t.Execute(w, r)
 }
 
-// verdictsWorstFirst lists all verdicts in the order in which the HTML page shows checks, the worst
-// verdict first.
+// verdictsWorstFirst lists all verdicts in the order in which the HTML page shows checks: those
+// that most need attention first.
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
 // pageGroups returns the groups of checks of the dialect that the HTML page shows, in the order of

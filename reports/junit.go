@@ -53,11 +53,11 @@ type junitMessage struct {
 const maxCaseFindings = 20
 
 // WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. A suite has a
-// test case for each cause, and one for each result of a check in a scenario. Silent results of a
-// scenario share one test case, and results that a cause explains are part of the test case of the
-// cause. A violation by the server is a failure; a result that could not be judged is an error. A
-// violated SHOULD is a failure only if the run is strict; otherwise it is in the output of a passed
-// test case. WriteJUnit returns any error from writing to w.
+// test case for each [Cause], which includes the results that the cause explains, one for all
+// silent results of a scenario together, and one for each other result of a check in a scenario. A
+// violation by the server is a failure; a result that could not be judged is an error. A violated
+// SHOULD is a failure only if the run is strict; otherwise it is in the output of a passed test
+// case. WriteJUnit returns any error from writing to w.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {

@@ -18,8 +18,9 @@ var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Finding]():           {"Requirement"},
 }
 
-// Redact replaces the given secrets by a placeholder in all texts of the report that may repeat
-// parts of a request or response. Secrets are found in all encodings that package redact knows.
+// Redact replaces the given secrets by a placeholder, in all texts of r that may repeat parts of a
+// request or response. It also finds secrets that are encoded, for example in a URL, in JSON or in
+// Base64 text. It ignores secrets shorter than 4 bytes.
 func (r *Report) Redact(secrets []string) {
 	if hide := redact.New(secrets...); hide != nil {
 		redactAll(reflect.ValueOf(r).Elem(), hide)

@@ -1,5 +1,6 @@
-// Package reports writes the results of a run or lint: as text, HTML and Markdown for people, as
-// JSON and JUnit XML for programs. A [Report] has the shape of the JSON report (docs/report.md).
+// Package reports writes the results of the run and lint commands: as text, HTML and Markdown for
+// people, as JSON and JUnit XML for programs. A [Report] has the shape of the JSON report
+// (docs/report.md).
 package reports
 
 import (
@@ -9,19 +10,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Report holds the results of one run or lint, in the shape of the JSON report.
+// A Report holds the results of one execution of the run or lint command, in the shape of the JSON
+// report.
 type Report struct {
 	Tool       string          `json:"tool"`
 	Version    string          `json:"version"`
-	Started    time.Time       `json:"started"` // written in RFC 3339, UTC, in seconds
+	Started    time.Time       `json:"started"` // WriteJSON writes it in UTC, without fractions of a second
 	DurationMS int64           `json:"duration_ms"`
-	Target     string          `json:"target"`
-	Seed       uint64          `json:"seed,omitempty"`   // of a run: fixes its random choices
-	Salt       uint64          `json:"salt,omitempty"`   // of a run: with the seed, fixes its ids
-	Strict     bool            `json:"strict,omitempty"` // a violated SHOULD fails
+	Target     string          `json:"target"`           // URL of the server, without credentials; for lint, the files
+	Seed       uint64          `json:"seed,omitempty"`   // for the run command: fixes the random choices
+	Salt       uint64          `json:"salt,omitempty"`   // for the run command: with the seed, fixes the ids
+	Strict     bool            `json:"strict,omitempty"` // a violated SHOULD fails the run
 	Rounds     int             `json:"rounds,omitempty"` // number of rounds, if the run was repeated
-	Verdict    spec.Verdict    `json:"verdict"`
-	Exit       int             `json:"exit"`
+	Verdict    spec.Verdict    `json:"verdict"`          // the worst verdict of all checks
+	Exit       int             `json:"exit"`             // exit code, such as [ExitPassed]
 	Counts     Counts          `json:"counts"`
 	Incomplete string          `json:"incomplete,omitempty"` // why the run did not end regularly
 	Dialects   []DialectReport `json:"dialects"`
@@ -51,32 +53,32 @@ type DialectReport struct {
 
 // A Cause is one fact that kept the target from being tested, completely or in part.
 type Cause struct {
-	Kind         string `json:"kind"`
+	Kind         string `json:"kind"`                // one of those in docs/report.md, such as "unreachable"
 	Message      string `json:"message"`             // what was seen
 	Advice       string `json:"advice,omitempty"`    // what to do about it
 	Fatal        bool   `json:"fatal,omitempty"`     // the cause kept almost all checks from running
 	Scenario     string `json:"scenario"`            // name of the first scenario that shows the cause
-	Exchange     *int   `json:"exchange,omitempty"`  // index in that scenario, from 0; absent: no exchange shows it
-	Operation    string `json:"operation,omitempty"` // as in [Finding], likewise Request and Response
+	Exchange     *int   `json:"exchange,omitempty"`  // index in that scenario, from 0; nil: no exchange shows it
+	Operation    string `json:"operation,omitempty"` // Operation, Request and Response are as in [Finding]
 	Request      string `json:"request,omitempty"`
 	Response     string `json:"response,omitempty"`
-	Curl         string `json:"curl,omitempty"`
-	Consequences int    `json:"consequences"` // number of checks that could not run, or failed, only because of the cause
+	Curl         string `json:"curl,omitempty"` // command that sends the request
+	Consequences int    `json:"consequences"`   // number of checks that failed or could not run only because of the cause
 }
 
 // A RequirementResult is one requirement of a protocol with the worst verdict of the checks that
 // judge it.
 type RequirementResult struct {
-	Dialect    string          `json:"dialect,omitempty"` // only in lists of several dialects
+	Dialect    string          `json:"dialect,omitempty"` // set only in lists that cover several dialects
 	ID         string          `json:"id"`
 	Level      spec.Level      `json:"level"`
 	Verdict    spec.Verdict    `json:"verdict"`
 	Quote      string          `json:"quote"`
-	English    string          `json:"english,omitempty"` // translation of Quote if that is not English
-	Source     string          `json:"source"`
-	Checks     []string        `json:"checks"`
-	Excluded   *spec.Exclusion `json:"excluded,omitempty"`
-	Convention bool            `json:"convention,omitempty"` // of the test prompts, not of the protocol
+	English    string          `json:"english,omitempty"`    // translation of Quote if that is not English
+	Source     string          `json:"source"`               // where the requirement is stated
+	Checks     []string        `json:"checks"`               // ids of the checks that judge it
+	Excluded   *spec.Exclusion `json:"excluded,omitempty"`   // why no check can judge it; nil: checks can
+	Convention bool            `json:"convention,omitempty"` // a requirement of the test prompts, not of the protocol
 	Flaky      *Counts         `json:"flaky,omitempty"`      // rounds by verdict, if they differ
 }
 
@@ -91,35 +93,41 @@ type Check struct {
 	Judged       int          `json:"judged"`         // number of judgements; 0 only with silent, skipped and error
 	Note         string       `json:"note,omitempty"` // the reason for the verdict, if no finding gives it
 	Findings     []Finding    `json:"findings"`
-	Dropped      int          `json:"dropped,omitempty"` // findings that were not kept
-	Requirements []string     `json:"requirements"`
-	Cause        *int         `json:"cause,omitempty"`    // index in [DialectReport.Causes] of the cause that explains the result
+	Dropped      int          `json:"dropped,omitempty"`  // findings that were not kept
+	Requirements []string     `json:"requirements"`       // ids of the requirements that the check judges
+	Cause        *int         `json:"cause,omitempty"`    // index in DialectReport.Causes of the cause of the result
 	Advice       string       `json:"advice,omitempty"`   // what to do about it
 	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
 	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario
-	Curl         string       `json:"curl"`               // command that sends the request of the first finding; "" if there is none
-	Transcript   string       `json:"transcript"`         // path of the recorded conversation; "" if it was not recorded
-	Flaky        *Counts      `json:"flaky,omitempty"`    // rounds by verdict, if they differ
-	Round        int          `json:"round,omitempty"`    // if Flaky is set: the round in which this result was obtained, from 1
+	// Curl is a command that sends the request of the first finding or, without findings, the first
+	// request of the scenario. It is "" if that request was not recorded.
+	Curl       string  `json:"curl"`
+	Transcript string  `json:"transcript"`      // path of the recorded conversation; "" if it was not recorded
+	Flaky      *Counts `json:"flaky,omitempty"` // rounds by verdict, if they differ
+	Round      int     `json:"round,omitempty"` // if Flaky is set: the round with this result, from 1
 }
 
 // A Finding is one failed judgement with the bytes that prove it.
 type Finding struct {
 	Message     string     `json:"message"`
 	Requirement string     `json:"requirement,omitempty"` // id of the violated requirement
-	Operation   string     `json:"operation,omitempty"`   // "POST /runs"
+	Operation   string     `json:"operation,omitempty"`   // operation of the request, such as "POST /runs"
 	Exchange    int        `json:"exchange"`              // index in the conversation, from 0
-	Event       *int       `json:"event,omitempty"`       // index of the frame in the exchange, from 0; absent: not about a frame
+	Event       *int       `json:"event,omitempty"`       // index of the frame in the exchange, from 0; nil: no frame
 	Line        int        `json:"line"`                  // line of the body, from 1; 0: not about the body
 	Offset      int        `json:"offset"`                // position in the body in bytes, from 0
-	Raw         string     `json:"raw"`                   // at most [MaxRaw] bytes, as text
+	Raw         string     `json:"raw"`                   // bytes of the frame or body as text, at most [MaxRaw]
 	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
-	Where       string     `json:"where,omitempty"`       // the part of the request, if the finding is about a client
+	Where       string     `json:"where,omitempty"`       // part of the request, if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
-	Response    string     `json:"response,omitempty"`    // status line, relevant header fields and, unless Raw has it, beginning of the body
-	Pointer     string     `json:"pointer"`               // JSON Pointer into the frame or body, if known
-	Seen        int        `json:"seen,omitempty"`        // number of the Plays in which the finding occurred
-	Plays       int        `json:"plays,omitempty"`       // number of times that its scenario was played; 0: the finding is not intermittent
+	// Response has the status line, the relevant header fields and, unless Raw has it, the beginning
+	// of the body.
+	Response string `json:"response,omitempty"`
+	Pointer  string `json:"pointer"`        // JSON Pointer into the frame or body, if known
+	Seen     int    `json:"seen,omitempty"` // number of those Plays in which the finding was made
+	// Plays is the number of times that the scenario was played. It is 0 if the finding was made each
+	// time or the scenario was played only once.
+	Plays int `json:"plays,omitempty"`
 }
 
 // The exit codes that a report can have. A command that fails because of its usage or configuration
@@ -135,7 +143,7 @@ const (
 
 // ConcludeOptions controls how [Report.Conclude] derives the exit code from the verdicts.
 type ConcludeOptions struct {
-	Strict bool // a violated SHOULD fails
+	Strict bool // a violated SHOULD fails the run
 }
 
 // Conclude sets the counts, the worst verdict and the exit code of the report from the results of

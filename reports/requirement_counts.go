@@ -11,10 +11,10 @@ import (
 // requirementCounts holds how many requirements have each verdict. The conventions of the test
 // prompts, which the protocol does not require, are counted separately.
 type requirementCounts struct {
-	byVerdict        [spec.Error + 1]int
-	promptsByVerdict [spec.Error + 1]int
-	excluded         int  // requirements that no check can judge; in no other number
-	ignoresPrompts   bool // the agent does not follow the test prompts
+	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
+	promptsByVerdict [spec.Error + 1]int // conventions of the test prompts; the index is the verdict
+	excluded         int                 // requirements that no check can judge; in no other number
+	ignoresPrompts   bool                // the agent does not follow the test prompts
 }
 
 // addDialect adds the requirements of the dialect in d to the counts.
@@ -118,8 +118,9 @@ func (d DialectReport) summaryLine() string {
 	return t.String()
 }
 
-// otherFailures returns a clause such as "; 2 more checks did not pass", with the number of checks
-// that did not pass for a reason other than a cause. It returns "" if there are none.
+// otherFailures returns a clause such as "; 2 more checks did not pass", or "" if there are no such
+// checks. It counts the checks with a result that failed, warned or could not be judged, unless a
+// [Cause] explains the result.
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {

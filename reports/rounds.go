@@ -25,7 +25,7 @@ type RoundMerger struct {
 // A roundCounts counts the verdicts of one requirement, or of one check in a scenario, over all
 // rounds.
 type roundCounts struct {
-	index int // in the list of the report
+	index int // of the entry in DialectReport.Requirements or DialectReport.Checks
 	Counts
 }
 
@@ -105,23 +105,22 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere reports whether the verdict v is worse than the verdict that the parameter than
-// gives. The verdict error, which means that nothing was judged, is worse than passed, but not
-// worse than warned or failed.
-func isMoreSevere(v, than spec.Verdict) bool {
+// isMoreSevere reports whether the verdict v is worse than the verdict other. The verdict error,
+// which means that nothing was judged, is worse than passed, but not worse than warned or failed.
+func isMoreSevere(v, other spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
 			return 2*int(spec.Passed) + 1 // more than passed, less than warned
 		}
 		return 2 * int(v)
 	}
-	return weight(v) > weight(than)
+	return weight(v) > weight(other)
 }
 
 // Merged returns the merged report of all rounds. AddRound must have been called at least once. If
 // the verdict of a requirement or check differs between rounds, the field Flaky of its result holds
-// the number of rounds with each verdict. The verdict and the exit code of the report are those of
-// the worst round.
+// the number of rounds with each verdict. The verdict and the exit code of the report are each the
+// worst that a round had.
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count

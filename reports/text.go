@@ -16,7 +16,7 @@ import (
 // A TextStyle controls how [WriteText] writes a report: whether in color, and in how much detail.
 type TextStyle struct {
 	Color   bool // ANSI colors
-	Verbose bool // lists what was not tested, instead of only counting it
+	Verbose bool // lists what was not tested, instead of only counting it, and shortens no lists
 }
 
 // DetectStyle returns the style for a report that is written to f. The style has colors if f is a
@@ -170,8 +170,8 @@ func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios returns a note in parentheses with the number of names, which are those of further
-// scenarios, and the names themselves. It returns "" if names is empty.
+// otherScenarios returns a note on further scenarios, which have the given names, such as " (and in
+// 2 more: a, b)". It returns "" if names is empty.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -11,13 +11,13 @@ import (
 // Limits on what the text report and the Markdown summary show for one check that did not pass. A
 // text report in a verbose style has no such limits.
 const (
-	maxFindingGroups   = 3 // groups of similar findings, and requirements
-	maxSimilarFindings = 2 // further findings of a group
+	maxFindingGroups   = 3 // groups of similar findings; also requirements
+	maxSimilarFindings = 2 // findings of a group that are shown after its first one
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether the cause is shown as an error. All kinds of causes are, except that
-// the agent does not follow the test prompts, which is shown as a note.
+// isBlocking reports whether reports show the cause as an error. It is true for every kind of cause
+// but one: that the agent does not follow the test prompts is shown as a note.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
@@ -61,8 +61,8 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 }
 
 // consequenceText returns a text that states how many checks could not run, or failed, only because
-// of the cause. It returns "" if there are none. Unless verbose is true, the text
-// includes the flag with which the checks are listed.
+// of the cause. It returns "" if there are none. Unless verbose is true, the text names the flag
+// with which reports list these checks.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -134,10 +134,10 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand returns a command of at most limit characters that reproduces the result. The
-// command sends the request if the scenario has only one or cannot be played again, and otherwise
-// plays the whole scenario. If there is no such command within the limit, reproduceCommand returns
-// "".
+// reproduceCommand returns a command of at most limit characters that reproduces the result. If the
+// scenario consists of one request or cannot be played again, the command sends only that one
+// request; otherwise it plays the whole scenario. The result is "" if there is no such command
+// within the limit.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
@@ -231,8 +231,8 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks writes the other checks that the same bytes violate. They have no entries of
-// their own in the report.
+// writeSameChecks writes the other checks that the same bytes violate. These checks have no entries
+// of their own in the report.
 func (g checkGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {

@@ -19,31 +19,33 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// A backendKind is one kind of backend of the server, such as the SQLite store. T is the type of an
-// opened backend.
+// A backendKind is one kind of backend that a server can use, such as the SQLite store. T is the
+// type of an opened backend.
 type backendKind[T any] struct {
-	// syntax is the form of the flag values that select the kind: NAME, NAME:TEXT, NAME:BASE_URL,
-	// or a URL with the scheme NAME. TEXT stands for any text that is not empty.
+	// syntax describes the flag values that select the kind: NAME, NAME:TEXT, NAME:BASE_URL, or a
+	// URL with the scheme NAME. TEXT stands for any text that is not empty. An explanation in
+	// parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // what a store keeps by default, for help, such as "1000 in memory"; may be ""
+	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; may be ""
 	// open opens the backend at a location. The location is the part of the flag value in the
 	// place of TEXT or BASE_URL, the complete URL, or "" if the syntax is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 
-// A backendSettings holds the settings with which backends are opened, besides their locations.
+// A backendSettings holds the settings, other than the location, with which a backend is opened.
 type backendSettings struct {
-	retention          state.Config // limits of the store of runs
-	signingKey         []byte       // of links to attachments
-	apiKey             string       // of services that run models; may be ""
-	model, speechModel string       // names of models; "" means no model, and the default model, respectively
+	retention   state.Config // limits of the store of runs
+	signingKey  []byte       // key that signs links to attachments
+	apiKey      string       // API key of services that run models; "" means none
+	model       string       // model of the agent; "" if the agent uses no model
+	speechModel string       // model for speech to text; "" means the default model
 }
 
-// openAISyntax is the syntax of each kind of backend that uses a service with the API of OpenAI.
+// openAISyntax is the syntax of each kind of backend that uses a service with the OpenAI API.
 const openAISyntax = "openai:BASE_URL"
 
-// The kinds of backends that the command serve can use. A new kind needs an entry here.
+// The kinds of backend that the serve command can use, by purpose. A new kind needs an entry here.
 var (
 	agentKinds = []backendKind[reference.Agent]{
 		{syntax: "scripted", open: always(reference.Agent(reference.Scripted))},
@@ -85,19 +87,19 @@ var (
 	}
 )
 
-// openRedis opens the store on the Redis server at location, a URL.
+// openRedis opens the store on the Redis server at location, which is a URL.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
 }
 
-// always returns a function for the field open of a backendKind. The function returns the given
-// backend for every location.
+// always returns a function that returns backend for every location. The function is meant for the
+// open field of a backendKind.
 func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a function for the field open of a backendKind. The function opens a store of
-// attachments in the storage that the argument open returns for the location.
+// filesIn returns a function that calls open with the location and returns a store of attachments
+// in the resulting storage. The function is meant for the open field of a backendKind.
 func filesIn(
 	open func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -110,11 +112,12 @@ func filesIn(
 	}
 }
 
-// A backendFlag is a flag that selects one of several kinds of a backend.
+// A backendFlag is a flag, such as --state, that selects a backend from several kinds. T is the
+// type of the opened backend.
 type backendFlag[T any] struct {
-	name  string // of the flag
-	text  string // as it was given
-	kinds []backendKind[T]
+	name  string           // name of the flag, without dashes
+	text  string           // value of the flag
+	kinds []backendKind[T] // the kinds from which the flag selects
 }
 
 // syntax returns a description of the valid values of the flag, for help and errors, such as
@@ -130,8 +133,8 @@ func (f *backendFlag[T]) syntax() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keeps returns a description, for the help, of what each kind of store keeps by default, such as
-// "1000 in memory, 1000000 in SQLite".
+// keeps returns a description, for the help, of how many ended runs each kind of store keeps by
+// default, such as "1000 in memory, 1000000 in SQLite".
 func (f *backendFlag[T]) keeps() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -142,7 +145,7 @@ func (f *backendFlag[T]) keeps() string {
 	return strings.Join(all, ", ")
 }
 
-// find returns the kind that the flag selects, and the location to pass to the function open of
+// find returns the kind that the flag selects, and the location to pass to the open function of
 // that kind. The location is "" if the syntax of the kind is only a name. If the value of the flag
 // is invalid, find returns a usage error that describes the valid values.
 func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
@@ -185,8 +188,8 @@ func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T
 	return backend, nil
 }
 
-// usageError returns a usage error with the text of err, which is the reason why the backend cannot
-// be used. The error names the flag and shows the value of the flag without secrets.
+// usageError returns a usage error that says why the backend cannot be used. The error names the
+// flag, shows the value of the flag without secrets, and ends with the text of err.
 func (f *backendFlag[T]) usageError(err error) error {
 	return usageError("--%s %s: %v", f.name, withoutSecrets(f.text), err)
 }
@@ -197,11 +200,11 @@ type backendFlags struct {
 	state              backendFlag[state.Store]
 	files              backendFlag[*files.Store]
 	speech             backendFlag[speech.Transcriber]
-	model, speechModel string
+	model, speechModel string // values of --model and --speech-model; "" if not given
 }
 
-// addFlags sets p to the default backends, and adds --agent, --state and the other flags for
-// backends and models to flags.
+// addFlags sets p to the default backends, and adds the flags for backends and models, such as
+// --agent and --state, to the set flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
@@ -251,10 +254,10 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// withoutSecrets returns text, the value of a flag, for messages. If text contains "://", it is a
-// URL, and its user name, password and query are removed. Otherwise, text is returned unchanged if
-// it is a command, which contains white space. Anything else may be an incomplete URL, of which
-// only the part after the last "@" is returned.
+// withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
+// messages. If text contains "://", it is a URL, and its user name, password and query are removed.
+// Otherwise, if text contains a space or tab, it is a command and is returned unchanged. Any other
+// text may be an incomplete URL, of which only the part after the last "@" is returned.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

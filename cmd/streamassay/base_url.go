@@ -12,10 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. If the URL has no path, it gets the
-// base path of d, and a slash at the end of the path is removed. If d.IsEndpoint, the URL stays as
-// it is. If text is invalid, baseURL returns a usage error. The error begins with name, the name of
-// the flag or field that holds the URL, and does not show credentials in the URL.
+// baseURL parses text as the base URL of a target of dialect d. If d.IsEndpoint is true, it does
+// not change the URL. Otherwise it adds the base path of d to a URL without a path, and removes a
+// slash at the end of the path. If text is invalid, baseURL returns a usage error. The error begins
+// with name, the name of the flag or field that holds the URL, and does not show credentials in the
+// URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	if err := checkBase(name, text); err != nil {
 		return nil, err
@@ -44,8 +45,8 @@ func checkBase(name, text string) error {
 	return usageError("%s %q %v", name, withoutSecrets(text), err)
 }
 
-// parseBase parses text as a base URL. The texts of its errors are predicates, such as "has no
-// host", so that the caller can put the URL before them.
+// parseBase parses text as a base URL. The text of an error is a predicate, such as "has no host",
+// so that the caller can put the URL before it.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
@@ -72,15 +73,15 @@ func parseBase(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// connectionHeaders lists, in lower case, the header fields that the HTTP client sets itself. Users
-// cannot set them with --header.
+// connectionHeaders lists, in lower case, the header fields that users cannot set with --header,
+// because they follow from the request and the connection.
 var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
 // parseHeaders parses lines of the form 'Name: value'. If a line is invalid, it returns a usage
-// error that begins with flag and, if there are several lines, the number of the line. Errors never
-// show a value, which may be a secret.
+// error that begins with flag, the name of the flag or field that holds the lines, and, if there
+// are several lines, the number of the line. Errors never show a value, which may be a secret.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag

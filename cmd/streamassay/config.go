@@ -26,16 +26,16 @@ const maxConfig = 1 << 20
 // A configPosition is the position of a target in a --config file. The zero value stands for a target
 // that flags define.
 type configPosition struct {
-	file       string
-	index      int            // the number of the target in the file, starting at 1
+	file       string         // path of the --config file
+	index      int            // number of the target in the file, from 1
 	line       int            // line on which the target begins, from 1
-	fieldLines map[string]int // line of each field of the target, by key
+	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name of an option for error messages. If the --config file sets the
-// option for this target, the result is the name of the field; otherwise it is that of the flag or
-// argument, such as "--timeout" or "TARGET". The argument name is the name of the option in
-// [targetFlags].
+// settingName returns the name by which error messages call an option. If the --config file sets
+// the option for this target, that is the name of the field; otherwise it is that of the flag or
+// argument, such as "--timeout" or "TARGET". The option is the one with the given name in
+// [targetFlags], which must exist.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o targetOption) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -47,10 +47,10 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err with the position of the target in the --config file if err is a usage error.
-// The line is that of the field with which the message begins. If the message does not begin with a
-// field, it is the first line of the target. Other errors, errors that already have a position, and
-// errors of a target that flags define are returned unchanged.
+// locate returns the usage error err with the position of the target in the --config file. The line
+// is that of the field with which the message begins. If the message does not begin with a field,
+// it is the first line of the target. Errors that are not usage errors, errors that already have a
+// position, and errors of a target that flags define are returned unchanged.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -72,9 +72,8 @@ func (s configPosition) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig returns the targets in a --config file. The argument flags holds the values of the
-// options that a target does not set. Errors are usage errors that name the file and, if it is
-// known, the line.
+// readConfig returns the targets in a --config file. Options that a target does not set have their
+// values in flags. Errors are usage errors that name the file and, if known, the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -124,7 +123,7 @@ func readConfigFile(file string) ([]byte, error) {
 type configItem struct {
 	fields     yaml.MapSlice
 	line       int            // line on which the target begins, from 1
-	fieldLines map[string]int // line of each field, by key
+	fieldLines map[string]int // line of each field, from 1, by the name of the field
 }
 
 // configItems splits data, the content of a --config file, into its targets. It returns an error if
@@ -174,8 +173,9 @@ func configItems(data []byte) ([]configItem, error) {
 	return items, nil
 }
 
-// yamlError returns an error of one line for err, a syntax error of the YAML parser. The text
-// begins with ":LINE:", the line of the syntax error, or with ":" if the line is unknown.
+// yamlError returns err, an error of the YAML parser, as an error of one line. The text begins with
+// ":LINE:", where LINE is the line on which the error was found, or with ":" if the line is
+// unknown.
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -185,8 +185,8 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// fieldLineNumbers returns the line number of each field of n, from 1, by key. The result is empty
-// if n is not a mapping.
+// fieldLineNumbers returns the line number, from 1, of each field of the mapping n, by the name of
+// the field. The result is empty if n is not a mapping.
 func fieldLineNumbers(n ast.Node) map[string]int {
 	lines := map[string]int{}
 	for _, field := range yamltree.Fields(n) {
@@ -195,9 +195,9 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 	return lines
 }
 
-// setFields sets the options in t from fields, the mapping of the target in a --config file.
-// Options that are mappings, such as prompts, are added to those that t has already. It returns a
-// usage error that names the field if a field is unknown or invalid.
+// setFields sets the options in t from fields, the fields of a target in a --config file. An option
+// that is a mapping, such as the prompts, keeps the entries that fields does not set. If a field is
+// unknown or invalid, setFields returns a usage error that names the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string
@@ -224,9 +224,9 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	return nil
 }
 
-// setField sets the option in t to value, the value of the field key in a --config file. The
-// argument set contains the flags that set the options in t. setField returns a usage error if
-// value is invalid.
+// setField sets the option in t to value, the value of the field with the given key in a --config
+// file. The argument set holds the flags that set the options in t. If value is invalid, setField
+// returns a usage error that names the field.
 func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
@@ -260,7 +260,7 @@ func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string,
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable to which the pointer to points,
+// convertYAML stores value, a decoded YAML value, in the variable that the pointer to refers to,
 // and returns true. It returns false if value is null or does not have the type of the variable.
 func convertYAML(value, to any) bool {
 	text, err := yaml.Marshal(value)

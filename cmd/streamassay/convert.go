@@ -12,14 +12,16 @@ import (
 	"github.com/streamassay/streamassay/internal/replay"
 )
 
-// A convertOptions holds the flags of the command convert.
+// A convertOptions holds the flags of the convert command.
 type convertOptions struct {
-	format, dir, base string
-	force             bool
-	dialects          []string
+	format   string   // of the files to write; "" means every format
+	dir      string   // output directory
+	base     string   // base path or URL of the recorded server; "" means none
+	force    bool     // overwrite existing files
+	dialects []string // at most one; empty means that requests of all dialects are converted
 }
 
-// convertCommand returns the command convert, which converts recordings, and fixtures of other
+// convertCommand returns the convert command, which converts recordings, and fixtures of other
 // tools, to files that the mock can serve.
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
@@ -61,9 +63,9 @@ converted, 2 usage error.`,
 }
 
 // run converts the files at paths and writes the results to the output directory. It prints the
-// names of the results to standard output, and the problems that it found to standard error. It
+// paths of the results to standard output, and the problems that it found to standard error. It
 // returns an error with exit code 1 if something could not be converted, and a usage error if a
-// flag is invalid or a file cannot be written.
+// flag is invalid, an input file does not exist or a result cannot be written.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -109,8 +111,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. It overwrites an existing file only with --force;
-// otherwise it returns a usage error.
+// write writes f to the output directory. If the file exists, write overwrites it with --force, and
+// otherwise returns a usage error.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

@@ -19,21 +19,23 @@ const stdoutPath = "-"
 // path leads. The limit is needed because links can form a loop.
 const maxLinks = 40
 
-// fifoTimeout is the maximum time that a write to a FIFO waits for a process to open the FIFO for
-// reading.
+// fifoTimeout is the maximum time for which a write to a FIFO waits for a process to open the FIFO
+// for reading.
 const fifoTimeout = 10 * time.Second
 
-// A destination is the place to which a command writes a report or a ready file. A regular file is
-// replaced in one step. Anything else (a device, a FIFO, a descriptor) is opened and written to.
+// A destination is the place to which a command writes a report or a ready file: a file, or a file
+// descriptor of this process. A regular file is replaced in one step. Anything else, such as a
+// device or a FIFO, is opened and written to.
 type destination struct {
 	path string      // as given
-	fd   int         // descriptor of this process that the path names, or -1
+	fd   int         // file descriptor of this process that the path names, or -1
 	file string      // path with symbolic links resolved; "" for a descriptor
-	info fs.FileInfo // of the file; nil if it does not exist or for a descriptor
+	info fs.FileInfo // of file, when the destination was made; nil if the file did not exist, or for a descriptor
 }
 
-// newDestination returns the destination to which path leads. It returns an error if path cannot be
-// that of a file. The error does not contain path, which the caller adds.
+// newDestination returns the destination to which path leads. It follows symbolic links, but does
+// not create or open the file. It returns an error if path cannot be that of a file, for example
+// because its directory does not exist. The error does not contain path, which the caller adds.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -100,7 +102,7 @@ func (d destination) isSame(other destination) bool {
 }
 
 // isStdout reports whether the destination is a regular file to which standard output is
-// redirected.
+// redirected. It is false for "-".
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
@@ -155,8 +157,8 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces the content of a regular file with data in one step, so that no reader sees a
-// part of the new content. If the file exists and no file can be created in its directory, replace
+// replace replaces the content of the regular file with data in one step, so that no reader sees
+// only a part of data. If the file exists and no file can be created in its directory, replace
 // overwrites the file in place instead.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
@@ -167,8 +169,8 @@ func (d destination) replace(data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// writeFIFO waits until a process has opened the FIFO for reading, and then writes data to it. It
-// returns [errNoReader] if no process does so within [fifoTimeout] or before ctx is done.
+// writeFIFO writes data to the FIFO once a process has opened the FIFO for reading. It returns
+// [errNoReader] if no process does so within [fifoTimeout] or before ctx is done.
 func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
@@ -185,12 +187,12 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	}
 }
 
-// errNoReader means that no process has opened a FIFO for reading.
+// errNoReader means that no process has opened the FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
 // writeAndClose writes data to file and closes it, even if writing fails. The arguments file and
-// err are the results of opening the file. If err is not nil, writeAndClose writes nothing and
-// returns err. It removes the path of the file from the error that it returns.
+// err are the results of opening the file; if err is not nil, writeAndClose only returns err. The
+// error that it returns does not contain the path of the file.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)

@@ -27,6 +27,6 @@ func writeDescriptor(_ int, data []byte) error {
 	return err
 }
 
-// openFIFO opens the FIFO at path for writing. It blocks until a process opens the FIFO for
+// openFIFO opens the FIFO at path for writing. It blocks until a process has opened the FIFO for
 // reading.
 func openFIFO(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }

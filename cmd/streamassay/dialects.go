@@ -12,13 +12,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dialectUsage describes the values of the flag --dialect in the help of commands.
+// dialectUsage describes the values of the --dialect flag in the help of commands.
 const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
 	"OpenAPI document (.yaml)"
 
 // openDialect returns the dialect that the user named. A name that contains a slash or backslash,
 // or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
-// that of an embedded dialect. The message of an error is one line that contains the name.
+// that of a dialect embedded in the program. The text of an error is one line that contains the
+// name.
 func openDialect(name string) (*dialect.Dialect, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return dialect.OpenFile(name, rules.All)
@@ -30,9 +31,9 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	return d, nil
 }
 
-// dialectsNamed returns the dialects with the given names, without duplicates, or all embedded
-// dialects if names is empty. If a name is invalid, it returns a usage error that begins with flag,
-// the name of the flag or field that holds the names.
+// dialectsNamed returns the dialects with the given names, in the same order and without
+// duplicates, or all embedded dialects if names is empty. If a name is invalid, it returns a usage
+// error that begins with flag, the name of the flag or field that holds the names.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
@@ -54,11 +55,11 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. The argument given holds the dialects of
-// the flag --dialect. If t names its dialect, the result is the element of given with that name or,
-// if there is none, the embedded dialect with that name. Otherwise given must have exactly one
-// element, which is the result. recordedDialect returns a usage error if t names an unknown
-// dialect, or names none while given does not have exactly one element.
+// recordedDialect returns the dialect of the recording t. If t names its dialect, the result is the
+// dialect with that name in given, which holds the dialects of the --dialect flag, or otherwise the
+// embedded dialect with that name. If t does not name its dialect, the result is the only element
+// of given. recordedDialect returns a usage error if t names an unknown dialect, or if t names none
+// and given does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(given) == 1 {
 		return given[0], nil
@@ -79,15 +80,15 @@ func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*diale
 	return d, nil
 }
 
-// addDialectFlag adds the flag --dialect, with completion of its values, to cmd. The names given
-// with the flag are appended to list. The argument purpose begins the help text of the flag and
-// says what the dialects are used for.
+// addDialectFlag adds the --dialect flag, with completion of its values, to cmd. The names given
+// with the flag are appended to list. The argument purpose is the beginning of the help text of the
+// flag; it says what the dialects are used for.
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)
 	completeDialects(cmd)
 }
 
-// completeDialects makes shells offer the names of the embedded dialects, and files, when they
-// complete the value of the flag --dialect of cmd.
+// completeDialects makes shells offer the names of the embedded dialects, and files, as completions
+// of the value of the --dialect flag of cmd.
 func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// referenceName is the argument of the commands run and diff that stands for the embedded reference
+// referenceName is the argument of the run and diff commands that stands for the embedded reference
 // server.
 const referenceName = "reference"
 
@@ -23,15 +23,14 @@ const referenceName = "reference"
 // volatile and is not compared.
 const takesPerTarget = 2
 
-// A diffOptions holds the flags of the command diff. Its fields headerA and headerB are lists of
-// 'Name: value'.
+// A diffOptions holds the flags of the diff command.
 type diffOptions struct {
-	targetOptions
-	json             bool
-	headerA, headerB []string
+	targetOptions             // options for both sides
+	json             bool     // print the report as JSON
+	headerA, headerB []string // headers for one side only, as 'Name: value'
 }
 
-// diffCommand returns the command diff, which compares two servers or two sets of recordings.
+// diffCommand returns the diff command, which compares two servers or two sets of recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: newTargetOptions()}
 	d.suite.Sequences = 0 // diff compares scenarios
@@ -95,8 +94,8 @@ type diffSide struct {
 	timedOut      bool                           // --max-time ended the run
 }
 
-// conversation returns the conversation with the given dialect and name. If h has no such
-// conversation, it adds an empty one. The pointer is valid until the next call.
+// conversation returns a pointer to the conversation with the given dialect and name. If h has no
+// such conversation, it adds an empty one. The pointer is valid until a conversation is added.
 func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -162,11 +161,10 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// comparedSides is the result of comparing the two sides of diff. It holds the differences between
-// conversations of the same name, and the conversations that only one side has.
+// A comparedSides is the result of comparing the two sides of diff.
 type comparedSides struct {
-	dialects []diff.DialectDiff
-	only     []string // descriptions of the conversations that only one side has
+	dialects []diff.DialectDiff // differences between conversations of the same dialect and name
+	only     []string           // descriptions of the conversations that only one side has
 }
 
 // readRecordings reads the recordings at the paths a and b. It returns an error if a recording
@@ -184,15 +182,16 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 	return sides[0], sides[1], err
 }
 
-// isRecordingPath reports whether word, an argument of diff, is the path of an existing file or
-// directory. Such an argument stands for recordings and not for a server.
+// isRecordingPath reports whether word, an argument of diff, stands for recordings and not for a
+// server. That is the case if word is the path of an existing file or directory and not
+// [referenceName].
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)
 	return word != referenceName && err == nil
 }
 
-// checkSide returns a usage error unless word, an argument of diff, contains "://", is the name of
-// the embedded reference server, or is the path of an existing file or directory.
+// checkSide returns a usage error unless word, an argument of diff, contains "://", is
+// [referenceName], or is the path of an existing file or directory.
 func checkSide(word string) error {
 	if word == "" {
 		return usageError("an argument is empty: want a base URL, %q, or a file or directory of recordings", referenceName)
@@ -207,7 +206,7 @@ func checkSide(word string) error {
 }
 
 // compareSides compares each conversation of a with the conversation of b that has the same dialect
-// and name.
+// and name, and lists the conversations that only one side has.
 func compareSides(a, b diffSide) comparedSides {
 	c := comparedSides{dialects: []diff.DialectDiff{}}
 	for _, name := range a.dialects {
@@ -232,8 +231,8 @@ func compareSides(a, b diffSide) comparedSides {
 	return c
 }
 
-// redactReport redacts the secrets that were given on the command line, such as header values, in
-// all differences of r, which it modifies.
+// redactReport replaces the secrets that were given on the command line, such as header values, in
+// all differences of r. It modifies r.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

@@ -16,9 +16,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios against the targets report.A and report.B at the same time and
-// returns the conversations with each of them. It also sets the seed, the salt and the names of the
-// targets in report.
+// runTargets plays the scenarios against the targets that report.A and report.B name, against both
+// at the same time, and returns the conversations with each of them. It sets the seed and the salt
+// in report, and replaces report.A and report.B with names for the report that contain no
+// credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -55,7 +56,7 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns the argument of diff that names the target of j, without user name and
+// originalArgument returns the argument of diff that named the target of j, without user name and
 // password.
 func originalArgument(j targetRun) string {
 	if j.embedded {
@@ -65,8 +66,8 @@ func originalArgument(j targetRun) string {
 }
 
 // collectTakes plays all scenarios [takesPerTarget] times against the target and returns the
-// conversations. Each take has its own ids, because a server would continue a thread whose id it
-// knows. If a signal or --max-time cuts a take short, its conversation is marked as incomplete.
+// conversations. Each take uses different ids, because a server would continue a thread whose id it
+// knows. If a signal or --max-time ends a take early, its conversation is marked as incomplete.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -97,8 +98,8 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 }
 
 // relativeEvents returns the events of the trace t in dialect d. If base, the base URL of the
-// target, has a host, a fixed name replaces that host in texts and headers, so that events of two
-// servers do not differ by their hosts.
+// target, has a host, that host is replaced with a fixed name in texts and headers, so that the
+// events of two servers do not differ in their hosts.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -110,8 +111,8 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 }
 
 // replaceHost applies r, which replaces the name of a host, to the texts and headers of events and
-// of their parts. It modifies the elements of events in place, but not the slices of headers and
-// parts in them, which it copies before it changes them.
+// of their parts. It modifies the elements of events, but copies their slices of headers and parts
+// before it changes them.
 func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
@@ -150,10 +151,10 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds the recording t to h as one take of a conversation. It ignores t if --only or
-// --skip excludes it. The argument given holds the dialects of the flag --dialect. addRecording
-// returns a usage error if t does not name its dialect and --dialect is missing, or if the dialect
-// is unknown.
+// addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
+// excludes the conversation. The argument given holds the dialects of the --dialect flag.
+// addRecording returns a usage error if the dialect of t is unknown, or if t does not name its
+// dialect and given does not have exactly one element.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
 	of, err := recordedDialect(t, given)
 	if err != nil {
@@ -175,14 +176,14 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given [
 }
 
 // matchesAnyGlob reports whether name matches at least one of the globs, which have the syntax of
-// [path.Match].
+// [path.Match]. A malformed glob matches nothing.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes two recordings with different names comparable. If h and other each have exactly one
-// conversation, and both are of the same dialect, pairUp gives the conversation of other the name
-// of that of h. Otherwise it changes nothing.
+// pairUp makes two recordings with different names comparable: if h and other have exactly one
+// conversation each, of the same dialect, it gives the conversation of other the name of the
+// conversation of h. Otherwise it changes nothing.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// docsCommand returns the hidden command docs. The command generates the documents that list the
+// docsCommand returns the hidden docs command. The command generates the documents that list the
 // checks, requirements, faults and clauses, or checks that existing documents are up to date.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string

@@ -10,7 +10,7 @@ import (
 // A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the worst of the exit codes, in the order of [exitcode.Worse], or [exitOK] if c is
+// worst returns the worst of the exit codes, as defined by [exitcode.Worse], or [exitOK] if c is
 // empty.
 func (c targetExitCodes) worst() int {
 	worst := exitOK
@@ -20,8 +20,8 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the line that sums up a run of several targets. If unwritten is true, a
-// report could not be written, and the whole run counts as an internal error.
+// summaryLine returns the line that summarizes a run of several targets. If unwritten is true, at
+// least one report could not be written, and the line states the exit code of an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -18,7 +18,7 @@ import (
 // seeLists is the part of error messages that names the commands that list the valid ids.
 const seeLists = "(see streamassay list checks, requirements and scenarios)"
 
-// explainCommand returns the command explain, which describes a check, requirement or scenario.
+// explainCommand returns the explain command, which describes a check, requirement or scenario.
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
@@ -116,9 +116,9 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintln(w)
 }
 
-// requirementText returns the text of the requirement r. The text is a quotation from the protocol
-// document in quotation marks, followed by its English translation if there is one, or the summary
-// in the catalogue if nothing is quoted.
+// requirementText returns the text of the requirement r: the quotation from the protocol document,
+// in quotation marks and followed by its English translation if there is one, or the summary in the
+// catalogue if nothing is quoted.
 func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
@@ -151,8 +151,8 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// sampleEvent holds the values from which explain builds sample requests. The requests are shown
-// but never sent. The thread is a UUID because some dialects require one.
+// sampleEvent holds the values from which the explain command builds sample requests. The requests
+// are shown but never sent. The thread is a UUID because some dialects require one.
 var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
@@ -163,8 +163,9 @@ var sampleEvent = spec.Event{
 const maxShownRequests = 8
 
 // explainRefusal prints to w the names of the invalid requests that a server must refuse because of
-// the requirement of d with the given id. It also shows the first of them as a curl command,
-// followed by the corresponding valid request. If there are no such requests, it prints nothing.
+// the requirement of d with the given id. For the first of these requests, it also prints the
+// accepted responses, a curl command, and the curl command of the corresponding valid request. If
+// there are no such requests, it prints nothing.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -185,10 +186,9 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 		reports.Curl("$BASE", d.AtEndpoint(faults[0].Request)), reports.Curl("$BASE", d.AtEndpoint(faults[0].Valid)))
 }
 
-// invalidRequests returns the invalid requests that a server must refuse because of the requirement
-// with the given id. All of them are requests for the same operation, the first operation of d for
-// which there are such requests; op is its name. If there are none for any operation, op is "" and
-// faults is nil.
+// invalidRequests returns invalid requests that a server must refuse because of the requirement
+// with the given id. All of them are requests for the operation with the name op, which is the
+// first operation of d that has such requests. If no operation has any, op is "" and faults is nil.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.InvalidRequestSet{}
@@ -211,8 +211,8 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 }
 
 // expectedRefusals returns descriptions of the responses that the requirement with the given id
-// accepts as refusals of m. It returns nil if m does not violate exactly one constraint of its
-// schema, or if the requirement does not apply to that violation.
+// accepts as refusals of the invalid request m. It returns nil if m does not violate exactly one
+// constraint of its schema, or if the requirement does not apply to that violation.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
 	violations := d.ValidateRequest(m.Request)
 	if len(violations) != 1 {

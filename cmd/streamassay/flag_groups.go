@@ -14,8 +14,8 @@ const helpWidth = 110
 // longWidth is the number of columns to which the long descriptions of commands are wrapped.
 const longWidth = 92
 
-// A flagWithPlaceholder wraps the value of a flag, so that the help shows the placeholder instead
-// of the type of the value.
+// A flagWithPlaceholder wraps the value of a flag, so that the help shows the placeholder, such as
+// FILE, instead of the type of the value.
 type flagWithPlaceholder struct {
 	pflag.Value
 	placeholder string
@@ -48,11 +48,10 @@ func init() {
 	cobra.AddTemplateFunc("helpNotes", helpNotes)
 }
 
-// A flagGroup is a group of flags with a title, in the help of a command. The function addFlags
-// adds the flags of the group to a set.
+// A flagGroup is a titled group of flags in the help of a command.
 type flagGroup struct {
 	title    string
-	addFlags func(*pflag.FlagSet)
+	addFlags func(*pflag.FlagSet) // adds the flags of the group to a set
 }
 
 // addFlagGroups adds the flags of all groups to cmd. It also replaces the help function of cmd with
@@ -82,9 +81,8 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	})
 }
 
-// helpNotes returns the notes at the end of the help of cmd. There is one line for each word in the
-// help that needs an explanation, such as DURATION. If the help contains no such word, helpNotes
-// returns "".
+// helpNotes returns the notes at the end of the help of cmd, one line for each word in the help
+// that needs an explanation, such as DURATION. If the help contains no such word, the result is "".
 func helpNotes(cmd *cobra.Command) (notes string) {
 	text := cmd.Long + describeFlags(cmd.LocalFlags())
 	for _, note := range [][2]string{
@@ -102,7 +100,8 @@ func helpNotes(cmd *cobra.Command) (notes string) {
 	return notes
 }
 
-// wrapHelp breaks text at spaces into lines of at most [longWidth] columns.
+// wrapHelp breaks text at white space into lines of at most [longWidth] columns. A longer word gets
+// a line of its own.
 func wrapHelp(text string) string {
 	var b strings.Builder
 	at := 0

@@ -14,7 +14,7 @@ import (
 // A flagValue is a [pflag.Value] that stores the value of a flag in a variable of type T.
 type flagValue[T any] struct {
 	to     *T     // the variable; its value before Set is called is the default of the flag
-	name   string // of the type, in help texts, such as "SIZE"
+	name   string // name of the type in help texts, such as "SIZE"
 	parse  func(text string) (T, error)
 	format func(T) string
 }
@@ -36,7 +36,7 @@ func (v *flagValue[T]) String() string { return v.format(*v.to) }
 // numbers such as 65536, 64KiB or 64kB.
 func sizeValue[T int | int64](to *T) pflag.Value { return boundedSize(to, 1, maxSize) }
 
-// boundedSize is like sizeValue, but accepts only numbers of bytes from min to max, both included.
+// boundedSize is like sizeValue, but accepts only numbers of bytes from min to max, both inclusive.
 func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	return &flagValue[T]{to, "SIZE", func(text string) (T, error) {
 		n, err := parseSize(text)
@@ -47,8 +47,8 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	}, func(n T) string { return formatSize(int64(n)) }}
 }
 
-// byteUnits lists the units of sizes. The binary units come first, then the decimal ones, each from
-// large to small.
+// byteUnits lists the units of sizes. The three binary units come first, then the decimal ones,
+// each from large to small.
 var byteUnits = []struct {
 	name  string
 	bytes int64
@@ -57,8 +57,8 @@ var byteUnits = []struct {
 // maxSize is the largest valid size in bytes: 1 PiB, far below the overflow of int64.
 const maxSize = 1 << 50
 
-// parseSize returns the number of bytes for text, such as 65536 for "64KiB". It returns an error if
-// text is not a size from 1 to [maxSize].
+// parseSize returns the number of bytes that text stands for, such as 65536 for "64KiB". It returns
+// an error if text is not a size from 1 to [maxSize].
 func parseSize(text string) (int64, error) {
 	number, unit := text, int64(1)
 	for _, u := range byteUnits {
@@ -76,7 +76,7 @@ func parseSize(text string) (int64, error) {
 
 // formatSize returns n, a number of bytes, as a multiple of the largest binary unit that divides n,
 // such as "64KiB". If no binary unit divides n, the result is n without a unit. If n is 0, which
-// means that a flag has no default, the result is "".
+// stands for a flag without a default, the result is "".
 func formatSize(n int64) string {
 	if n == 0 {
 		return ""
@@ -89,8 +89,8 @@ func formatSize(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// countValue returns a [pflag.Value] that stores a whole number above 0 in *to. If *to is 0 at
-// first, the flag has no default, and *to remains 0 unless the flag is given.
+// countValue returns a [pflag.Value] that stores a whole number above 0 in *to. The initial value
+// of *to is the default of the flag; 0 means that there is no default.
 func countValue(to *int) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -101,14 +101,14 @@ func countValue(to *int) pflag.Value {
 	}, func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }}
 }
 
-// boundedInt returns a [pflag.Value] that stores a whole number from min to max, both included, in
-// *to. The default of the flag is the first value of *to.
+// boundedInt returns a [pflag.Value] that stores a whole number from min to max, both inclusive, in
+// *to. The initial value of *to is the default of the flag.
 func boundedInt(to *int, min, max int) pflag.Value {
 	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }
 
-// describedInt is like boundedInt, but error messages describe the valid numbers with the text
-// valid, such as "from 1 to 9".
+// describedInt is like boundedInt, but error messages describe the valid numbers with the given
+// text, such as "from 1 to 9".
 func describedInt(to *int, min, max int, valid string) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -123,8 +123,8 @@ func describedInt(to *int, min, max int, valid string) pflag.Value {
 }
 
 // durationValue returns a [pflag.Value] that stores a duration above 0 in *to. If max is not 0, the
-// duration must not exceed max. If *to is 0 at first, the flag has no default, and *to remains 0
-// unless the flag is given.
+// duration must not exceed max. The initial value of *to is the default of the flag; 0 means that
+// there is no default.
 func durationValue(to *time.Duration, max time.Duration) pflag.Value {
 	syntax := "must be a duration above 0 (e.g. 500ms, 30s, 10m)"
 	if max > 0 {
@@ -157,8 +157,8 @@ func formatDuration(d time.Duration) string {
 	return text
 }
 
-// wordValue returns a [pflag.Value] that stores one of the given words in *to. The default of the
-// flag is the first value of *to.
+// wordValue returns a [pflag.Value] that stores one of the given words in *to. The initial value of
+// *to is the default of the flag.
 func wordValue(to *string, words ...string) pflag.Value {
 	return &flagValue[string]{to, strings.Join(words, "|"), func(text string) (string, error) {
 		if !slices.Contains(words, text) {

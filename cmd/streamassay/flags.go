@@ -44,8 +44,8 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand returns the help command for root. Unlike that of cobra, it returns an error if its
-// arguments do not name a command.
+// helpCommand returns the help command for root. Unlike cobra's help command, it returns an error
+// if its arguments do not name a command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -63,7 +63,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// runCompletion runs the command completion when it is called without a valid subcommand. If args
+// runCompletion runs the completion command when it is called without a valid subcommand. If args
 // is empty, runCompletion prints the help. Otherwise it returns a usage error, because args[0] is
 // not a known shell.
 func runCompletion(cmd *cobra.Command, args []string) error {
@@ -73,8 +73,8 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// unknownFlagError returns a usage error for the unknown flag with the given name, and for any
-// further unknown flags in args, the command line. The error suggests flags of cmd with similar
+// unknownFlagError returns a usage error for the unknown flag with the given name, and for the
+// unknown flags after it in args, the command line. The error suggests flags of cmd with similar
 // names.
 func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	switch {
@@ -99,8 +99,9 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
 }
 
-// unknownFlags returns first, the name of an unknown flag, and the names of the unknown flags after
-// it in the command line args. An unknown flag is one that cmd does not have.
+// unknownFlags returns first, the name of an unknown flag, followed by the names of the unknown
+// flags after it in args, the command line. An unknown flag is one that cmd does not have. The
+// names are without dashes and duplicates.
 func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 	names, found := []string{first}, false
 	for _, arg := range args {
@@ -122,10 +123,11 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 // maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
 const maxSimilarFlags = 3
 
-// similarFlags returns the names of flags of cmd that the unknown flag with the given name could
-// stand for. The result is the flag whose name differs in only a few letters. If there is none, the
-// result is the flags whose names have a word in common with the given name, where hyphens separate
-// words, or nil if these are more than [maxSimilarFlags].
+// similarFlags returns the names of the flags of cmd that could have been meant by the given name,
+// which is that of an unknown flag. If the name of a flag differs in only a few letters, the result
+// is the nearest such flag. Otherwise it is the flags whose names have a word in common with the
+// given name, where hyphens separate words, or nil if there are more than [maxSimilarFlags] of
+// them.
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -166,9 +168,9 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// invalidValueError returns a usage error for value, which the flag f did not accept because of
-// err. The argument name is the name of the flag, such as "--seed", or of the field in a --config
-// file that has the value.
+// invalidValueError returns a usage error for value, which the flag f rejected with err. The
+// argument name is the name of the flag, such as "--seed", or of the field in a --config file that
+// has the value.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`
@@ -181,8 +183,9 @@ func emptyFlagError(f *pflag.Flag) error {
 	return usageError("--%s is empty: give it a value or leave it out", f.Name)
 }
 
-// expectedValue returns a description of the values that the flag f accepts, judging by its type.
-// If it has no description for the type, it returns the text of err, the error that f returned.
+// expectedValue returns a description of the values that the flag f accepts, based on the type of
+// f. If it has no description for the type, it returns the text of err, the error with which f
+// rejected a value.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -196,8 +199,8 @@ func expectedValue(f *pflag.Flag, err error) string {
 }
 
 // checkEmptyFlags returns a usage error if a flag of cmd that takes a string was given an empty
-// value. An empty value often comes from a shell variable that is not set, and must not be treated
-// as if the flag had been left out.
+// value. An empty value often comes from a shell variable that is not set. Such a flag must not be
+// treated as if it had been left out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
@@ -247,7 +250,7 @@ const singleValueType = "text"
 // which value is meant.
 type singleValue struct {
 	value *string // the variable to set; nil only in the zero value
-	isSet bool
+	isSet bool    // Set has stored a value
 }
 
 // Set stores text in *o.value. If a value has already been set, it returns an error instead.

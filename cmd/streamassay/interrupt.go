@@ -14,7 +14,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// An interruptError is the cause of a context that a signal canceled.
+// An interruptError is the cause, as returned by [context.Cause], of a context that a signal
+// canceled.
 type interruptError struct{ signal os.Signal }
 
 func (i interruptError) Error() string {
@@ -24,8 +25,8 @@ func (i interruptError) Error() string {
 	return "interrupted by SIGINT"
 }
 
-// exitCode returns the exit code of a program that the signal ended, which is 143 for SIGTERM and
-// 130 for SIGINT.
+// exitCode returns the exit code of a program that was ended by the signal: 143 for SIGTERM and 130
+// for SIGINT.
 func (i interruptError) exitCode() int {
 	if i.signal == syscall.SIGTERM {
 		return exitcode.Terminated
@@ -37,9 +38,9 @@ func (i interruptError) exitCode() int {
 // signal ends the program at once.
 type exitFlagKey struct{}
 
-// withSignals returns a copy of parent that SIGINT and SIGTERM cancel. The cause of the context is
-// then an [interruptError]. The caller must call stop, which cancels the context and restores the
-// default handling of the signals.
+// withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
+// [interruptError] as its cause. The caller must call stop exactly once. It cancels the context and
+// restores the default handling of the signals.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
@@ -60,9 +61,9 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitOnSecondSignal makes a second signal end the program at once. The context ctx must come from
-// [withSignals]. Commands that run a server must not call exitOnSecondSignal, because they have to
-// end open streams first.
+// exitOnSecondSignal makes a second signal end the program at once. The context ctx must be derived
+// from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect. Commands that
+// run a server must not call it, because they have to end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
@@ -75,7 +76,7 @@ func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
 
-// concludeReport computes the verdict and the exit code of the report r. If a signal canceled ctx,
+// concludeReport sets the verdict and the exit code of the report r. If a signal canceled ctx,
 // concludeReport first marks r as incomplete, with the exit code for the signal.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
@@ -88,8 +89,8 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 // that were already played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that ends [signalGrace] after ctx, with the same cause. The
-// caller must call stop, which ends the context at once.
+// withSignalGrace returns a context that is canceled [signalGrace] after ctx, with the same cause.
+// It has the values of ctx. The caller must call stop, which cancels the context at once.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -103,8 +104,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 }
 
 // runUntilDone calls do in a new goroutine and returns the results of do. If ctx is done first, it
-// returns an error at once, while do continues and its results are discarded. If do panics, so does
-// runUntilDone.
+// immediately returns an error that wraps the cause of ctx, while do continues and its results are
+// discarded. If do panics before that, runUntilDone panics with the same value.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

@@ -17,17 +17,17 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A lintOptions holds the flags of the command lint.
+// A lintOptions holds the flags of the lint command.
 type lintOptions struct {
-	dialect  string
-	claims   []string
-	strict   bool
-	reports  []string
-	maxEvent int
-	verbose  bool
+	dialect  string   // dialect of all recordings; "" means the one that each recording names
+	claims   []string // only "scripted" is valid
+	strict   bool     // fail also if only a SHOULD requirement is violated
+	reports  []string // FORMAT[=PATH]
+	maxEvent int      // maximum size of an event in bytes, always above 0
+	verbose  bool     // list also checks that found nothing to judge
 }
 
-// lintCommand returns the command lint, which judges recorded exchanges.
+// lintCommand returns the lint command, which judges recorded exchanges.
 func lintCommand(sh stdio) *cobra.Command {
 	var l lintOptions
 	cmd := &cobra.Command{
@@ -87,9 +87,10 @@ error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	return cmd
 }
 
-// run judges the recordings in files, prints notes on them to standard error, and writes the
-// reports. It returns nil if the exit code of the report is 0, and otherwise an error with that
-// exit code.
+// run judges the recordings in files, which are the arguments of the command, prints notes on them
+// to standard error, and writes the reports. It returns nil if the exit code of the report is 0.
+// Otherwise it returns an error with that exit code or, if the recordings cannot be judged or the
+// reports cannot be written, with the exit code for that.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -151,12 +152,13 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return nil
 }
 
-// evaluate judges the recordings in list, which it modifies. It returns their dialects, in the
-// order in which they first occur in list, and the results by the name of the dialect. All
-// recordings of a dialect count as one run, so that no requirement is satisfied unless one of them
-// contains a complete exchange. If ctx ends, evaluate leaves out the remaining recordings. It
-// returns a usage error if a recording does not name its dialect and --dialect is missing, or if
-// the dialect is unknown.
+// evaluate judges the recordings in list. It returns their dialects, in the order in which they
+// first occur in list, and the results by the name of the dialect. All recordings of a dialect
+// count as one run, so that no requirement is satisfied unless at least one of them contains a
+// complete exchange. If ctx is done, evaluate leaves out the remaining recordings. It returns a
+// usage error if the dialect of a recording is unknown, or if a recording does not name its dialect
+// and --dialect is not given. It modifies the recordings: it completes their requests and strips
+// base paths from them.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns notes for people that explain why the recording in p could not be judged. For
-// example, its requests belong to another dialect or were refused, no frame is recognized, or the
-// responses are not HTTP. It returns nil if a check judged something in the recording, unless the
-// requests belong to another dialect.
+// lintNotes returns notes that tell the user why the recording in p could not be judged: its
+// requests belong to a different dialect or were refused, no frame is recognized, or the responses
+// are not HTTP. It returns nil if a check judged something in the recording and its requests do not
+// belong to a different dialect.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note, ok := foreignRequestNote(d, p.Trace); ok {
@@ -44,10 +44,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note if no request of the recording t calls an operation of dialect
-// d. The note names the first request. The result ok is false if there is no note, because t is
-// empty, because a request calls an operation of d, or because a request was not recorded and may
-// do so.
+// foreignRequestNote returns a note if the recording t has requests, but none that calls an
+// operation of dialect d. The note names the first request. The result ok is false if there is no
+// note. A request that was not recorded counts as one that calls an operation of d.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {

@@ -18,17 +18,18 @@ import (
 )
 
 // A listFunc lists all things of one kind, such as checks, that the given dialects have. It returns
-// the list twice: rows is a table for people to read, and all is a value to encode as JSON.
+// the list in two forms: rows is a table to print, without a header row, and all is a value to
+// encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
-// listFuncs maps each argument of the command list to its function. A new argument must also be
+// listFuncs maps each argument of the list command to its function. A new argument must also be
 // added to [listCommand].
 var listFuncs = map[string]listFunc{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
 	"faults": listFaults, "mutants": listMutants,
 }
 
-// listCommand returns the command list, which lists the dialects, requirements, checks, scenarios,
+// listCommand returns the list command, which lists the dialects, requirements, checks, scenarios,
 // faults or mutants.
 func listCommand(sh stdio) *cobra.Command {
 	var names []string
@@ -80,8 +81,8 @@ func listCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// completeFlag makes shells offer the given values when they complete the value of the named flag
-// of cmd.
+// completeFlag makes shells offer the given values as completions of the value of the named flag of
+// cmd.
 func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -79,11 +79,11 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 // space at either end is removed.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// An exitError is an error that ends the program with an exit code. If message is not empty, it is
-// printed to standard error first.
+// An exitError is an error that ends the program with an exit code, after its message has been
+// printed to standard error.
 type exitError struct {
-	code    int
-	message string
+	code    int    // exit code, not 0
+	message string // "" means that nothing is printed
 }
 
 func (e exitError) Error() string { return e.message }
@@ -101,7 +101,7 @@ var commandConstructors = []func(stdio) *cobra.Command{
 	listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
 }
 
-// rootCommand returns the command streamassay with all its subcommands.
+// rootCommand returns the streamassay command with all its subcommands.
 func rootCommand(sh stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "streamassay",
@@ -150,9 +150,10 @@ tool, by the client.`,
 	return root
 }
 
-// buildVersion returns the version of the module, followed by the first 12 digits of the revision
-// if the build recorded it and the version does not contain it, such as "v1.2.0" or "devel
-// 0123456789ab". It returns "unknown" if the binary has no build information.
+// buildVersion returns the version of the module, or "devel" if it has none. The first 12 digits of
+// the revision follow, if the build recorded the revision and the version does not contain it.
+// Examples are "v1.2.0" and "devel 0123456789ab". buildVersion returns "unknown" if the binary has
+// no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

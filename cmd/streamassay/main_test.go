@@ -173,7 +173,7 @@ func replacing(old, new string) func(http.Handler) http.Handler {
 	}
 }
 
-// TestExitCodes checks the documented exit codes of the command run.
+// TestExitCodes checks the documented exit codes of the run command.
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	good := agkit(t, asItIs)

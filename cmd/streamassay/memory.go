@@ -7,17 +7,17 @@ import (
 )
 
 // Bounds for the GC percentage of a server. With the default of 100%, a server with a small heap
-// and thousands of requests per second would spend its time collecting; a large fixed percentage
-// would take too much memory with a large heap.
+// and thousands of requests per second would spend much of its time on garbage collection. A large
+// fixed percentage would take too much memory with a large heap.
 const (
-	minHeapBytes = 40 << 20 // size, in bytes, to which a heap may grow before a collection
+	minHeapBytes = 40 << 20 // size, in bytes, to which a small heap may grow before a collection
 	minGCPercent = 50       // lower bound of the GC percentage
 	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
 // startGCTuning makes the GC percentage depend on the heap size: it sets the percentage now and
 // again after each collection. It does nothing if the environment variable GOGC is set. The
-// function env returns the value of an environment variable, or "" if it is not set.
+// function env must return the value of an environment variable, or "" if the variable is not set.
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
@@ -39,13 +39,14 @@ func tuneGC() {
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// maxHeap is the soft memory limit of a run, in bytes. Above the limit the collector runs more
-// often, so that a hostile target cannot make the heap twice as large as the live data.
+// maxHeap is the soft memory limit, in bytes, of the commands that test targets. Above the limit
+// the garbage collector runs more often, so that a hostile target cannot make the heap twice as
+// large as the live data.
 const maxHeap = 320 << 20
 
-// setMemoryLimit sets the memory limit of the program to [maxHeap], unless the environment variable
-// GOMEMLIMIT is set. The function env returns the value of an environment variable, or "" if it is
-// not set.
+// setMemoryLimit sets the soft memory limit of the program to [maxHeap], unless the environment
+// variable GOMEMLIMIT is set. The function env must return the value of an environment variable, or
+// "" if the variable is not set.
 func setMemoryLimit(env func(string) string) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap)

@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mockOptions holds the flags of the command mock.
+// A mockOptions holds the flags and arguments of the mock command.
 type mockOptions struct {
 	endpoint     listenFlags
 	control      string // HOST:PORT, or "off"
@@ -28,22 +28,22 @@ type mockOptions struct {
 	journal      journal.Config
 	limits       limitFlags
 	log          logFlags
-	check        bool
-	schema       bool
-	watch        bool
-	expect       string
-	expectReport string
-	poll         time.Duration
-	eventSource  bool
-	upstream     string // URL of --record; "" means not to record
-	save         string
-	headers      []string
+	check        bool          // check the scripts and recordings, and serve nothing
+	schema       bool          // print the JSON Schema of scripts, and serve nothing
+	watch        bool          // reload scripts and recordings when they change
+	expect       string        // path of the expectations; "" means none
+	expectReport string        // path of the report on the clients; "" means none
+	poll         time.Duration // maximum time that a request waits for new events
+	eventSource  bool          // support EventSource, see [reference.Config]
+	upstream     string        // URL of --record; "" means not to record
+	save         string        // directory for recordings
+	headers      []string      // headers to add to forwarded requests, as 'Name: value'
 
 	dialects []*dialect.Dialect
 	sources  mockSources
 }
 
-// mockCommand returns the command mock, which serves a mock of one or more dialects.
+// mockCommand returns the mock command, which serves a mock of one or more dialects.
 func mockCommand(sh stdio) *cobra.Command {
 	m := mockOptions{poll: reference.DefaultPollInterval, journal: journal.DefaultConfig()}
 	m.journal.Cursor = vary.DecodeCursor
@@ -149,9 +149,10 @@ with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	return cmd
 }
 
-// run serves the mock until command, the client command, has ended or ctx is done. The command may
-// be empty. With --schema or --check, run serves nothing; with --record, it forwards requests
-// instead. It returns nil if the program is to end with exit code 0, and an error otherwise.
+// run serves the mock until the client command has ended or, if command is empty, until ctx is
+// done. If ctx is done before the client command has ended, run ends the command. With --schema or
+// --check, run serves nothing; with --record, it forwards requests instead. It returns nil if the
+// program is to end with exit code 0, and an error otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err

@@ -14,13 +14,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// replyTimeout is the maximum duration of the run that judgeReply plays, and of each of its
-// requests.
+// replyTimeout is the maximum duration of the run that [judgeReply] plays, and of each request in
+// the run.
 const replyTimeout = 5 * time.Second
 
 // judgeReply plays one run of agent in dialect d, without a network, and judges the run with all
 // checks. It returns one message, with the id of the requirement, for each violation of a MUST
-// requirement, or nil if there is none. It is a [script.ReplyCheckFunc].
+// requirement, or nil if there is none. Messages with the same text are returned once. judgeReply
+// is a [script.ReplyCheckFunc].
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
@@ -47,8 +48,8 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	return wrong
 }
 
-// sendToHandler calls the handler h with the request r of dialect d. It returns r and the response
-// as one exchange.
+// sendToHandler calls the handler h with the request r, whose target is relative to the base path
+// of dialect d. It returns r and the response as one exchange.
 func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()

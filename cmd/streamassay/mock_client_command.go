@@ -8,11 +8,10 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs command, the client command, unless it is empty. It waits until the command has
-// ended, a listener has failed and its error has arrived on the channel failed, or ctx is done. The
-// argument where holds the URLs to pass to the command. waitForEnd returns nil if the command
-// succeeded, or if ctx is done and there is no command. Otherwise it returns an error with the exit
-// code of the program.
+// waitForEnd runs the client command, if command is not empty, with the URLs in where. It waits
+// until the command has ended, the channel failed delivers the error of a listener, or ctx is done.
+// It returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
+// returns an error with the exit code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {

@@ -10,15 +10,15 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// clientJudge reads the file of --expect, before anything is served, and returns a function that
-// judges the requests of the clients. It returns a usage error if the flag --expect or
-// --expect-report is invalid.
+// clientJudge reads the file given with --expect, and returns a function that judges the requests
+// of the clients. It must be called before anything is served, because it returns a usage error if
+// --expect or --expect-report is invalid.
 //
 // The function must be called when the mock has ended, with the journal and the exit code so far.
-// It judges the requests in the journal, prints the result and writes the report of
+// It judges the requests in the journal, prints the result and writes the report requested with
 // --expect-report. It returns nil if the program is to end with exit code 0, and otherwise an error
-// with the exit code. If the exit code so far is not 0, it remains the exit code. Without the two
-// flags, the function judges nothing.
+// with the exit code. An exit code so far that is not 0 remains the exit code, unless the report
+// cannot be written. If neither flag is given, the function judges nothing.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -67,7 +67,8 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	}, nil
 }
 
-// exitWith returns an error that ends the program with the exit code, or nil if code is 0.
+// exitWith returns an error that ends the program with the given exit code, or nil if code is 0. No
+// message is printed.
 func exitWith(code int) error {
 	if code == exitOK {
 		return nil

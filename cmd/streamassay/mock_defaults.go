@@ -16,13 +16,13 @@ import (
 // A mockDefaultFlags holds the flags of a mock for the settings that a script or a request can
 // override.
 type mockDefaultFlags struct {
-	seed, vary, pace, clock string
-	flush                   string
-	faults                  []string
-	strict                  bool
+	seed, vary, pace, clock string   // "" if the flag is not given
+	flush                   string   // "coalesce" or "each"
+	faults                  []string // values of --fault
+	strict                  bool     // reply 501 to a request to start a run that no script or recording answers
 }
 
-// addFlags adds the flags in m, such as --seed, --fault and --pace, to f.
+// addFlags adds the flags whose values m holds, such as --seed, --fault and --pace, to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
@@ -49,7 +49,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 }
 
 // mockConfig returns the configuration that the flags describe, for a mock of the given dialects.
-// If a flag is invalid, the error names that flag.
+// If a flag is invalid, it returns a usage error that names the flag.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
 	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush == "each"
@@ -89,9 +89,9 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	return cfg, nil
 }
 
-// parseSeedFlag parses text, the value of the given flag, as a seed. It returns nil if text is
-// empty, which means that the flag was not given. It returns a usage error, which begins with flag,
-// if text is not a valid seed.
+// parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is
+// empty, which means that the flag was not given. If text is not a valid seed, it returns a usage
+// error that begins with flag.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil
@@ -104,7 +104,8 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 }
 
 // addJournalFlags adds the flags --journal, --journal-bytes and --journal-body to f. They set the
-// limits in c on the size of the journal. The current limits are their defaults.
+// limits in c on the size of the journal. The values that c has when addJournalFlags is called are
+// the defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(countValue(&c.Entries), "journal",
 		"maximum number of exchanges (requests with their responses) in the journal; the oldest are dropped")
@@ -112,8 +113,8 @@ func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }
 
-// checkControl returns a usage error unless at is "off" or a valid address of the control port.
-// Only loopback addresses are valid, because the control API shows what clients sent.
+// checkControl returns a usage error unless at, the value of --control, is "off" or a valid
+// HOST:PORT. Only loopback addresses are valid, because the control API shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {
 		return nil

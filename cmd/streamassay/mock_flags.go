@@ -13,9 +13,10 @@ var flagsWithoutRecord = []string{
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",
 }
 
-// checkFlags returns a usage error if the flags of cmd, the command mock, exclude each other, the
-// files in paths, or command, which is the command line of a client. It also returns a usage error
-// if command does not name a program that can be run. Both paths and command may be empty.
+// checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be used
+// together, or cannot be used with paths, the FILE arguments, or with command, the client command.
+// It also returns a usage error if command does not name a program that can be run. Both paths and
+// command may be empty.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

@@ -26,13 +26,13 @@ const (
 	maxScriptBytes = 1 << 20 // size of one script
 )
 
-// A mockSources holds the FILE arguments of a mock. They are the paths of scripts, of recordings,
-// and of directories that contain such files.
+// A mockSources holds the FILE arguments of the mock command: paths of scripts, of recordings, and
+// of directories that contain such files.
 type mockSources struct {
-	paths []string // as given; directories are read again at each load
+	paths []string // as given; directories are searched again whenever the files are read
 }
 
-// newMockSources returns the sources at paths, the FILE arguments of the command mock. It returns a
+// newMockSources returns the sources at paths, the FILE arguments of the mock command. It returns a
 // usage error if a path does not exist, or is a file with an unknown extension.
 func newMockSources(paths []string) (mockSources, error) {
 	for _, path := range paths {
@@ -52,15 +52,16 @@ func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
 
-// A loadedSources holds the content of the scripts and recordings of a mock.
+// A loadedSources holds the paths of the scripts and recordings of a mock and, once they are read,
+// their content.
 type loadedSources struct {
-	scripts, recordings []string        // paths, in the order of the arguments
+	scripts, recordings []string        // paths of files, in the order of the arguments
 	rules               *script.RuleSet // of the scripts; nil if there are none, or if they have errors
 	library             *replay.Library // of the recordings; nil if there are none, or if they have errors
 }
 
 // isInvalid reports whether a script or a recording has errors, so that a mock cannot serve the
-// files.
+// files. The files must have been read.
 func (l loadedSources) isInvalid() bool {
 	return len(l.scripts) > 0 && l.rules == nil || len(l.recordings) > 0 && l.library == nil
 }
@@ -70,9 +71,10 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find returns the paths of all scripts and all recordings, without reading these files.
-// Directories are searched anew at each call. An error means that a path cannot be read or that
-// there are more than [maxFiles] files.
+// find returns the paths of all scripts and all recordings, without reading these files; the other
+// fields of l remain zero. It searches directories, and all directories below them, anew at each
+// call. It returns a usage error if a path cannot be read or if there are more than [maxFiles]
+// files.
 func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -98,8 +100,9 @@ func (p mockSources) find() (l loadedSources, err error) {
 }
 
 // read reads all scripts and recordings, checks them for the given dialects, and prints the
-// problems in them to out. Problems are not an error; see [loadedSources.isInvalid]. An error means
-// that the files cannot be read, for example because one of them is too large.
+// problems in them to out. If a problem makes the files unusable, [loadedSources.isInvalid] reports
+// true of the result, and err is nil. An error means that the files could not be found or read, for
+// example because a script is too large.
 func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
 	if l, err = p.find(); err != nil {
 		return l, err
@@ -143,8 +146,8 @@ func readScript(path string) ([]byte, error) {
 }
 
 // load reads the scripts and recordings that p names, prints the problems in them to out, and
-// returns their content. It returns an error if a file cannot be read or has errors. It also
-// returns an error if p names paths but there is no script or recording at any of them.
+// returns their content. It returns an error if a file cannot be read, if the files have errors, or
+// if p names paths but there is no script or recording at any of them.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -158,9 +161,9 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 	return l, nil
 }
 
-// check prints the problems in the files to standard output, for the flag --check. It returns an
+// check prints the problems in the files to standard output, for the --check flag. It returns an
 // error with exit code 1 if the files have errors, so that a mock could not serve them, and a usage
-// error if there are no files.
+// error if there are no files or a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -179,14 +182,15 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// settleDelay is the time for which files must stay unchanged before they are read again. Editors
-// write a file in several steps.
+// settleDelay is the time for which files must stay unchanged before they are read again. It is
+// needed because editors write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch makes the mock m reload the files whenever they change, until ctx ends or stop is called;
-// stop waits until a reload in progress has ended. If the changed files have errors, watch prints
-// the errors to out, and the mock keeps the files that were loaded before. If the files cannot be
-// watched, watch prints the reason to out and does nothing else.
+// watch makes the mock m reload the files whenever they change, until ctx is done or stop is
+// called. If the changed files have errors, the errors are printed to out, and the mock continues
+// to use the files that were loaded before. If the files cannot be watched, watch prints the reason
+// to out and does nothing else. The caller must call stop, which waits until a reload in progress
+// has ended.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -217,9 +221,9 @@ func (p mockSources) watch(
 	}
 }
 
-// watchDirs makes w watch the directories that contain the files. It does not watch the files
-// themselves, because some editors replace a file with a new one. It returns an error if a
-// directory cannot be watched.
+// watchDirs makes w watch the directories in p and all directories below them, and for each file in
+// p the directory that contains it. It does not watch files themselves, because some editors
+// replace a file with a new one. It returns an error if a directory cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {
@@ -275,7 +279,7 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 }
 
 // countNoun returns the number n followed by a noun, such as "1 script" or "2 scripts". The
-// argument one is the noun in the singular; countNoun adds an s unless n is 1.
+// argument one is the noun in the singular; countNoun appends an s to it unless n is 1.
 func countNoun(n int, one string) string {
 	if n != 1 {
 		one += "s"

@@ -19,7 +19,7 @@ import (
 // them.
 const mutantsFile = "mutants.md"
 
-// mutantsCommand returns the hidden command mutants, which tests the checks. The command runs the
+// mutantsCommand returns the hidden mutants command, which tests the checks. The command runs the
 // suite against mutants, which are servers with one defect each, and reports the mutants that none
 // of the expected checks finds.
 func mutantsCommand(sh stdio) *cobra.Command {
@@ -100,8 +100,8 @@ not (with --check: more of them than the table states, or the table is not up to
 	return cmd
 }
 
-// flagOf returns the first of the named flags that is on the command line, without the dashes, or
-// "" if none is.
+// flagOf returns the name, without dashes, of the first of the named flags that was given on the
+// command line of cmd, or "" if none was given.
 func flagOf(cmd *cobra.Command, names ...string) string {
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return names[i]
@@ -110,8 +110,8 @@ func flagOf(cmd *cobra.Command, names ...string) string {
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory to, or
-// is missing in the directory check. If one of the two arguments is "", the corresponding check is
-// omitted.
+// does not exist in the directory check. Either argument may be "", which means that there is
+// nothing to check for it.
 func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
@@ -130,8 +130,9 @@ func checkMutantsFile(to, check string) error {
 	return nil
 }
 
-// printOutcome prints what is wrong with o, the result of a mutant: that the mutant survived, or
-// which checks failed unexpectedly. It prints nothing if nothing is wrong.
+// printOutcome prints what is wrong with o, the result of one mutant in one dialect: that the
+// mutant survived, or which checks failed although they should not. It prints nothing if nothing is
+// wrong.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -145,13 +146,14 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of r and returns the error with which the command ends, or
-// nil. It prints no summary, and returns an internal error, if the results are invalid.
+// concludeMutants prints the summary of r and returns nil if the program is to end with exit code
+// 0, or an error with the exit code. If the results are invalid, it prints no summary and returns
+// an internal error. At most one of to and check may be set.
 //
-// If the argument to is not empty, concludeMutants writes [mutantsFile] to that directory. If the
-// argument check is not empty, it returns an error if there are more survivors or unexpected
-// failures than the mutantsFile in that directory allows, or if that file is not up to date. If
-// both are empty, it returns an error if there is any survivor or unexpected failure.
+// If to is not empty, concludeMutants writes [mutantsFile] to that directory. If check is not
+// empty, it returns an error if there are more survivors or unexpected failures than the file
+// mutantsFile in that directory states, or if that file is not up to date. If both are empty, it
+// returns an error if there is any survivor or unexpected failure.
 func concludeMutants(sh stdio, r *mutation.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// A reportOutput is the value of one --report flag. It holds the format of a report and the place
-// to which the report is written.
+// A reportOutput is the value of one --report flag: the format of a report, and the place to which
+// the report is written.
 type reportOutput struct {
 	format      reports.Format
 	flagText    string      // for messages: "--report json=r.json"
@@ -47,8 +47,8 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 }
 
 // resolveOutputs sets the destination of each report. Each argument holds the reports of one
-// target. If a report has the same file as a report of an earlier target, resolveOutputs adds the
-// number of the target to the file name, such as r-2.json instead of r.json. It returns a usage
+// target. If a report would have the same file as a report of an earlier target, resolveOutputs
+// adds the number of the target to the file name, as in r-2.json for r.json. It returns a usage
 // error if a report cannot be written or would overwrite other output.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
@@ -85,9 +85,9 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns a usage error if the report would overwrite other output. The argument own
-// holds the earlier reports of the same target, and others the reports of earlier targets. The
-// other output may also be standard output, if that is redirected to the same file.
+// checkConflict returns a usage error if the report would overwrite other output: an earlier report
+// of the same target (own), a report of an earlier target (others), or standard output, if that is
+// redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -101,8 +101,8 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// sameDestination returns the first report in list that has the same destination as o. The second
-// result is false if list contains no such report.
+// sameDestination returns the first report in list that has the same destination as o, and true. If
+// there is none, it returns the zero value and false.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	i := slices.IndexFunc(list, func(other reportOutput) bool { return other.destination.isSame(o.destination) })
 	if i < 0 {
@@ -111,15 +111,15 @@ func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	return list[i], true
 }
 
-// withNumber adds the number of a target to the file name in path. The argument i is the index of
-// the target, from 0. For example, r.json becomes r-2.json if i is 1.
+// withNumber adds the number of a target to the file name in path, before the extension. The
+// argument i is the index of the target, from 0. For example, r.json becomes r-2.json if i is 1.
 func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// usesStdout reports whether a report in list is written to standard output. In that case, nothing
-// else may be printed there.
+// usesStdout reports whether a report in list is written to standard output. If so, nothing else
+// must be printed there.
 func usesStdout(list []reportOutput) bool {
 	return slices.ContainsFunc(list, func(o reportOutput) bool { return o.destination.fd == 1 })
 }

@@ -29,8 +29,9 @@ func newProgress(sh stdio, dialects int) *progressLine {
 	}
 }
 
-// callback returns the progress function for the suite of the dialect with the index i, from 0, and
-// the given name. The function shows how many scenarios have been played, summed over all dialects.
+// callback returns the progress function for the suite of the dialect with the given name and the
+// index i, counted from 0. The function shows how many scenarios have been played, summed over all
+// dialects.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()
@@ -51,7 +52,7 @@ func (p *progressLine) show(text string) {
 	}
 }
 
-// clear removes the line from the terminal. The caller must not hold p.mu.
+// clear removes the line from the terminal. It locks p.mu, which the caller must not hold.
 func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,14 +61,14 @@ func (p *progressLine) clear() {
 	}
 }
 
-// isTerminal reports whether w is an [os.File] that is a terminal.
+// isTerminal reports whether w is an [*os.File] that is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle returns the style of a text report on standard output. The argument verbose is the
-// value of the field Verbose of the style.
+// textStyle returns the style of a text report on standard output. The Verbose field of the style
+// is set to verbose.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)

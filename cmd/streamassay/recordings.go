@@ -9,15 +9,16 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// maxRecordings is the maximum number of recordings that are read from one directory.
+// maxRecordings is the maximum number of recordings that are read from one directory, including the
+// directories below it.
 const maxRecordings = 10000
 
-// stdinPath is the argument with which lint reads a recording from standard input.
+// stdinPath is the argument of the lint command that stands for standard input.
 const stdinPath = "-"
 
 // recordingsIn returns the paths of the recordings in the directory root and all directories below
-// it. If root is a file, the result is only root. recordingsIn returns a usage error if root cannot
-// be read, or if it contains no recordings or more than [maxRecordings].
+// it, in lexical order. If root is a file, the result is only root. recordingsIn returns a usage
+// error if root cannot be read, or if it contains no recordings or more than [maxRecordings].
 func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -37,9 +38,9 @@ func recordingsIn(root string) (files []string, err error) {
 	return files, err
 }
 
-// openRecordings reads the recordings that the arguments of lint name. Each element of paths is a
-// file, a directory of recordings, or "-" for standard input. Standard input comes last in the
-// result. An error is a usage error.
+// openRecordings reads the recordings that the arguments of the lint command name. Each element of
+// paths is a file, a directory of recordings, or "-" for standard input, which comes last in the
+// result. Errors are usage errors.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false

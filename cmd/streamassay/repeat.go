@@ -16,10 +16,11 @@ import (
 // maxRounds is the maximum value of --repeat.
 const maxRounds = 10000
 
-// runRounds runs the suite in as many rounds as --repeat sets. It returns the merged report and the
-// results of the round with the worst exit code. If the verdict on a requirement differs between
-// rounds, the report marks the requirement as flaky. After each round, the recordings are judged
-// again; if a verdict then differs for the same bytes, the report contains an internal error of
+// runRounds runs the suite in as many rounds as --repeat states, or fewer if ctx is done or
+// --max-time ends a round. It returns the merged report and the results of the round with the worst
+// exit code. If the verdict on a requirement differs between rounds, the report marks the
+// requirement as flaky. After each round, runRounds judges the recorded conversations again; if a
+// verdict then differs although the bytes are the same, the report contains an internal error of
 // streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
@@ -68,9 +69,9 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the recordings in parts, the results of a round, again. It returns a description
-// of each verdict that differs from the first one, or nil if no verdict differs, as it should be.
-// An error means that a recording cannot be judged again.
+// rejudge judges the conversations in parts, the results of a round, again. It returns a
+// description of each verdict that differs from the first one, which should never happen, or nil if
+// no verdict differs. An error means that a conversation could not be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
@@ -93,8 +94,8 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 }
 
 // reparseTranscript formats the conversation of p as a transcript, parses that transcript, and
-// returns the resulting trace. It does not write to disk, so secrets need not be redacted and the
-// checks see the same bytes as before.
+// returns the resulting trace. It does not redact secrets, because it writes nothing to disk and
+// the checks must see the same bytes as before.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

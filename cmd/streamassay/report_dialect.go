@@ -13,8 +13,8 @@ import (
 type reportBuilder struct {
 	target     suites.Target
 	base       string                             // base URL in curl commands
-	transcript func(suites.ScenarioResult) string // path of the transcript, or ""
-	rerun      func(suites.ScenarioResult) string // command that runs the scenario again, or ""
+	transcript func(suites.ScenarioResult) string // returns the path of the transcript; "" means none
+	rerun      func(suites.ScenarioResult) string // returns a command that plays the scenario again; "" means none
 }
 
 // dialectReport returns the part of the report about the dialect of t.target. The argument parts
@@ -61,8 +61,8 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	return d
 }
 
-// reportCause returns the cause c in the form used in reports, with the request and the response
-// that show the cause if there are any. The argument parts holds the results of all scenarios.
+// reportCause converts the cause c for the report. It adds the request and the response that show
+// the cause, if there are any. The argument parts holds the results of all scenarios.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -84,8 +84,9 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// atEndpoint returns a copy of trace in which the target of each request is the text to append to
-// the base URL (see [dialect.Dialect.AtEndpoint]).
+// atEndpoint returns a copy of trace in which the target of each request is relative to the base
+// URL of an endpoint (see [dialect.Dialect.AtEndpoint]). If the dialect does not have the endpoint
+// as its base URL, it returns trace unchanged.
 func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 	if t.target.Dialect.IsEndpoint {
 		trace.Exchanges = slices.Clone(trace.Exchanges)

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// rerunCommand returns a function that returns, for the result of a scenario, a command line that
-// plays the scenario again against the target, in the dialect of s. In the command line, shell
-// variables replace the values of headers, because the values may be secret.
+// rerunCommand returns a function that maps the result of a scenario to a command line that plays
+// the scenario again against the target, in the dialect of s. The command line contains shell
+// variables instead of the values of headers, because the values may be secret.
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
@@ -35,10 +35,11 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	}
 }
 
-// secretHeader returns flag, such as --header, and the header in line, as words of a shell:
-// --header "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. A shell
-// variable replaces the value, which may be secret. The name of the variable is prefix followed by
-// the name of the header in capitals, with an underscore in place of each hyphen.
+// secretHeader returns a flag with a header for a shell command line, such as --header
+// "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. A shell variable
+// replaces the value, which may be secret. The name of the variable is prefix followed by the name
+// of the header in capitals, with an underscore in place of each character other than letters,
+// digits and underscores.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
@@ -51,8 +52,9 @@ func secretHeader(flag, line, prefix string) string {
 	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
 }
 
-// shellWord returns s as one word of a POSIX shell. The word is in single quotes if s is empty or
-// contains a character that may have a meaning for the shell.
+// shellWord returns s quoted as one word for a POSIX shell. If s is not empty and contains no
+// character that may have a meaning for the shell, the result is s; otherwise it is s in single
+// quotes.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r)

@@ -24,7 +24,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runCommand returns the command run, which tests one or more targets.
+// runCommand returns the run command, which tests one or more targets.
 func runCommand(sh stdio) *cobra.Command {
 	t, config := newTargetOptions(), ""
 	cmd := &cobra.Command{
@@ -104,9 +104,9 @@ const totalLimits = `There are limits on the total, too: all event streams may h
 least 256MiB) and twice --max-events (at least 400000), and all other responses four times
 --max-bytes. After that, no more requests for streams, or for other responses, are sent.`
 
-// capabilitiesText returns the paragraph of the help that explains the values of the flags with the
-// placeholder CAPABILITY. The argument flags names these flags, as in "--claim and --lacks", and
-// names lists the values.
+// capabilitiesText returns the paragraph of the help that explains CAPABILITY, the placeholder for
+// the value of certain flags. The argument flags names these flags, as in "--claim and --lacks",
+// and names lists the valid values.
 func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {
@@ -118,22 +118,22 @@ func capabilitiesText(flags string, names []string) string {
 		strings.Join(names, ", ") + ".")
 }
 
-// A targetRun is a run of the test suite against one target (a server under test). Its options have
+// A targetRun is a run of the test suite against one target, a server under test. Its options have
 // been checked.
 type targetRun struct {
 	targetOptions
-	displayName  string // the target in reports: its URL, or "the embedded reference"
-	outputs      []reportOutput
-	suiteTargets []suites.Target
-	embedded     bool
+	displayName  string                                          // the target in reports: its URL, or "the embedded reference"
+	outputs      []reportOutput                                  // where the reports are written
+	suiteTargets []suites.Target                                 // the target in each dialect
+	embedded     bool                                            // the target is the embedded reference server
 	reparse      func(suites.ScenarioResult) (spec.Trace, error) // for rejudge; nil means [reparseTranscript]
 	started      time.Time                                       // when the first round began
-	saveErrors   *saveError
+	saveErrors   *saveError                                      // first error of [targetRun.saveBeforeTrim]; set when the run begins
 }
 
-// newTargetRuns returns one run for each target in the file config, the value of --config. If
-// config is empty, it returns one run for the target that the argument flags describes. It checks
-// all options, so that an invalid one is reported before anything is sent or written.
+// newTargetRuns returns one run for each target in the --config file with the path config. If
+// config is empty, it returns one run for the target that flags describes. It checks all options,
+// so that an invalid option is reported before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -163,8 +163,7 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	return jobs, resolveOutputs(reported...)
 }
 
-// overwritesTranscripts reports whether j would write transcripts to the same files as the run
-// other.
+// overwritesTranscripts reports whether j and other would write transcripts to the same files.
 func (j targetRun) overwritesTranscripts(other targetRun) bool {
 	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
 		slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool {
@@ -229,8 +228,8 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	return j, nil
 }
 
-// newSuiteTarget returns the target of the run in the form that package suites uses, for dialect d.
-// It returns a usage error if an option is invalid. Unless the target is the embedded reference
+// newSuiteTarget returns the target of the run as package suites needs it, for dialect d. It
+// returns a usage error if an option is invalid. Unless the target is the embedded reference
 // server, it also sets j.displayName.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text := j.URL
@@ -248,7 +247,8 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 }
 
 // runAll executes the runs in jobs one after the other and writes their reports. It returns an
-// error with the worst exit code of all of them, or nil if that is 0.
+// error with the worst of their exit codes, or nil if that code is 0. It stops at the first run
+// that cannot be executed, and after a signal.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -286,9 +286,9 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	return nil
 }
 
-// run runs the suite against the target, in as many rounds as --repeat sets. It returns the report
-// and the results from which the report is made. With several rounds, the results are those of the
-// round with the worst exit code.
+// run runs the suite against the target, in as many rounds as --repeat states. It returns the
+// report and the results from which the report is made. If there are several rounds, the results
+// are those of the round with the worst exit code.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &saveError{}
 	if j.embedded {
@@ -348,8 +348,9 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port and stores its URL in
-// j.suiteTargets. The caller must call stop to end the server.
+// startReference starts the embedded reference server on a free loopback port and stores its URL,
+// and the credentials of two users, in each of j.suiteTargets. The caller must call stop to end the
+// server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -390,7 +391,8 @@ func (j *targetRun) startReference() (stop func(), err error) {
 
 // addReferenceUsers gives each target in j.suiteTargets the credentials of two users with random
 // tokens, and returns the authenticator that accepts these tokens. It also sets the stream limit of
-// each target high enough for its concurrent scenarios, but not above 200.
+// each target, which is the number of streams that a user may have open, high enough for its
+// concurrent scenarios but to at most 200.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {

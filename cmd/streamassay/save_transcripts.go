@@ -12,9 +12,9 @@ import (
 )
 
 // saveConversations writes the transcripts of the conversations in parts if --transcripts is given.
-// The function file, which it returns, maps a result to the path of its transcript, or to ""
-// without --transcripts. If a transcript could not be written, err is an [exitError] with the code
-// for internal errors; that includes errors of [targetRun.saveBeforeTrim].
+// It returns the function file, which maps a result to the path of its transcript, or to "" without
+// --transcripts. If a transcript could not be written, now or by [targetRun.saveBeforeTrim], err is
+// an [exitError] with the code for internal errors.
 func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 	file func(suites.ScenarioResult) string, err error,
 ) {

@@ -18,21 +18,21 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A serveOptions holds the flags of the command serve.
+// A serveOptions holds the flags of the serve command.
 type serveOptions struct {
 	endpoint    listenFlags
 	backends    backendFlags
 	auth        authFlags
 	limits      limitFlags
-	retention   state.Config // only the limits
+	retention   state.Config // limits on the ended runs that the store keeps
 	log         logFlags
-	publicURL   string
-	basePath    string // prefix of all paths, without a slash at the end
-	poll        time.Duration
-	eventSource bool // support EventSource, see [reference.Config]
+	publicURL   string        // base URL in links; "" means the one to which the request was sent
+	basePath    string        // prefix of all paths, without a slash at the end; may be ""
+	poll        time.Duration // maximum time that a request waits for new events
+	eventSource bool          // support EventSource, see [reference.Config]
 }
 
-// serveCommand returns the command serve, which runs the reference server.
+// serveCommand returns the serve command, which runs the reference server.
 func serveCommand(sh stdio) *cobra.Command {
 	s := serveOptions{
 		endpoint: listenFlags{authHint: "without --user or --jwks "}, poll: reference.DefaultPollInterval,
@@ -133,8 +133,8 @@ func (s *serveOptions) check() error {
 }
 
 // listenAndServe serves the dialects until ctx is done or the listener fails. If alone is true,
-// dialects must have only one element, which is served at the root instead of below its name. The
-// result is nil if the program is to end with exit code 0, and an error otherwise.
+// dialects must have exactly one element, which is served at the root instead of below its name.
+// The result is nil if the program is to end with exit code 0, and an error otherwise.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
@@ -161,10 +161,11 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	}.run(ctx, sh)
 }
 
-// ownPaths returns a function that reports whether the path of a request is that of a GET operation
-// of the only dialect. The middleware must not answer such a request, such as GET /healthz. The
-// argument base is the path before the paths of the dialect. If alone is false, there may be
-// several dialects, and ownPaths returns nil.
+// ownPaths returns a function that reports whether a request has the path of a GET operation of the
+// dialect, such as /healthz. The middleware has replies of its own to some paths, but must leave
+// such a request to the dialect. The argument base is the prefix of all paths. If alone is true,
+// dialects must have exactly one element; otherwise ownPaths returns nil, because the paths of each
+// dialect begin with its name.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -176,16 +177,17 @@ func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.R
 	}
 }
 
-// A referenceServer is a reference server for one or several dialects.
+// A referenceServer is a reference server for one or several dialects. Shutdown ends its open
+// streams.
 type referenceServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
 // newReferenceServer returns the reference server for dialects, and the path of the base URL of
-// each dialect, by name. If alone is true, dialects must have only one element, and the path is the
-// base path in its document. Otherwise the base path comes after a slash and the name of the
-// dialect.
+// each dialect, by the name of the dialect. If alone is true, dialects must have exactly one
+// element, whose path is the base path in its document. Otherwise the path consists of a slash, the
+// name of the dialect and that base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

@@ -14,15 +14,15 @@ import (
 
 // An authFlags holds the flags of a server for users, tokens and cross-origin requests.
 type authFlags struct {
-	users            []string
-	jwks             string
-	issuer, audience string
-	origins          []string
+	users            []string // NAME:TOKEN, or @FILE for a file with one NAME:TOKEN per line
+	jwks             string   // URL or file of the keys that verify tokens; "" means none
+	issuer, audience string   // required values of the claims iss and aud of tokens; "" accepts any
+	origins          []string // origins whose pages may send requests; "*" means all
 
 	tokens *identity.StaticTokens // the users of the --user flags; set by check
 }
 
-// addFlags adds the flags for users, tokens and cross-origin requests to flags.
+// addFlags adds the flags for users, tokens and cross-origin requests to the set flags.
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
@@ -72,7 +72,8 @@ func isOrigin(s string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
 }
 
-// readUserFile adds the users in the file at path, which has one NAME:TOKEN per line, to d.tokens.
+// readUserFile adds the users in the file at path to d.tokens. The file has one NAME:TOKEN per
+// line.
 func (d *authFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -82,9 +83,9 @@ func (d *authFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator returns the authenticator that the flags describe, which logs to log. It
-// returns nil if the flags define no users, which means that every token is accepted as the name of
-// a user. The flags must have been checked with check.
+// openAuthenticator returns the authenticator that the flags describe; the authenticator logs to
+// log. The result is nil if the flags define no users, which means that every token is accepted as
+// the name of a user. The caller must have called [authFlags.check].
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -13,15 +13,17 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// An openedBackends holds the agent of a server, and its configuration with the open stores.
+// An openedBackends holds the agent of a server, and the configuration of the server with its open
+// stores.
 type openedBackends struct {
 	agent reference.Agent
 	cfg   reference.Config
 }
 
 // openBackends opens the backends that the flags select. If one of them cannot be opened, it closes
-// the store of runs again. API keys are read from the environment and not from flags, because all
-// users of the machine can read command lines.
+// the store of runs again. The caller must otherwise call [openedBackends.closeStore]. API keys
+// come from the environment and not from flags, because all users of the machine can read command
+// lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
@@ -77,9 +79,8 @@ func (b *openedBackends) closeStore() error {
 }
 
 // readyCheck returns a function that returns an error if the server cannot serve requests. That is
-// the case if the context ending is done, which means that the server is shutting down, or if a
-// test write to a store fails. The cause of a failed write is only logged, because it may name
-// internal hosts.
+// the case if ending is done, which means that the server is shutting down, or if a test write to a
+// store fails. The reason why a write failed is only logged, because it may name internal hosts.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
 	var look sharedCheck
 	return func(ctx context.Context) error {
@@ -90,8 +91,8 @@ func (b *openedBackends) readyCheck(ending context.Context) func(context.Context
 	}
 }
 
-// pingStores makes a test write to each store. It returns an error that names the first store that
-// fails, and logs the cause.
+// pingStores makes a test write to each store. It stops at the first store that fails, returns an
+// error that names this store, and logs the reason.
 func (b *openedBackends) pingStores(ctx context.Context) error {
 	for _, store := range []struct {
 		name string
@@ -105,17 +106,18 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 	return nil
 }
 
-// A sharedCheck runs a check once for all callers that wait at the same time, so that many requests
-// for /readyz cause only one write to each store. A check that hangs does not delay a caller beyond
-// the end of the caller's own context.
+// A sharedCheck runs a check once for all callers that wait at the same time, so that many
+// concurrent requests for /readyz cause only one write to each store. A check that hangs does not
+// delay a caller beyond the end of the context of that caller. The zero value is ready to use.
 type sharedCheck struct{ group singleflight.Group }
 
-// maxCheckTime is the maximum duration of one check, even if its callers would wait longer.
+// maxCheckTime is the maximum duration of one check, even if its callers are willing to wait
+// longer.
 const maxCheckTime = 10 * time.Second
 
-// run waits for the check in progress and returns its error. If no check is in progress, run calls
-// do in a new goroutine as the next check and waits for that. If ctx is done before the check has
-// ended, run returns another error at once.
+// run returns the error of the check that is in progress, once that check has ended. If no check is
+// in progress, run starts one by calling do in a new goroutine. If ctx is done before the check has
+// ended, run returns an error at once, and the check continues.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)

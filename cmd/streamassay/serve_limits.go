@@ -9,16 +9,16 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// A limitFlags holds the flags that limit how much of a server's resources one request, run or user
-// can take.
+// A limitFlags holds the flags that limit how much of a server's resources one request, run, user
+// or connection can take.
 type limitFlags struct {
 	reference.Limits
 	header int           // maximum size of the header of a request, in bytes
 	idle   time.Duration // time after which an idle connection is closed
 }
 
-// addFlags sets l to the default limits, and adds to flags the limit flags that the commands serve
-// and mock have in common.
+// addFlags sets l to the default limits, and adds the limit flags that the serve and mock commands
+// have in common to the set flags.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
 	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
@@ -32,9 +32,10 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds the flags --max-runs and --max-bytes to flags. They set the limits in c on
-// the finished runs that a store keeps. Without these flags, the store has limits of its own. The
-// argument defaults describes its limit on the number of runs, for the help.
+// addRetentionFlags adds the flags --max-runs and --max-bytes to the set flags. They set the limits
+// in c on the number and the total size of the ended runs that a store keeps. If a flag is not
+// given, its limit in c remains 0, which means the default of the store. The argument defaults
+// describes the default numbers of runs, for the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
 		"maximum number of finished runs to keep; the oldest are dropped first; a thread is dropped when no run of it is left "+

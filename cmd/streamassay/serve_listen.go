@@ -14,14 +14,15 @@ import (
 
 // A listenFlags holds the flags of a server for its address, its ready file and TLS.
 type listenFlags struct {
-	addr, readyFile string
-	cert, key       string      // files for TLS; both "" means plain HTTP
-	tls             *tls.Config // set by check; nil means plain HTTP
-	readyTo         destination // of the ready file; set by check
-	authHint        string      // for messages: when only loopback is allowed, such as "without --user "
+	addr      string      // HOST:PORT to listen on
+	readyFile string      // path of the ready file; "" means none
+	cert, key string      // PEM files for TLS; both "" means plain HTTP
+	tls       *tls.Config // set by check; nil means plain HTTP
+	readyTo   destination // destination of the ready file; set by check
+	authHint  string      // for messages: when only loopback is allowed, such as "without --user "; may be ""
 }
 
-// addFlags adds --addr, --ready-file and the TLS flags to flags.
+// addFlags adds --addr, --ready-file and the TLS flags to the set flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one, which is in the URLs printed at the start")
 	flags.StringVar(&l.readyFile, "ready-file", "",
@@ -31,8 +32,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid. If
-// secured is false, the server does not authenticate requests, and only loopback addresses are
-// valid. The method also sets l.readyTo and l.tls.
+// secured is false, which means that requests are not authenticated, only loopback addresses are
+// valid. check also sets l.readyTo and l.tls.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
@@ -48,8 +49,8 @@ func (l *listenFlags) check(secured bool) error {
 	return err
 }
 
-// checkReady sets l.readyTo, the destination of the ready file, if there is such a file. It returns
-// a usage error if the file cannot be written to.
+// checkReady sets l.readyTo to the destination of the ready file, if --ready-file is given. It
+// returns a usage error if the file cannot be written to.
 func (l *listenFlags) checkReady() (err error) {
 	if l.readyFile == "" {
 		return nil
@@ -82,9 +83,9 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen listens on the address of the flags. If secured is false, requests are not authenticated,
-// and an address that is not a loopback address is a usage error. The method returns a usage error
-// if the address cannot be used.
+// listen listens on the address that --addr gives. It returns a usage error if the address cannot
+// be used. If secured is false, which means that requests are not authenticated, an address that
+// resolves to anything but a loopback address is a usage error, too.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -97,9 +98,9 @@ func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	return ln, nil
 }
 
-// serverURL returns the URL, with the given scheme, at which clients reach the listener ln. An
-// unspecified address such as 0.0.0.0 is replaced with 127.0.0.1, because clients cannot connect to
-// an unspecified address.
+// serverURL returns the URL, with the given scheme and without a path, at which clients reach the
+// listener ln. It replaces an unspecified address such as 0.0.0.0 with 127.0.0.1, because clients
+// cannot connect to an unspecified address.
 func serverURL(ln net.Listener, scheme string) string {
 	host, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -112,9 +113,8 @@ func serverURL(ln net.Listener, scheme string) string {
 }
 
 // writeReadyFile writes the ready file, a JSON object with the process id, the base URL of each
-// dialect (the argument base, by name) and the URL of the control API (the argument control). If
-// control is empty, the URL is left out. If no ready file was requested, writeReadyFile does
-// nothing.
+// dialect, by name (base), and the URL of the control API (control). If control is empty, that URL
+// is left out. If --ready-file is not given, writeReadyFile does nothing.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

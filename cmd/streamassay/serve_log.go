@@ -8,9 +8,12 @@ import (
 )
 
 // A logFlags holds the flags of a server for the format and the level of its log.
-type logFlags struct{ format, level string }
+type logFlags struct {
+	format string // "text", "json" or "off"
+	level  string // minimum level: "debug", "info", "warn" or "error"
+}
 
-// addFlags adds --log and --log-level to flags.
+// addFlags sets the default format and level, and adds --log and --log-level to the set flags.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 	n.format, n.level = "text", "warn"
 	flags.Var(wordValue(&n.format, "text", "json", "off"), "log", "`FORMAT` format of the log on stderr: text, json or off")

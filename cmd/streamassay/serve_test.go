@@ -142,7 +142,7 @@ func refused(t *testing.T, dir string, args ...string) (code int, out, said stri
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// A daemon is a process of this program that runs the command serve.
+// A daemon is a process of this program that runs the serve command.
 type daemon struct {
 	*exec.Cmd
 	base     map[string]string
@@ -150,7 +150,7 @@ type daemon struct {
 	out, err bytes.Buffer // to be read when it has ended
 }
 
-// start runs the command serve with args and waits until the server is ready. The process is killed
+// start runs the serve command with args and waits until the server is ready. The process is killed
 // at the end of the test.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()

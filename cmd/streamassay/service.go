@@ -25,9 +25,9 @@ type service struct {
 	basePaths map[string]string           // path of the base URL, by name of the dialect
 	shutdown  func(context.Context) error // ends open streams; called before the listeners are closed
 
-	// The fields below are only for the command mock. The function controlHandler is called with a
-	// channel that is closed when the server shuts down. The function watch returns stop, which is
-	// called at the end.
+	// Only the mock command sets the fields below. The channel done, with which controlHandler is
+	// called, is closed when the server shuts down. The function stop, which watch returns, is called
+	// at the end.
 
 	control        string                                  // address of the control port, HOST:PORT
 	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
@@ -42,8 +42,8 @@ type servedPort struct {
 	srv *http.Server
 }
 
-// shutdownGrace is the time that open streams get to end in an orderly way. It is less than five
-// seconds, because a server must exit within that time after a signal.
+// shutdownGrace is the maximum time for open streams to end in an orderly way after a signal. It is
+// less than five seconds, because a server must exit within five seconds after a signal.
 const shutdownGrace = 3 * time.Second
 
 // run serves the handlers and runs the client command if there is one. It shuts the servers down
@@ -95,7 +95,8 @@ func (s service) run(ctx context.Context, sh stdio) error {
 }
 
 // serve serves connections, over TLS if the server has a TLS configuration. It returns when the
-// server is shut down or fails; the error is never nil.
+// server is shut down or fails. The error is never nil; after a shutdown it is
+// [http.ErrServerClosed].
 func (p servedPort) serve() error {
 	if p.srv.TLSConfig != nil {
 		return p.srv.ServeTLS(p.ln, "", "")
@@ -126,8 +127,8 @@ func urlScheme(srv *http.Server) string {
 	return "http"
 }
 
-// joinBaseURLs returns the base URL of each dialect, by name: root, such as
-// "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
+// joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The URL is root,
+// such as "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {
@@ -139,8 +140,8 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 // A serviceURLs holds the URLs at which clients reach a service, and the seed of a mock.
 type serviceURLs struct {
 	baseURLs   map[string]string // by name of the dialect
-	controlURL string            // "" means none
-	seed       *uint64           // nil means none
+	controlURL string            // URL of the control API; "" means none
+	seed       *uint64           // nil if the service is not a mock
 }
 
 // clientEnv returns the environment variables, as NAME=VALUE, that tell the client command the URLs
@@ -158,8 +159,8 @@ func (p serviceURLs) clientEnv() []string {
 	return env
 }
 
-// print prints the URLs and the seed to out, one per line. It leaves out a control URL or a seed
-// that does not exist.
+// print prints the URLs and the seed to out, one per line. It leaves out the control URL or the
+// seed if there is none.
 func (p serviceURLs) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// specCommand returns the command spec, which prints the OpenAPI document of a dialect.
+// specCommand returns the spec command, which prints the OpenAPI document of a dialect.
 func specCommand(sh stdio) *cobra.Command {
 	return &cobra.Command{
 		Use:               "spec DIALECT",

@@ -21,23 +21,23 @@ import (
 // A targetOptions holds the options of a run against one target. They come from flags or from a
 // target in a --config file (see [targetFlags]).
 type targetOptions struct {
-	URL          string
-	Dialects     []string
+	URL          string            // base URL; "" means the embedded reference server
+	Dialects     []string          // names of dialects; empty means all if the target is the reference server
 	Settings     map[string]string // settings of the dialects, by name of the setting
-	Headers      []string          // 'Name: value'
-	OtherHeaders []string          // headers of a second user, in the same form
-	CA           string
-	Strict       bool
-	Repeat       int
-	Reports      []string
-	Transcripts  string
-	suite        suites.Target // the options that the suite uses as they are; other fields are not set
+	Headers      []string          // headers to send with every request, as 'Name: value'
+	OtherHeaders []string          // headers of a second user, as 'Name: value'
+	CA           string            // PEM file with certificates to trust; "" means none
+	Strict       bool              // fail also if only a SHOULD requirement is violated
+	Repeat       int               // number of rounds
+	Reports      []string          // reports to write, as FORMAT[=PATH]
+	Transcripts  string            // directory for transcripts; "" means not to write any
+	suite        suites.Target     // the options that the suite uses as they are; other fields are not set
 
 	verbose bool           // show details in the text report; a flag that is not a field of a --config file
 	source  configPosition // position in the --config file; zero if the target comes from flags
 }
 
-// reportUsage returns the help text of the flag --report, with the names of all report formats.
+// reportUsage returns the help text of the --report flag, with the names of all report formats.
 func reportUsage() string {
 	names := make([]string, 0, len(reports.Formats))
 	for _, f := range reports.Formats {
@@ -48,8 +48,8 @@ func reportUsage() string {
 }
 
 // withoutPath returns err without the name of a file, so that callers can name the file themselves.
-// If err is or wraps an [os.PathError], [os.LinkError] or [exec.Error], the result is the error in
-// it. Other errors, and nil, are returned unchanged.
+// If err is or wraps an [os.PathError], [os.LinkError] or [exec.Error], the result is the error
+// that this one wraps. Other errors, and nil, are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -63,8 +63,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget returns a target of package suites with the options in t, for dialect d and the base
-// URL base. It returns a usage error if an option is invalid.
+// suiteTarget returns a [suites.Target] with the options in t, for dialect d and the given base
+// URL. It returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.Target, err error) {
 	s = t.suite
 	s.Dialect, s.Base, s.Confirm = d, base, t.Repeat <= 1
@@ -107,9 +107,9 @@ func readCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// secretValues returns the values that must not be shown. These are the values of headers that may
-// contain a secret, the parts of those values that are secret by themselves, such as the values of
-// cookies, and the password in the URL.
+// secretValues returns the values that must not be shown: the values of headers that may contain a
+// secret; the parts of these values that are secret by themselves, such as the values of cookies;
+// and the password in the URL.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
@@ -126,7 +126,7 @@ func (t targetOptions) secretValues() (all []string) {
 }
 
 // checkGlobs returns a usage error if a glob of --only or --skip is malformed, or if it does not
-// match any check, requirement, scenario, sequence or combination of the dialects.
+// match any scenario, sequence or combination, or any check or requirement of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	var known []string
 	for _, s := range suites.Scenarios() {
@@ -162,7 +162,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 }
 
 // dialectNames returns the names of dialects, separated by commas, for messages. If there are more
-// than three dialects, it returns only their number, such as "the 4 dialects".
+// than three dialects, it returns only their number, as in "the 4 dialects".
 func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
@@ -174,8 +174,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selectionText returns the globs of --only and --skip as a text for messages. The name of the flag
-// or field that the user gave precedes each glob.
+// selectionText returns the globs of --only and --skip as text for messages. Each glob follows the
+// name of the flag or field in which the user gave it.
 func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.suite.Only {

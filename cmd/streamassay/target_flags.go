@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOption declares one option of a target. An option has a flag of the command run and a field
-// in a --config file. If the command diff has the option too, it also has a flag of diff.
+// A targetOption declares one option of a target. An option has a field in a --config file, and
+// usually a flag of the run command. If the diff command has the option too, it also has a flag of
+// that command.
 type targetOption struct {
 	name  string // name of the flag, without dashes
 	field string // name of the field in a --config file; "" means the same as name
@@ -22,7 +23,7 @@ type targetOption struct {
 	diff  string // text in the help of diff; "" if diff does not have the flag
 	// value returns a pointer to the option in t, or a [pflag.Value] that sets the option.
 	value    func(t *targetOptions) any
-	complete func() []string // values to offer in shells; nil means none
+	complete func() []string // returns the values that shells offer as completions; nil means none
 	rerun    bool            // the option belongs to the command line that plays a scenario again
 
 	// suiteField is the name of the field of [suites.Target] that the option sets. It is needed
@@ -30,8 +31,8 @@ type targetOption struct {
 	suiteField string
 }
 
-// asInRun is the value of the field diff of an option whose flags in run and diff have the same
-// help text.
+// asInRun is the value of the diff field of an option that has the same help text in diff as in
+// run.
 const asInRun = "(as in run)"
 
 // targetFlags declares all options of a target. A new option needs an entry here. If the suite uses
@@ -139,14 +140,14 @@ var targetFlags = []targetOption{
 		usage: "`DIR` directory for the transcript of each conversation"},
 }
 
-// The maximum values of flags: maxLimit is that of --max-bytes, --max-events and --max-event, and
-// maxTimeout is that of --timeout, --idle-timeout and --max-time.
+// Maximum values of flags.
 const (
-	maxLimit   = 1 << 30
-	maxTimeout = time.Hour
+	maxLimit   = 1 << 30   // of --max-bytes and --max-event, in bytes, and of --max-events
+	maxTimeout = time.Hour // of --timeout, --idle-timeout and --max-time
 )
 
-// defaultSequences is the default of --sequences (docs/adr/0013-combinations-cover-pairs.md).
+// defaultSequences is the default of --sequences, the number of generated sequences to play
+// (docs/adr/0013-combinations-cover-pairs.md).
 const defaultSequences = 4
 
 // newTargetOptions returns the options of a target with their default values.
@@ -159,13 +160,13 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addRunFlags adds the flags of the command run that set the options in t to cmd. The current
+// addRunFlags adds the flags of the run command that set the options in t to cmd. The current
 // values of the options are the defaults of the flags.
 func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
 	t.addFlags(cmd, func(o targetOption) string { return o.usage })
 }
 
-// addDiffFlags is like addRunFlags, but adds the flags of the command diff.
+// addDiffFlags is like addRunFlags, but adds the flags of the diff command.
 func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 	t.addFlags(cmd, func(o targetOption) string {
 		if o.diff == asInRun {
@@ -215,8 +216,9 @@ func (o targetOption) fieldName() string {
 	return o.name
 }
 
-// rerunFlags returns, as words of a shell, the flags of the run that change which requests are sent
-// or how the responses are judged. It leaves out options that have their default values.
+// rerunFlags returns the flags of the run that change which requests are sent or how the responses
+// are judged, with their values, quoted for a shell. It leaves out options that have their default
+// values.
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {
@@ -235,8 +237,8 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// texts returns the values with which the flag sets the option to its current value in t. If there
-// are several, the flag must be repeated for each of them.
+// texts returns the values to give to the flag so that it sets the option to its current value in
+// t. If there are several, the flag must be repeated for each of them.
 func (o targetOption) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:
@@ -252,8 +254,9 @@ func (o targetOption) texts(t *targetOptions) (all []string) {
 	return []string{set.Lookup(o.name).DefValue}
 }
 
-// remainingTime returns how much of limit is left for a run that started at the time began. The
-// result is at least 1 ns, because 0 stands for no limit. If limit is 0, the result is 0.
+// remainingTime returns how much of limit is left for a run that started at the time began. If
+// limit is 0, which means no limit, the result is 0. Otherwise the result is at least 1 ns, even if
+// no time is left.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -6,10 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// All returns the mutants that apply to at least one of the given dialects. The first ones are
-// those that the files of this package list, area by area. After them come those that are generated
-// from the documents of the dialects, sorted by name. To add a mutant, add it to the list of its
-// area.
+// All returns the mutants that apply to at least one of the given dialects. First come the mutants
+// that are listed in the files of this package, one list per area, and then those that are
+// generated from the documents of the dialects, sorted by name. To add a mutant, add it to the list
+// of its area.
 func All(dialects []*dialect.Dialect) []*Mutant {
 	list := slices.Concat(
 		wireMutants, lineMutants, lifecycleMutants, inTurnMutants, chunkMutants, answerMutants,

@@ -11,7 +11,7 @@ import (
 // A defectClass is a class of defects that one plain conversation does not reveal, because they
 // occur only for certain requests, in certain states or at certain times.
 type defectClass struct {
-	name, doc string   // as in the report; doc says what goes wrong
+	name, doc string   // shown in the report; doc says what goes wrong
 	mutants   []string // globs that match the names of the mutants with such a defect
 	// otherwise is the reason why no mutant of the class applies to some dialects. The report shows
 	// it for these dialects. It is "" if every dialect has such a mutant.
@@ -74,7 +74,7 @@ func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int)
 
 // writeClasses appends to b a section with a table of the classes of defects, in Markdown. The
 // table has a column for each dialect. A cell has the number of mutants of the class that apply to
-// the dialect or, if there are none, the reason why not.
+// the dialect or, if that is 0, the reason why there are none.
 func (r *Report) writeClasses(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Classes of defects\n\n"+
 		"Defects that one plain conversation does not show. For each dialect, the number of mutants that have one,\n"+

@@ -51,11 +51,11 @@ var concurrencyMutants = []*Mutant{
 type cancellableStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends the run's stream
-	canceled    map[string]bool                          // the set of the ids of runs that a client asked to cancel
+	canceled    map[string]bool                          // set of the ids of the runs that a client asked to cancel
 }
 
-// endOthers ends the open streams of all runs of a thread except one run. The argument thread is
-// the id of the thread, and run is the id of the excepted run. The caller must hold n.mu.
+// endOthers ends the open streams of all runs of a thread except one. The arguments are the id of
+// the thread and the id of the run whose stream stays open. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -65,10 +65,10 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 }
 
 // onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
-// of a run in a stream that was requested without a cursor. The argument n of ended holds the open
-// streams of the server, and n.mu is locked during the call. The arguments thread and run are the
-// ids of the thread and of the run that has ended, and canceled is whether a client has asked to
-// cancel that run.
+// of a run in a stream that was requested without a cursor. The arguments thread and run of ended
+// are the ids of the thread and of the run that has ended. The argument canceled is true if a
+// client has asked to cancel that run. The argument n holds the open streams of the server, and
+// n.mu is locked during the call.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -112,13 +112,14 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// redirectCancel returns a middleware that makes a valid request to cancel a run cancel other runs
-// instead. The function which selects these runs. Its argument runs has the ids of all runs that
-// were started in the thread, oldest first, and named is the id of the run that the request names.
-// The result has the ids of the runs to cancel, at least one. The function which may modify runs.
-// The client receives the response to the last of these cancellations, in which the id is replaced
-// with named. A request that names a run that was not started in the thread is passed on unchanged.
-func redirectCancel(which func(runs []string, named string) []string) middleware {
+// redirectCancel returns a middleware that makes a request to cancel one run cancel other runs
+// instead: those whose ids choose returns. The argument named of choose is the id of the run that
+// the request names. The argument runs has the ids of all runs that were started in the thread,
+// oldest first; choose may modify it. The result must not be empty. The client receives the
+// response to the last of the cancellations, in which the id of the canceled run is replaced with
+// named. Requests that are invalid, or that name a run that was not started in the thread, are
+// passed on unchanged.
+func redirectCancel(choose func(runs []string, named string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		opened := map[string][]string{} // thread → runs
@@ -135,7 +136,7 @@ func redirectCancel(which func(runs []string, named string) []string) middleware
 				return
 			}
 			var last *plainResponse
-			for _, victim := range which(runs, run) {
+			for _, victim := range choose(runs, run) {
 				other := v.raw
 				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))
 				if a := serveEdited(w, v.withRequest(other), next, streamEdit{}); a != nil {

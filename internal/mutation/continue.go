@@ -6,9 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// continueMutants are servers in which runs with calls of client tools, or with answers to
-// interrupts, end wrongly. Either the run that leaves a call to the client fails or is reported as
-// canceled, or the run that continues with the result or the answer fails.
+// continueMutants are servers in which runs that involve a client tool or an interrupt end wrongly.
+// In some of them, the run that calls a client tool fails or is reported as canceled. In the
+// others, the run that receives the tool result, or the answer to the interrupt, fails.
 var continueMutants = []*Mutant{
 	{
 		Name: "client-call-run-fails", Doc: "a run that leaves a call to the client fails",
@@ -52,10 +52,10 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
-// changeEndAfter returns a fault that changes the event that ends a run (run.end) in certain runs:
-// those in which fits returned true for that event or an earlier one. It calls fits with the events
-// of the run, in order, until the result is true. The function change modifies a copy of the event
-// that ends the run, and the copy is sent in place of the event.
+// changeEndAfter returns a fault that changes the event that ends a run (run.end) if fits returns
+// true for that event or an earlier event of the run. It calls fits with the events of the run, in
+// order, until the result is true. The function change modifies a copy of the event that ends the
+// run, and this copy is sent instead.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false

@@ -14,16 +14,17 @@ import (
 )
 
 // acceptInvalid returns a middleware that makes the server accept the invalid requests whose
-// refusal is prescribed by the requirement with the given id. For each such request, it calls
-// occurred and passes on another request instead: the last valid request of the same user for the
-// same operation, in the same thread if there was one. If there was no valid request at all, the
-// invalid request is passed on, and the server refuses it.
+// refusal the requirement with the given id prescribes. For each of them, it calls occurred and
+// passes on a valid request instead: the last one that the same user sent for the same operation,
+// if possible in the same thread. If the user has sent no valid request for the operation, the
+// middleware passes on the invalid request, which the server refuses, and does not call occurred.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm is like acceptInvalid, but affects only requests for which isForm returns true.
-// It calls isForm with the invalid requests whose refusal the requirement prescribes.
+// acceptInvalidForm is like acceptInvalid, but makes the server accept only requests for which
+// isForm returns true. It calls isForm only with invalid requests whose refusal the requirement
+// prescribes.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		lastValid := lastValidRequests{}
@@ -42,9 +43,9 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// A lastValidRequests holds the last valid request of each user for each operation, both in each
-// thread and in any thread. It does not keep requests with test prompts other than
-// conformance:text, because the response to these may take long. The zero value is empty and ready
+// A lastValidRequests holds the last valid request of each user for each operation, once for each
+// thread and once for all threads. It leaves out requests with test prompts other than
+// conformance:text, because the responses to them may take long. The zero value is empty and ready
 // to use. The methods may be called concurrently.
 type lastValidRequests struct {
 	mu    sync.Mutex
@@ -81,9 +82,9 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// acceptDenied returns a middleware that makes the server accept the valid requests whose denial is
-// prescribed by the requirement with the given id. If the server denies such a request, the
-// middleware calls occurred, repeats the request in the name of the primary user and sends the
+// acceptDenied returns a middleware that makes the server accept the valid requests whose denial
+// the requirement with the given id prescribes. If the server denies such a request, the middleware
+// calls occurred, repeats the request with the credentials of the primary user, and sends the
 // client the response to the repeated request.
 func acceptDenied(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -98,11 +99,11 @@ func acceptDenied(occurred func(), requirement string) middleware {
 	})
 }
 
-// editRefusals returns a middleware that edits the refusals that are prescribed by the requirement
-// with the given id. If the server refuses such a request with a status of 400 or more and a
-// response that is not an event stream, the middleware calls occurred and then edit. The function
-// edit changes the response a in place. The argument refusals holds what the requirement prescribes
-// for the refusal of the request. It is not empty.
+// editRefusals returns a middleware that calls edit for each refusal that the requirement with the
+// given id prescribes. Only responses that have a status of 400 or more and are not event streams
+// count as refusals. The function edit changes the response a in place. Its argument refusals,
+// which is never empty, holds what the requirement demands of the refusal. The middleware calls
+// occurred before each call of edit.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
 ) middleware {
@@ -114,19 +115,18 @@ func editRefusals(
 	})
 }
 
-// refuseWithOtherStatus returns a middleware that changes the status of the refusals that are
-// prescribed by the requirement with the given id. The new status is one that the requirement does
-// not allow. The middleware calls occurred for each such refusal.
+// refuseWithOtherStatus returns a middleware that changes the status of the refusals that the
+// requirement with the given id prescribes. The new status is one that the requirement does not
+// allow. The middleware calls occurred for each such refusal.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
 	})
 }
 
-// statusOtherThan returns a status code that is not among the allowed ones. The elements of allowed
-// are status codes such as "422" or classes of them such as "4XX". If allowed is empty, any status
-// of a refusal is allowed, and the result is 200. It is also 200 if allowed includes 400, 422 and
-// 500.
+// statusOtherThan returns the first of the statuses 400, 422 and 500 that is not allowed, or 200 if
+// all three are. The elements of allowed are status codes such as "422" or classes of status codes
+// such as "4XX". If allowed is empty, every status from 400 on is allowed.
 func statusOtherThan(allowed []string) int {
 	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
 		text := strconv.Itoa(status)
@@ -137,8 +137,8 @@ func statusOtherThan(allowed []string) int {
 	return http.StatusOK
 }
 
-// hideRefusalText returns a middleware that edits the refusals that are prescribed by the
-// requirement with the given id. It replaces the error codes and the text that the requirement
+// hideRefusalText returns a middleware that changes the bodies of the refusals that the requirement
+// with the given id prescribes. It replaces the error codes and the text that the requirement
 // demands with meaningless ones. It calls occurred for each such refusal.
 func hideRefusalText(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
@@ -153,9 +153,9 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseWithStream returns a middleware that turns the refusals that are prescribed by the
-// requirement with the given id into event streams. Each stream has a single frame, whose data is
-// the body of the refusal on one line. The middleware calls occurred for each such refusal.
+// refuseWithStream returns a middleware that turns the refusals that the requirement with the given
+// id prescribes into event streams. Each stream has a single frame, whose data is the body of the
+// refusal on one line. The middleware calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *plainResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)
@@ -163,11 +163,11 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseValid returns a middleware that makes the server refuse valid requests if they exercise the
-// requirement with the given id, or if that is the requirement on their operation. For each such
-// request, it calls occurred and passes on an invalid variant of the request instead, so that the
-// refusal is the server's own. If there is no invalid variant, it passes on the request unchanged
-// and does not call occurred.
+// refuseValid returns a middleware that makes the server refuse each valid request that exercises
+// the requirement with the given id, or whose operation the requirement is about. The middleware
+// calls occurred and passes on an invalid variant of the request instead, so that the refusal is
+// the server's own. If there is no invalid variant, it passes on the request unchanged and does not
+// call occurred.
 func refuseValid(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r, e := v.httpRequest, v.parsed()
@@ -182,9 +182,9 @@ func refuseValid(occurred func(), requirement string) middleware {
 }
 
 // withDefect returns an invalid variant of the request, which the server refuses, and true. If the
-// body ends with a closing brace, the variant lacks that brace. Otherwise, it is an invalid variant
-// whose refusal with status 400 or 422 the document allows. If there is none, withDefect returns
-// false.
+// body ends with a closing brace, the variant lacks this brace. Otherwise, it is an invalid variant
+// whose refusal with status 400 or 422 the document allows. If there is no such variant, withDefect
+// returns the zero Request and false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -201,11 +201,10 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// editPromisedReply returns a middleware that edits the responses to valid requests if the
-// requirement on the operation is the one with the given id. It affects responses that have a 2xx
-// status and are not event streams. For each of them, it calls occurred and then edit. The argument
-// e of edit is the decoded request, which edit must not change. The argument a is the response,
-// which edit changes in place.
+// editPromisedReply returns a middleware that calls occurred and then edit for each reply of the
+// operations that the requirement with the given id is about. Replies are the responses to valid
+// requests that have a 2xx status and are not event streams. The argument e of edit is the decoded
+// request, which edit must not change. The argument a is the response, which edit changes in place.
 func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
@@ -216,7 +215,7 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 }
 
 // changeReplyStatus changes the status of the response a to one that the document does not specify
-// for the request e. It is used as the argument edit of editPromisedReply.
+// for the request e. It is an argument for editPromisedReply.
 func changeReplyStatus(e *spec.Event, a *plainResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
@@ -229,19 +228,19 @@ func changeReplyStatus(e *spec.Event, a *plainResponse) {
 }
 
 // changeReplyMediaType changes the Content-Type of the response a to a media type that no document
-// specifies. It is used as the argument edit of editPromisedReply.
+// specifies. It is an argument for editPromisedReply.
 func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }
 
-// maxDefectiveBytes is the maximum size in bytes of what injectDefect changes, which is the data of
-// a frame or the body of a reply. In larger data, it takes too long to find a place that can have
-// the defect.
+// maxDefectiveBytes is the maximum size, in bytes, of the data of a frame and of the body of a
+// reply that injectDefect changes. In larger data, it would take too long to find a place that can
+// have the defect.
 const maxDefectiveBytes = 8 << 10
 
-// injectDefect returns a middleware that gives the defect x to each frame and to each reply with a
-// 2xx status that can have it. It calls occurred for each of them. It does not change frames with
-// more than maxDefectiveBytes of data, or replies with larger bodies.
+// injectDefect returns a middleware that gives the defect x to each frame, and to each reply with a
+// 2xx status, that can have it. It calls occurred for each of them. It does not change frames whose
+// data is larger than maxDefectiveBytes, or replies whose body is.
 func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

@@ -39,8 +39,8 @@ var echoMutants = []*Mutant{
 }
 
 // hideCreatedThread is a middleware that hides the ids of threads that the server creates. If a
-// request to start a run names no thread, the id of the thread is replaced with null wherever it is
-// a complete JSON string in a frame of the response.
+// request to start a run names no thread, the middleware replaces the id of the new thread with
+// null in all frames of the response, wherever the id is a complete JSON string.
 var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 	if v.event.Thread != "" || !v.startsRun() {
 		return streamEdit{}
@@ -54,8 +54,8 @@ var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
 })
 
 // decodeFrame decodes one frame of the response to the request v. If the frame stands for several
-// events, the result is the last of them. If it stands for none, as a comment does, the result is
-// the zero Event.
+// events, decodeFrame returns the last of them. If it stands for none, for example because it is a
+// comment, decodeFrame returns the zero Event.
 func (v parsedRequest) decodeFrame(frame []byte) (event spec.Event) {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	response := spec.Response{Status: http.StatusOK, Header: header, Body: frame}

@@ -7,15 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A effectFactory creates the effect of a fault, like the field NewEffect of [fault.Fault]. It is
+// An effectFactory creates the effect of a fault, like the field NewEffect of [fault.Fault]. It is
 // called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces events of a run. For each response, it calls begin,
-// which returns an edit. The edit is called with each event e of the run, in order, and calls emit
-// with each event that is to be sent in place of e, if any. The edit must not modify e or keep e
-// after the call. The emitted events get the sequence numbers of the original events, in order, so
-// that the numbers stay correct if events are dropped or inserted.
+// editEvents returns a fault that replaces the events of runs. For each response, it calls begin,
+// which returns an edit. It calls the edit with each event e of the run, in order, and the edit
+// calls emit with each event that is to be sent in place of e, if any. The edit must not modify e
+// or keep it after the call. The sequence numbers of the original events are assigned to the
+// emitted events in order, so that the numbers stay dense if events are dropped or inserted.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -49,8 +49,8 @@ func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// insertAfter returns a fault that inserts events into a run. After each event e for which fits
-// returns true, it sends the events that more returns.
+// insertAfter returns a fault that inserts the events that more(e) returns after each event e of a
+// run for which fits returns true.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -66,8 +66,8 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 }
 
 // swapEvents returns a fault that swaps each event of a run for which fits returns true with the
-// event after it. A terminal event keeps its place. The function fits is not called with the second
-// event of a swapped pair.
+// event after it. Terminal events keep their places. The function fits is not called with the
+// second event of a swapped pair.
 func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -91,9 +91,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns a fault that affects at most one event of each response, the first one for
-// which fits returns true. It calls begin once per response to create the fault that affects this
-// event. The function that it passes to begin returns true for this event only.
+// firstOnly returns a fault that affects only the first event of each response for which fits
+// returns true. For each response, it calls begin with a function that returns true for this event
+// only, and uses the fault that begin returns.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -107,8 +107,8 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal reports whether e ends its run or its stream, that is, whether it is a run.end or
-// run.error event or an in-band terminator such as [DONE].
+// isTerminal reports whether e ends its run or its stream. That is the case for run.end and
+// run.error events and for a terminator in the stream, such as [DONE].
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }

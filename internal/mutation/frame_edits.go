@@ -35,8 +35,7 @@ func changeFrames(change func(frame []byte) []byte) effectFactory {
 }
 
 // insertFrame returns a fault that inserts a frame into each stream, before the frame of the first
-// text delta. The inserted frame equals the frame of that delta, except that its data is the
-// argument data.
+// text delta. The inserted frame is a copy of that frame with the given data in place of its own.
 func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -62,12 +61,12 @@ func insertFrame(data string) effectFactory {
 type lastFrameEditor struct {
 	out     fault.StreamWriter        // receives the stream
 	held    []byte                    // the latest frame; nil before the first one
-	change  func(frame []byte) []byte // returns what is sent in place of the last frame; may modify its argument
-	onClose func() error              // called after the whole stream was sent; may be nil
+	change  func(frame []byte) []byte // returns the replacement of the last frame; may modify its argument
+	onClose func() error              // called after the last frame was sent; may be nil
 }
 
-// WriteFrame holds back a copy of frame and sends the frame that was held back before, if any. If n
-// is negative, frame is a comment, which is sent at once. WriteFrame returns any error from
+// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
+// is negative, frame is a comment, and WriteFrame sends it at once. It returns any error from
 // sending.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
@@ -82,8 +81,8 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends what change returns for the last frame, and then calls onClose unless that is nil. It
-// returns the first error, and does not call onClose after an error.
+// Close sends what change returns for the last frame, if there was a frame, and then calls onClose,
+// unless it is nil. Close returns the first error, and does not call onClose after an error.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {

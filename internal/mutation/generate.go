@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The ids of the checks that compare a server with its document. The mutants that are generated
-// from the document must be found by these checks.
+// The ids of the checks that compare a server with its document. Each mutant that is generated from
+// the document must be found by one of them.
 const (
 	refusesAsDocumented = "refuse.as-documented"
 	acceptsAsDocumented = "accept.as-documented"
@@ -25,20 +25,22 @@ const (
 )
 
 // A generator collects the mutants that are generated from the documents of the dialects. It reads
-// one document after the other.
+// the documents one after the other.
 type generator struct {
 	mutants map[string]*Mutant // by name
-	dialect *dialect.Dialect   // the current one, whose document is read
+	dialect *dialect.Dialect   // the dialect whose document is being read
 }
 
-// generatedMutants returns the mutants that follow from the documents of the given dialects, sorted
-// by name: - For each requirement on refusals (x-error and x-denied), one mutant accepts the
-// requests that it must refuse, and some accept only those of a certain form. Others refuse them
-// with another status, code or text, or with an event stream. - For each requirement on requests
-// (x-requirement), one mutant refuses the requests. Others refuse only requests with a null,
-// without an optional member, or with an unknown member. - For each requirement on replies and
-// frames, some mutants reply with another status or media type. Others send replies and frames that
-// lack a member or have a member with a wrong type or value.
+// generatedMutants returns the mutants that are generated from the documents of the given dialects,
+// sorted by name:
+//   - For each requirement on refusals (x-error and x-denied), one mutant accepts the requests that
+//     it must refuse, and some accept only those of a certain form. Others refuse them with another
+//     status, code or text, or with an event stream.
+//   - For each requirement on requests (x-requirement), one mutant refuses the requests. Others
+//     refuse only requests with a null, without an optional member, or with an unknown member.
+//   - For each requirement on replies and frames, some mutants reply with another status or media
+//     type. Others send replies and frames that lack a member, or that have a member with a value
+//     of a wrong type or with a wrong value.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	g := generator{mutants: map[string]*Mutant{}}
 	for _, d := range dialects {
@@ -54,12 +56,12 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	return slices.SortedFunc(maps.Values(g.mutants), byName)
 }
 
-// add adds m, a mutant that has the given defect and thereby violates the requirement with the
-// given id. It sets the name of m to REQUIREMENT.DEFECT and deletes the checks that do not judge
-// the requirement from m.KilledBy. If there already is a mutant with this name, add extends that
-// mutant instead: it adds the current dialect and the locations in m.KilledBy. It adds nothing if
-// the dialect does not have the requirement, if the requirement has level MAY, or if none of the
-// checks in m.KilledBy judges the requirement.
+// add adds the mutant m, whose defect violates the requirement with the given id. It sets m.Name to
+// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and deletes the checks that do not judge
+// the requirement from m.KilledBy. If a mutant with this name exists already, add extends it
+// instead of adding m: it adds the current dialect and the locations in m.KilledBy. It does nothing
+// if the dialect does not have the requirement, if the requirement has the level MAY, or if none of
+// the checks in m.KilledBy judges the requirement.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -87,31 +89,31 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 	}
 }
 
-// A refusalKind is a kind of request that a server must refuse, with what is needed to generate the
-// mutants that do not refuse such requests correctly.
+// A refusalKind is a kind of request that a server must refuse, with what is needed to generate
+// mutants that wrongly accept such requests or refuse them incorrectly.
 type refusalKind struct {
-	requests string // a noun for such requests, for Mutant.Doc
-	check    string // id of the check that judges whether they are refused as documented
-	// accept returns a middleware that makes the server accept the requests whose refusal is
-	// prescribed by the requirement with the given id. The middleware calls occurred for each of
-	// them. The field is nil if no mutant accepts such requests.
+	requests string // a noun phrase for such requests, for Mutant.Doc
+	check    string // id of the check that judges the refusals of such requests
+	// accept returns a middleware that makes the server accept the requests whose refusal the
+	// requirement with the given id prescribes. The middleware calls occurred for each of them. The
+	// field is nil if no mutant accepts such requests.
 	accept func(occurred func(), requirement string) middleware
 	// Globs of the ids of further checks that may fail: acceptAlso if such requests are accepted,
 	// and statusAlso if they are refused with another status.
 	acceptAlso, statusAlso []string
 }
 
-// invalidRequests describes requests that violate the document (x-error). A mutant that accepts
-// such a request responds as if it had received another request, which is valid. Therefore checks
-// of content may fail, too. If a mutant refuses such a request with a 2xx status, the body of the
-// response does not match the schema for that status.
+// invalidRequests is the kind of requests that violate the document (x-error). A mutant that
+// accepts such a request responds as if it had received another request, which is valid, so that
+// checks of content may fail, too. If a mutant refuses such a request with a 2xx status, the body
+// of the response does not match the schema for that status.
 var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
-// deniedRequests describes, by reason, valid requests that the server must deny to their sender
-// (x-denied). No generated mutant accepts a stream beyond the limit, because the limit is a setting
-// of the server. Such mutants are in limitMutants.
+// deniedRequests has the kinds of valid requests that the server must deny to their sender
+// (x-denied), by the reason for the denial. No generated mutant accepts a stream beyond the limit,
+// because the limit is a setting of the server. Such mutants are in limitMutants.
 var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
@@ -119,8 +121,8 @@ var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// addRefusals adds the mutants that violate requirements on refusals. They accept requests that
-// they must refuse, or refuse them in a way that the document does not allow.
+// addRefusals adds the mutants that violate the requirements on refusals. Such a mutant accepts
+// requests that it must refuse, or refuses them in a way that the document does not allow.
 func (g *generator) addRefusals() {
 	for _, r := range g.dialect.Refusals() {
 		g.addRefusal(invalidRequests, r)
@@ -133,8 +135,8 @@ func (g *generator) addRefusals() {
 	}
 }
 
-// addRefusal adds the mutants that violate r, a requirement on how requests of the given kind are
-// refused.
+// addRefusal adds the mutants that violate r, which is a requirement on the refusal of requests of
+// the given kind.
 func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
 		g.add(r.Requirement, defect, Mutant{
@@ -161,8 +163,8 @@ func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
 	}
 }
 
-// addRejections adds one mutant for each requirement on requests. It refuses the valid requests
-// that exercise the requirement.
+// addRejections adds one mutant for each requirement on requests. The mutant refuses the valid
+// requests that exercise the requirement.
 func (g *generator) addRejections() {
 	for _, r := range g.dialect.Requirements {
 		g.add(r.ID, "refused", Mutant{
@@ -176,8 +178,8 @@ func (g *generator) addRejections() {
 	}
 }
 
-// addReplies adds the mutants whose replies to valid requests have a status or a media type other
-// than the documented one. Operations that respond with an event stream are left out.
+// addReplies adds the mutants whose replies to valid requests have a status or a media type that
+// the document does not specify. Operations that respond with an event stream are left out.
 func (g *generator) addReplies() {
 	for _, o := range g.dialect.Operations() {
 		for _, template := range o.Templates() {
@@ -211,8 +213,8 @@ var contentChecks = []string{
 	"tool.*", "transcript.*",
 }
 
-// defectDocs describes each kind of defect of a reply or frame, for [Mutant.Doc]. In the
-// descriptions, %s stands for the id of the violated requirement.
+// defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
+// the descriptions, %s stands for the id of the violated requirement.
 var defectDocs = map[dialect.DefectKind]string{
 	dialect.MissingMember: "lack the member that %s is about",
 	dialect.WrongType:     "have a value of another type for the member that %s is about",
@@ -220,7 +222,7 @@ var defectDocs = map[dialect.DefectKind]string{
 }
 
 // addDefects adds the mutants whose replies or frames violate the schema in the document. There is
-// one for each requirement and kind of defect.
+// one mutant for each requirement and kind of defect.
 func (g *generator) addDefects() {
 	for _, x := range g.dialect.ResponseDefects() {
 		g.add(x.Requirement, string(x.Kind), Mutant{

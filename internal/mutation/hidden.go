@@ -20,12 +20,12 @@ type circumstance struct {
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
 	refused  bool          // a request about the thread was refused before, with a status other than 401 or 403
 	left     bool          // a client closed a stream of the thread before its end
-	canceled bool          // a client asked to cancel a run of the thread
-	reused   bool          // an earlier request used the same connection
+	canceled bool          // a client asked to cancel an earlier run of the thread
+	reused   bool          // the request that started the run used the connection of an earlier request
 	denied   bool          // a request about the thread was denied with status 401 or 403 before
 	number   int           // number of the run among all runs of the server, from 1
 	readers  int           // number of earlier requests for the stream of the run
-	pause    time.Duration // time since the previous request about the thread
+	pause    time.Duration // time from the previous request about the thread to the start of the run
 	header   http.Header   // of the request that started the run
 	body     []byte        // of the request that started the run
 }
@@ -44,8 +44,8 @@ func isPrompt(text, name string) bool {
 // A hidingCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type hidingCondition struct {
-	name, doc string // doc is a phrase to follow "only", such as "after a failed run"
-	holds     func(c circumstance) bool
+	name, doc string                    // doc is a phrase to follow "only", such as "after a failed run"
+	holds     func(c circumstance) bool // reports whether the condition is met
 }
 
 // hidingConditions lists the conditions under which hidden mutants have their defects.
@@ -89,14 +89,14 @@ func longerThan(n int) func(circumstance) bool {
 // A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
 // stream of a run (edit is set) or the response to the request that starts the run (status is set).
 type hiddenDefect struct {
-	name, doc string
-	checks    []string // globs that match the ids of checks, one of which must find the defect
+	name, doc string   // doc is a sentence that says what is wrong
+	checks    []string // globs that match the ids of checks; at least one of the checks must find the defect
 	// edit returns the edit of the stream that is the response to the request v. The edit calls
-	// occurred when it changes the stream. The argument earlier is the text of the first delta in
-	// the previous run of the thread, or "" if there is none. The field is nil if status is set.
+	// occurred when it changes the stream. The argument earlier is the text of the first text delta
+	// in the latest stream of the thread, or "" if there is none. The field is nil if status is set.
 	edit func(v parsedRequest, earlier string, occurred func()) streamEdit
-	// status is the status of an empty response. Instead of serving a request to start a run, the
-	// mutant sends this response. The field is 0 if edit is set.
+	// status, unless it is 0, is the status with which the mutant refuses a request to start a run.
+	// The body of the refusal is empty. The field is 0 if edit is set.
 	status int
 }
 
@@ -124,9 +124,8 @@ var (
 
 // editDelta returns a function for hiddenDefect.edit. It makes an edit that replaces the text of
 // the first text delta that is not empty with change(text, earlier). The argument text is the
-// original text, and earlier is the text of the first delta in the previous run of the thread, or
-// "" if there is none. The edit calls occurred if it changes the text. If both the result of change
-// and earlier are "", the text is not changed.
+// original text, and earlier is that of [hiddenDefect.edit]. If earlier and the result of change
+// are both "", the text is not changed. The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -247,13 +246,13 @@ type runHistory struct {
 	runs        map[string]circumstance  // run id → what the server knows about the run
 	seen        map[string]time.Time     // thread id → time of the last request about the thread
 	connections map[string]bool          // set of the remote addresses of earlier requests
-	deltas      map[string]string        // thread id → text of the first delta of its last run
+	deltas      map[string]string        // thread id → text of the first text delta in its latest stream
 	count       int                      // number of runs that were started
 }
 
-// hidden returns a value for Mutant.defect, which makes the server have the defect d under the
-// condition when. The middleware gives the defect to responses if when.holds returns true for the
-// circumstance of the request. It calls occurred each time a response has the defect.
+// hidden returns a value for Mutant.defect that gives a server the defect d under the condition
+// when. A response has the defect if when.holds returns true for the circumstance of its run. The
+// server calls occurred for each response that has the defect.
 func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
@@ -287,8 +286,8 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 }
 
 // listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The argument edit is the edit of the stream that is the response to the request v.
-// The field sent of the copy is replaced.
+// in h.deltas. The stream is the response to the request v. The function sent of edit is replaced,
+// and therefore not called.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
@@ -308,9 +307,9 @@ func (h *runHistory) delta(thread string) string {
 	return h.deltas[thread]
 }
 
-// note records the request v. If v starts a run or requests the stream of a run, it returns the
-// circumstance of that run. Otherwise, or if v is an invalid request to start a run, it returns the
-// zero circumstance.
+// note records the request v. If v is a valid request to start a run, or requests the stream of a
+// run, note returns the circumstance of that run. For any other request, and for an unknown run, it
+// returns the zero circumstance.
 func (h *runHistory) note(v parsedRequest) circumstance {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -347,9 +346,8 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 	return circumstance{}
 }
 
-// noteStatus records how the server refused the request v. The argument status is the status of the
-// response. If it is 401 or 403, v was denied. If it is another status of 400 or more, v was
-// refused. Otherwise, noteStatus does nothing.
+// noteStatus records whether the server denied the request v, with status 401 or 403, or refused it
+// with another status of 400 or more. If the status is less than 400, noteStatus does nothing.
 func (h *runHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -360,8 +358,8 @@ func (h *runHistory) noteStatus(v parsedRequest, status int) {
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
-// v, even if v is invalid. The argument c is what is known about the thread for its next run, and
-// edit changes it in place. The mutex h.mu is locked during the calls.
+// v, even if v is invalid. The argument c of edit is what is known about the thread for its next
+// run, and edit changes it in place. The mutex h.mu is locked during the calls.
 func (h *runHistory) change(v parsedRequest, edit func(c *circumstance)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

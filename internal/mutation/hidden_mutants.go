@@ -3,8 +3,8 @@ package mutation
 import "slices"
 
 // hiddenPairs lists the hidden mutants, each as the name of its condition and the name of its
-// defect. Of all possible pairs, these are a few that the first hundred combinations of the suite
-// find. TestHiddenDefects runs a sample of all pairs.
+// defect. It is a selection from all possible pairs: the first hundred combinations of the suite
+// find each of these mutants. TestHiddenDefects runs a sample of all pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},

@@ -18,8 +18,8 @@ func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 // editHistoryImages returns a middleware that changes the images in histories. It calls edit for
 // each history that has messages. The element images[i] has the images of the message with index i
 // and may be empty. Element i of the result has the images with which this message is sent. The
-// result must not be longer than images. If it is shorter, the remaining messages are sent without
-// images.
+// result must not be longer than images, which edit may modify. If it is shorter, the remaining
+// messages are sent without images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -58,8 +58,8 @@ func dropMessages(kind spec.Kind) middleware {
 	})
 }
 
-// historyMutants are servers that return wrong histories: with wrong messages, of another thread,
-// or of another day.
+// historyMutants are servers that return wrong histories: those with wrong messages, of the wrong
+// thread, or of the wrong day.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
@@ -124,13 +124,13 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// alsoWithOtherMessages lists the ids of further checks that may fail if a history contains the
-// messages of other threads.
+// alsoWithOtherMessages lists ids of checks for [Mutant.AlsoFails]. They may fail if a history
+// contains the messages of other threads.
 var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
 
-// historyThreadMutants are servers that confuse the threads of histories: they return the wrong
-// thread or none, mix the messages of several threads, or return a wrong history to a user without
-// threads.
+// historyThreadMutants are servers that return the history of the wrong thread, under a wrong id or
+// not at all, that mix the messages of several threads, or that return a wrong history to a user
+// without threads.
 var historyThreadMutants = []*Mutant{
 	{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
@@ -213,9 +213,9 @@ var historyThreadMutants = []*Mutant{
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
 // for which into returns true. The argument told of into has the messages of the history itself.
-// The appended messages are those that the server returned when the history of the other thread was
-// last requested. All messages of the history are then numbered anew, from 1. Requests for the
-// history before a day are not affected.
+// The appended messages of a thread are those that the server returned when the history of that
+// thread was last requested. The middleware numbers the messages of all histories anew, from 1. It
+// does not change the responses to requests for the part of a history before a certain day.
 func mixThreads(into func(told []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
@@ -251,9 +251,9 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay returns a middleware that edits the histories that the server returns if a request
-// asks for the part of a history before a certain day. The argument before of edit is that day, in
-// the form YYYY-MM-DD. The argument e is the returned history, which edit changes in place.
+// editEarlierDay returns a middleware that edits the responses to requests for the part of a
+// history before a certain day. The argument before of edit is that day, in the form YYYY-MM-DD.
+// The argument e is the returned history, which edit changes in place.
 func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {
@@ -270,18 +270,18 @@ func dayBefore(day string) string {
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting from the
-// assistant. The argument at is the time stamp of the greeting, in the form of RFC 3339.
+// assistant. The argument at is the timestamp of the greeting, in the format of RFC 3339.
 func greetingMessages(at string) []spec.Event {
 	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: at}}
 }
 
 // shiftTimestamps returns a middleware that adds the given numbers of years and days, which may be
-// negative, to time stamps of messages in histories. It affects the messages for whose index i,
-// from 0, which(i) is true.
-func shiftTimestamps(which func(i int) bool, years, days int) middleware {
+// negative, to the timestamps of messages in histories. It changes a message if shifts(i) is true,
+// where i is the index of the message in the history, from 0.
+func shiftTimestamps(shifts func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {
-			if at, err := time.Parse(time.RFC3339Nano, e.Parts[i].Created); err == nil && which(i) {
+			if at, err := time.Parse(time.RFC3339Nano, e.Parts[i].Created); err == nil && shifts(i) {
 				e.Parts[i].Created = at.AddDate(years, 0, days).Format(time.RFC3339Nano)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // dropPrompts returns a middleware that removes certain user messages from the histories that the
-// server returns: those that begin with "conformance:" and one of the given prompts.
+// server returns: those that begin with "conformance:" followed by one of the given prompts.
 func dropPrompts(prompts ...string) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
@@ -21,11 +21,11 @@ func dropPrompts(prompts ...string) middleware {
 	})
 }
 
-// refuseLong returns a middleware that makes the server seem to limit a text by its number of bytes
-// instead of characters. The function value returns the text of the decoded request ask that is
-// limited. If the text of a request to start a run has more than limit bytes, but at most limit
-// characters, a successful response is replaced with a refusal that has status 422. Responses that
-// are event streams are not replaced.
+// refuseLong returns a middleware that makes the server seem to limit the length of a text in bytes
+// instead of characters. The function value returns the text of the decoded request ask to which
+// the limit applies. If a request to start a run has a text of more than limit bytes, but at most
+// limit characters, the middleware replaces a response with a 2xx status with a refusal with status
+// 422. It does not replace event streams.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		text := value(v.parsed())

@@ -105,11 +105,11 @@ var identityMutants = []*Mutant{
 	},
 }
 
-// isMessage reports whether e is a complete message or complete reasoning, as an event or in the
-// list of messages of a terminal event.
+// isMessage reports whether e is a complete message or complete reasoning. Such an e is either the
+// event that ends the message, or an element of the list of messages of a terminal event.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
-// changeRole returns a fault that replaces the role "assistant" with role in all frames.
+// changeRole returns a fault that replaces the role "assistant" with the given role in all frames.
 func changeRole(role string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
@@ -117,13 +117,13 @@ func changeRole(role string) effectFactory {
 }
 
 // reportedTimes matches the members of a frame that state when a run ended and when it began, in
-// this order and with numbers as values. It has three groups: the part of the first name after
-// "completed", what is between the two numbers, and the second number.
+// this order and with numbers as values. It has three groups: what follows "completed" in the name
+// of the first member, what is between the two numbers, and the second number.
 var reportedTimes = regexp.MustCompile(`"completed(_at|At)":\d+(.*"created(?:_at|At)":)(\d+)`)
 
-// endAfter returns a function for changeFrames. If a frame states the times at which a run began
-// and ended, that function moves the end to ms milliseconds after the beginning. The times must be
-// in milliseconds. It returns other frames unchanged.
+// endAfter returns a function for changeFrames that changes the time at which a run ended in each
+// frame that also states when the run began. The new time is ms milliseconds after the beginning.
+// The times must be in milliseconds. Other frames are returned unchanged.
 func endAfter(ms int64) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
 		m := reportedTimes.FindSubmatch(frame)
@@ -143,13 +143,13 @@ func changeStatus(from, to string) effectFactory {
 	})
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. It calls
-// other for each frame of a stream, from the first message with a type other than textType on. The
-// argument types lists all such types that the stream has had so far, in the order in which they
-// first occurred. The first of them is taken to be the type of a tool call. The result maps each
-// type that is to be replaced in the frame to its replacement. If the type is in lower case, the
-// replacement is converted to lower case, too.
-func retypeMessages(other func(types []string) map[string]string) middleware {
+// retypeMessages returns a middleware that replaces the types of messages in streams. As soon as a
+// stream has had a message with a type other than textType, the middleware calls retype for each of
+// its frames. The argument types lists the types of the messages that the stream has had so far,
+// without textType, in the order in which they first occurred. The result maps each type that is to
+// be replaced in the frame to its replacement. If the type is in lower case, the replacement is
+// converted to lower case, too.
+func retypeMessages(retype func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string
 		return streamEdit{frame: func(frame []byte) [][]byte {
@@ -162,7 +162,7 @@ func retypeMessages(other func(types []string) map[string]string) middleware {
 			if len(types) == 0 {
 				return [][]byte{frame}
 			}
-			for from, to := range other(types) {
+			for from, to := range retype(types) {
 				if from == strings.ToLower(from) {
 					to = strings.ToLower(to)
 				}

@@ -150,8 +150,8 @@ var lineMutants = []*Mutant{
 	},
 }
 
-// answerMutants are servers whose tool results name the wrong call or precede it, or whose
-// interrupts share an id.
+// answerMutants are servers whose tool results name the wrong call or precede their call, or whose
+// interrupts occur twice or share an id.
 var answerMutants = []*Mutant{
 	{
 		Name: "result-with-a-longer-id", Doc: "results name calls by ids with one letter too many",

@@ -49,9 +49,9 @@ func (g *generator) addInvalidForms() {
 }
 
 // addInvalidForm adds the mutants that wrongly accept invalid requests with the same form as v.
-// There is one for each form in invalidForms that v has and each requirement on the refusal of v.
-// Requirements that allow a successful response are left out. The request v must have exactly one
-// violation.
+// There is one mutant for each pair of a form in invalidForms that v has and a requirement on the
+// refusal of v. Requirements that allow a successful response are left out. The request v must have
+// exactly one violation.
 func (g *generator) addInvalidForm(v parsedRequest) {
 	for _, form := range invalidForms {
 		if !form.matches(v) {
@@ -73,9 +73,9 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 	}
 }
 
-// violatedPlace returns the decoded JSON body of the request v and the place in the body of the
-// only violation, as the tokens of a JSON pointer. The result ok is false if v does not have
-// exactly one violation, or if the violation is not in a JSON body.
+// violatedPlace returns the decoded JSON body of the request v and the tokens of the JSON pointer
+// to the only violation in it. The result ok is false if v does not have exactly one violation, or
+// if the violation is not in a JSON body.
 func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	violations := v.parsed().Violations
 	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &body) != nil {
@@ -84,8 +84,8 @@ func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	return body, strings.Split(violations[0].Pointer, "/")[1:], true
 }
 
-// isNullForEnum reports whether the only violation of the request v is that it has null where the
-// document lists the possible values.
+// isNullForEnum reports whether the only violation of the request v is a null in place of one of
+// the values that the document lists.
 func isNullForEnum(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {
@@ -107,7 +107,7 @@ func isNullForEnum(v parsedRequest) bool {
 }
 
 // isInLaterItem reports whether the only violation of the request v is in the second item of a list
-// of two similar items. For similar, see areSimilar.
+// of two items that are similar according to areSimilar.
 func isInLaterItem(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok {
@@ -130,10 +130,10 @@ func isInLaterItem(v parsedRequest) bool {
 }
 
 // areSimilar reports whether first and second, which are decoded JSON values, are similar objects.
-// They are if every member of second also exists in first and, if its value in first is a string,
-// its value in second begins with that string. The argument tokens has the tokens of the JSON
-// pointer from second to the violation. The value of the member that tokens[0] names, if there is
-// one, is not compared.
+// They are similar if every member of second also exists in first and, if its value in first is a
+// string, its value in second begins with that string. The argument tokens has the tokens of the
+// JSON pointer from second to the violation. If tokens is not empty, the values of the member that
+// tokens[0] names are not compared.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

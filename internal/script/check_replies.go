@@ -17,10 +17,10 @@ import (
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
 // CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
-// applies. It returns one error for each rule whose reply violates the protocol, sorted by file and
-// position. Rules that have no reply of their own are skipped, and so are rules that set violates.
-// If several replies without raw frames have the same sequence of step kinds, CheckReplies checks
-// only the first of them in each dialect, because the server encodes all of them in the same way.
+// applies. It returns one problem, an error, for each rule whose reply violates the protocol,
+// sorted by file and position. It skips rules without a reply of their own, and rules with
+// "violates: true". Of several replies that have the same sequence of step kinds and no raw frames,
+// it checks only the first in each dialect, because the server encodes all of them in the same way.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -45,8 +45,8 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 }
 
 // stepSignature returns the names of the steps as one string, such as
-// "message(text()image())wait()". The names of the parts of a step are in the parentheses that
-// follow its name.
+// "message(text()image())wait()". The parentheses after the name of a step contain the names of its
+// parts.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -55,8 +55,8 @@ func stepSignature(steps []step) (text string) {
 }
 
 // checkReply runs check on the reply of the rule in dialect d. If the reply violates the protocol,
-// ok is false and p is the problem to report. Otherwise ok is true. It is also true if the reply
-// cannot be checked because its templates need a real request.
+// ok is false and p is the problem to report. Otherwise ok is true, also if the reply cannot be
+// checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request
@@ -80,9 +80,9 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply returns the reply of the rule to a minimal request in dialect d. Each capture group
-// of the rule's regular expressions has the value "1". exampleReply returns an error if a template
-// fails, for example because it needs something that this request lacks.
+// exampleReply returns the reply of the rule to a minimal request in dialect d, in which each
+// capture group of the rule's regular expressions has the value "1". It returns an error if a
+// template fails, for example because it needs something that this request lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
 	for group := range r.groups {

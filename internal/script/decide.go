@@ -8,16 +8,18 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// maxMismatches is the maximum number of mismatching rules that a [Decision] explains, which keeps
-// messages short.
+// maxMismatches is the maximum number of rules for which a [Decision] gives the reason of the
+// mismatch. The limit keeps messages short.
 const maxMismatches = 20
 
-// Decide tries the rules on request f in order and returns the first one that matches, with its
-// reply. It updates the counter, the quota and the scenarios of that rule in st. If the quota is
-// exhausted, the reply is a refusal with status 429. If no rule matches, the decision has no rule,
-// and its Mismatches give the reasons. If s is nil or has no rules, Decide returns the zero
-// Decision. Decide may be called concurrently for different requests; concurrent requests on one
-// thread (conversation) are counted as turns in the order of their calls.
+// Decide tries the rules on request f in order and returns the first rule that matches, with its
+// reply. It counts the match in st, which includes the quota of the rule, and sets the scenario
+// steps that the rule sets. If the quota is exhausted, the reply is a refusal with status 429, and
+// nothing is counted or set. If no rule matches, the decision has no rule, and its Mismatches give
+// the reasons. If s is nil or has no rules, Decide returns the zero Decision.
+//
+// Decide may be called concurrently for different requests. Concurrent requests in one thread (a
+// conversation) are counted as turns in the order of the calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}
@@ -51,7 +53,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 }
 
 // mismatches returns, for at most maxMismatches rules, the reason why the rule did not match
-// request f. The rules of which f met the most conditions come first.
+// request f. The rules are sorted by the number of their conditions that f met, in descending
+// order.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

@@ -17,26 +17,24 @@ import (
 const maxProblems = 100
 
 // A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
-// nodes that satisfy the schema. The methods that have a context parameter get the decoder from the
-// context, and add errors that the schema cannot express to the decoder's problems.
+// nodes that satisfy the schema. Methods with a context parameter get the decoder from the context.
+// They add errors that the schema cannot express to the problems of the decoder.
 type decoder struct {
-	file     string
+	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects
-	problems []Problem
+	problems []Problem          // the problems found so far, at most maxProblems
 
-	// The templates of the rule that is being decoded, and the capture groups of its regular
-	// expressions, by number and name.
-	templates []textTemplate
-	groups    map[string]bool
+	templates []textTemplate  // the templates of the rule that is being decoded
+	groups    map[string]bool // the capture groups of that rule's regular expressions, by number and name
 }
 
-// decoderKey is the key of the decoder in a context.
+// decoderKey is the key under which a context holds the decoder.
 type decoderKey struct{}
 
-// decoderOf returns the decoder in ctx, the context that an UnmarshalYAML method got.
+// decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
-// decode decodes the node n into the variable to which the pointer to points. It adds errors, such
+// decode decodes the node n into the variable that the pointer to refers to. It adds errors, such
 // as a key for which a struct has no field, to d.problems.
 func (d *decoder) decode(n ast.Node, to any) {
 	ctx := context.WithValue(context.Background(), decoderKey{}, d)
@@ -46,26 +44,26 @@ func (d *decoder) decode(n ast.Node, to any) {
 	}
 }
 
-// problem returns a problem with the severity level, the position of n, and a message formatted as
-// by [fmt.Sprintf]. It does not add the problem to d.problems.
+// problem returns a problem of the given severity at the position of n. The message is formatted as
+// by [fmt.Sprintf]. The problem is not added to d.problems.
 func (d *decoder) problem(n ast.Node, level Severity, format string, args ...any) Problem {
 	at := positionOf(n)
 	return Problem{d.file, at.line, at.column, level, fmt.Sprintf(format, args...)}
 }
 
-// errorf adds an error at the position of n, with a message formatted as by [fmt.Sprintf], to
-// d.problems.
+// errorf adds an error at the position of n to d.problems. The message is formatted as by
+// [fmt.Sprintf].
 func (d *decoder) errorf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Error, format, args...))
 }
 
-// warnf adds a warning at the position of n, with a message formatted as by [fmt.Sprintf], to
-// d.problems.
+// warnf adds a warning at the position of n to d.problems. The message is formatted as by
+// [fmt.Sprintf].
 func (d *decoder) warnf(n ast.Node, format string, args ...any) {
 	d.add(d.problem(n, Warning, format, args...))
 }
 
-// add adds p to d.problems, unless there are maxProblems already.
+// add adds p to d.problems, unless there are already maxProblems problems.
 func (d *decoder) add(p Problem) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, p)
@@ -83,7 +81,8 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// A textList is a list of names in a script, which may also have a single name instead of a list.
+// A textList is a list of names in a script. The script may also have a single name instead of a
+// list.
 type textList []string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
@@ -107,12 +106,13 @@ func itemsOf(n ast.Node) []ast.Node {
 // maxDuration is the longest duration that a script may contain.
 const maxDuration = 24 * time.Hour
 
-// A durationValue is a duration in a script, written in the notation of [time.ParseDuration], such
-// as 1.5s, or as the number 0.
+// A durationValue is a duration in a script. It is written in the notation of [time.ParseDuration],
+// such as 1.5s, or as the number 0.
 type durationValue time.Duration
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// string or the number 0, which leaves *v unchanged. The error is that of [time.ParseDuration].
+// string, or the number 0, for which *v is left unchanged. The error is that of
+// [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

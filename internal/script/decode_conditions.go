@@ -10,13 +10,14 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. A rule that does not name an operation applies
-// to this one.
+// runOperation is the operation that starts a run. It is the operation to which a rule applies that
+// does not name any.
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an integer, or an object with the members min (default 1) and max (default: no upper end). If
-// min exceeds max, an error is added to the problems of the file. The returned error is always nil.
+// be an integer, or an object with the optional members min (default 1) and max (default: no upper
+// limit). If min exceeds max, an error is added to the problems of the file. The returned error is
+// always nil.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -34,9 +35,9 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be the expected text, or an object with the members equals, contains, matches and exists. The
-// capture groups of a regular expression are added to the groups of the rule. The error is that of
-// [regexp.Compile].
+// be the expected text, or an object with one or more of the members equals, contains, matches and
+// exists. The capture groups of a regular expression are added to the groups of the rule. The error
+// is that of [regexp.Compile].
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)
@@ -66,7 +67,7 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// headerMatchers are the conditions on the header fields of a request. In a script, they are an
+// A headerMatchers holds the conditions on the header fields of a request. In a script, it is an
 // object that maps the name of each field to the conditions on its value.
 type headerMatchers []headerMatcher
 
@@ -81,7 +82,7 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 	return nil
 }
 
-// bodyMatchers are the conditions on the body of a request. In a script, they are an object that
+// A bodyMatchers holds the conditions on the body of a request. In a script, it is an object that
 // maps JSON pointers to the expected JSON values. Instead of an expected value, there may be an
 // object with conditions on the text of the value, such as {contains: a}. An expected value that is
 // itself an object is written as {equals: VALUE}.
@@ -118,8 +119,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// stepByScenario are steps of scenarios. In a script, they are an object that maps the name of each
-// scenario to the name of a step.
+// A stepByScenario lists scenarios, each with one of its steps. In a script, it is an object that
+// maps the name of each scenario to the name of a step.
 type stepByScenario []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an

@@ -12,24 +12,23 @@ import (
 
 // A step is one element of a scripted reply, such as a text, a tool call or a pause.
 type step struct {
-	node         ast.Node
+	node         ast.Node       // the node of the step in the script
 	name         string         // the kind of step, as the script names it
-	kind         spec.Kind      // the kind of event that a dialect must support; "" if none
+	kind         spec.Kind      // the kind of event that a dialect must have to express the step; see stepKinds
 	text         textTemplate   // the text; for an image, its URL
 	code         textTemplate   // the code of an error
 	calls        []call         // tool calls, all open at once
 	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
 	children     stepList       // the parts of a message
-	wait         time.Duration
-	hasTemplates bool // a text of the step, of its calls or of its parts contains a template
+	wait         time.Duration  // the length of the pause of a "wait" step
+	hasTemplates bool           // a text of the step, of its calls or of its parts contains a template
 }
 
-// A call is a tool call in a scripted reply. If result is nil, the client runs the tool and sends
-// the result in its next request.
+// A call is a tool call in a scripted reply.
 type call struct {
-	name      textTemplate
-	arguments *valueTemplate
-	result    *valueTemplate
+	name      textTemplate   // name of the tool
+	arguments *valueTemplate // nil means {}
+	result    *valueTemplate // nil means that the client runs the tool and sends the result in its next request
 }
 
 // stepKinds maps the name of each kind of step to the kind of event that a dialect must have in
@@ -110,7 +109,7 @@ func (d *decoder) decodeCall(n ast.Node) (c call) {
 }
 
 // checkStepOrder adds an error to d.problems for the first step in all that cannot follow the steps
-// before it, such as a text after an error, which ends the run.
+// before it. For example, a text cannot follow an error, which ends the run.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

@@ -17,15 +17,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRules is the maximum number of rules in a rule set. It is also the maximum number of rules in
-// one file.
+// maxRules is the maximum number of rules in a rule set, and thus also in one file.
 const maxRules = 10_000
 
-// A ruleDefaults holds the settings of a file that apply to rules without settings of their own.
+// A ruleDefaults holds the settings that a file makes for all of its rules.
 type ruleDefaults struct {
-	dialects textList
-	Pace     paceValue
-	Faults   faultList
+	dialects textList  // dialects or families to which the rules apply; empty means all
+	Pace     paceValue // a rule overrides only those fields that it sets
+	Faults   faultList // not used by rules with faults of their own
 }
 
 // A ruleDocument holds the members of a rule in a script.
@@ -35,16 +34,17 @@ type ruleDocument struct {
 	When     conditions
 	Reply    stepList
 	Status   *statusReply
-	Default  bool
+	Default  bool // states explicitly that the server's own agent replies; has no effect
 	Pace     paceValue
 	Faults   faultList
-	Set      stepByScenario
-	Times    int
+	Set      stepByScenario // scenario steps to set when the rule matches
+	Times    int            // maximum number of matches; 0 means no limit
 	Quota    quotaDocument
-	Violates bool
+	Violates bool // the raw frames of the reply violate the protocol on purpose
 }
 
-// A quotaDocument holds the members of a rule's quota in a script.
+// A quotaDocument holds the members of a rule's quota in a script: the maximum number of requests
+// in a time window of length Per. The zero value means no limit.
 type quotaDocument struct {
 	Requests int
 	Per      durationValue
@@ -62,8 +62,8 @@ type ruleAction struct {
 
 // A statusReply is a response with an error status. It is sent instead of an event stream.
 type statusReply struct {
-	Code          int
-	Text, Problem textTemplate
+	Code          int           // HTTP status code
+	Text, Problem textTemplate  // message and problem code; either may be empty
 	RetryAfter    durationValue `yaml:"retry-after"`
 }
 
@@ -84,9 +84,9 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // A paceValue is the pace of a reply in a script.
 type paceValue struct{ pace.Pace }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// have a form that [pace.Parse] accepts. An invalid pace is added to the problems of the file; the
-// error is always nil.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The value of the
+// node n must be one that [pace.Parse] accepts; otherwise an error is added to the problems of the
+// file. The returned error is always nil.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -99,8 +99,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 }
 
 // A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
-// only member maps the name of a fault to its parameters. The list is nil only if it is missing in
-// the script.
+// only member maps the name of a fault to its parameters. The list is nil if the script does not
+// have it, and an empty list in the script is not nil.
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -124,9 +124,9 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeRules returns the rules of the file whose top-level node is root. The argument value is the
-// decoded value of root. Rules that violate the schema are left out. decodeRules adds the problems
-// that it finds to d.problems.
+// decodeRules returns the rules of the file whose top-level node is root, in the order of the file.
+// The argument value is the decoded value of root. Rules that violate the schema are left out.
+// decodeRules adds the problems that it finds to d.problems.
 func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	invalid := map[string]bool{}
 	for _, location := range d.checkSchema(root, value) {
@@ -167,8 +167,8 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 }
 
 // checkDialectNames adds an error to d.problems for each unknown name in n, which is the name of a
-// dialect or family, or a list of such names. Names of known dialects that are not served are
-// accepted, because several mocks may share a script.
+// dialect or family, or a list of such names. It accepts the names of known dialects that are not
+// served, because several mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -187,8 +187,8 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 }
 
 // decodeRule returns the rule in the node n, with the given name. The argument defaults holds the
-// settings for which n has no values of its own. Decoding n sets d.templates and d.groups.
-// decodeRule adds the problems that it finds to d.problems.
+// settings that apply where n has none of its own. decodeRule sets d.templates and d.groups, and
+// adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	doc := ruleDocument{Faults: defaults.Faults}
@@ -212,14 +212,14 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 	return rule
 }
 
-// hasRawFrames reports whether the reply has raw frames. These are sent as they are written and may
+// hasRawFrames reports whether the reply has raw frames, which are sent as they are written and may
 // violate the protocol.
 func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 
-// appliesTo reports whether the rule lists the name or the family of d as a dialect to which it
-// applies, or lists no dialects.
+// appliesTo reports whether the rule applies to dialect d: its list of dialects is empty, or
+// contains the name or the family of d.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }

@@ -107,8 +107,8 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 	return n.node, n.value, nil
 }
 
-// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8. There
-// must be such a byte.
+// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8. The
+// data must contain such a byte.
 func invalidUTF8Position(data []byte) filePosition {
 	before := string(data)
 	for i, r := range before {
@@ -121,8 +121,8 @@ func invalidUTF8Position(data []byte) filePosition {
 	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
-// yamlError returns a *positionError for err, an error from the YAML parser. The result has the
-// beginning of the message of err and, if err has a position, that position.
+// yamlError converts err, an error from the YAML parser, to a *positionError, which has the
+// position of err, if there is one, and the beginning of its message.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -136,7 +136,7 @@ func yamlError(err error) error {
 	return &positionError{text: "invalid YAML: " + truncate(first, 200)}
 }
 
-// A resolvedNode is a node in which each alias has been replaced by the node to which it refers.
+// A resolvedNode is a node in which each alias has been replaced with the node to which it refers.
 type resolvedNode struct {
 	node  ast.Node
 	value any // as encoding/json decodes it
@@ -145,7 +145,9 @@ type resolvedNode struct {
 
 // An aliasResolver replaces the aliases in the tree of a file with the nodes to which they refer.
 type aliasResolver struct {
-	anchors map[string]*resolvedNode // by name of the anchor; nil while its value is being resolved
+	// anchors maps the name of each anchor before the current node to its resolved value, which is
+	// nil while the value is still being resolved.
+	anchors map[string]*resolvedNode
 }
 
 // resolve replaces all aliases in the node n, which is depth levels below the root, and returns the
@@ -276,15 +278,16 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 }
 
 // lookup returns the node at a location below n. The location consists of the keys of members and
-// the indexes of items, from 0, that lead to the node. If there is no such node, lookup returns the
-// innermost node on the way that exists.
+// the indexes of items, counted from 0, that lead to the node. If there is no such node, lookup
+// returns the last node on the path that exists.
 func lookup(n ast.Node, location ...string) ast.Node {
 	found, _, _ := yamltree.Find(n, location...)
 	return found
 }
 
-// describe returns a description of n for messages: "a list", "an object with text and wait",
-// "null", or the scalar itself, cut off if it is long.
+// describe returns a description of n for messages, such as "a list", "an object with text and
+// wait" or "null". A string is quoted, any other scalar is returned as written, and both are
+// truncated if they are long.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

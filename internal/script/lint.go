@@ -12,8 +12,8 @@ import (
 
 // lintRule checks that the conditions, templates, faults, steps and raw frames of the rule are
 // consistent and valid, and have an effect in the served dialects. The argument n is the node of
-// the rule. lintRule adds the problems that it finds to d.problems, and sets the kind of the last
-// input if the rule only implies it.
+// the rule. lintRule adds the problems that it finds to d.problems. It also sets the condition on
+// the last input of the request, as inferLast describes.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -93,11 +93,11 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults warns about each fault of the rule that has no effect because a served dialect lacks
-// an event that the fault requires. If the rule lists its dialects, one dialect without the event
-// is enough for a warning; otherwise each served dialect must lack a required event. The argument
-// served holds the served dialects to which the rule applies, and at is the node of the list of
-// faults.
+// lintFaults warns about each fault of the rule that has no effect in a served dialect, because the
+// dialect lacks an event that the fault requires. If the rule lists its dialects, it warns if the
+// fault has no effect in at least one of them; otherwise only if it has no effect in any. The
+// argument served holds the served dialects to which the rule applies, and at is the node of the
+// list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -120,9 +120,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep warns if none of the served dialects can express the step s or a part of it. The warning
-// says what is sent instead. For a client-tool step, lintStep adds an error if no served dialect
-// lets clients send the result of a tool.
+// lintStep warns if no served dialect can express the step s or a part of it. The warning says what
+// is sent instead. For a client-tool step, lintStep adds an error if no served dialect lets clients
+// send the result of a tool.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)

@@ -13,7 +13,7 @@ import (
 const maxSources = 1000
 
 // Load parses script files and returns their rules in the order in which they are tried: by
-// descending priority, rules of the same priority in source order. Unknown keys are errors. The
+// descending priority, and rules of the same priority in source order. Unknown keys are errors. The
 // argument dialects lists the dialects that the mock serves; if it is empty, checks that depend on
 // a dialect are omitted. Load also returns the problems that it found, in the order of the files
 // and sorted by position within a file; warnings about rules that never match come last. If at

@@ -12,25 +12,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The type conditions holds the conditions of one rule. A request matches the rule if it meets all
+// A conditions holds the conditions of one rule. A request matches the rule if it meets all
 // conditions that are set.
 type conditions struct {
 	Operations    textList           `yaml:"operation"` // the request must be one of these
 	Last          string             // the kind of the last input: user, tool or resume
 	Turn          *intRange          // the number of the user's last message
-	Text          *textMatcher       // the text of that message
+	Text          *textMatcher       // the text of the user's last message
 	Resume        *textMatcher       // the answer to an interrupt
 	ToolResult    *toolResultMatcher `yaml:"tool-result"`
 	Offers        textList           // the client must offer all of these tools
-	Thread        *textMatcher
-	Run           *textMatcher
-	Headers       headerMatchers `yaml:"header"`
+	Thread        *textMatcher       // the id of the thread
+	Run           *textMatcher       // the id of the run
+	Headers       headerMatchers     `yaml:"header"`
 	Body          bodyMatchers
 	ScenarioSteps stepByScenario `yaml:"state"` // checked by State.claim
 }
 
-// An intRange is a range of integers from low to high, both included. If high is 0, the range has
-// no upper end.
+// An intRange is a range of integers from low to high, both inclusive. If high is 0, the range has
+// no upper limit.
 type intRange struct{ low, high int }
 
 // A textMatcher is a condition on a text that may be absent, such as a message or the value of a
@@ -60,24 +60,24 @@ type bodyMatcher struct {
 }
 
 // A matchContext holds the request on which a rule is tried, and what the conditions of the rule
-// found in that request. It must be used for only one rule.
+// found in the request. It must be used for only one rule.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
 	groups        map[string]string // text of each capture group, by number and name; nil if there are none
-	toolResult    *spec.Event       // the tool result that matched; nil if there is none
+	toolResult    *spec.Event       // the tool result that matched, see matchToolResult; nil if there is none
 	conditionsMet int               // the number of conditions that held
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil
-// mismatchReason means that all conditions are met. The type is a function because most
+// mismatchReason means that the request meets all conditions. The type is a function because most
 // descriptions are never needed.
 type mismatchReason func() string
 
 // match tries the conditions of the rule on the request in p, and stores in p the capture groups
-// and the tool result that matched. It returns nil if all conditions are met, otherwise the reason
-// why the first unmet condition is not. The conditions on scenario steps are not tried here but in
-// State.claim.
+// and the tool result that matched. It returns nil if all conditions are met, and otherwise the
+// reason why the first unmet condition failed. It does not try the conditions on scenario steps;
+// State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -144,9 +144,9 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 }
 
 // matchToolResult tries the condition on tool results on each tool result that follows the user's
-// last message. It returns nil if one of them meets the condition or if there is no condition;
-// otherwise it returns the reason why the last of them does not meet it. In p, it stores the result
-// that matched or, if there is no condition, the last result.
+// last message. It returns nil if one of them meets the condition or if there is no condition.
+// Otherwise it returns the reason why the last result does not meet the condition, or that there is
+// no result. In p, it stores the result that matched or, if there is no condition, the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -165,8 +165,8 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	return no
 }
 
-// match returns nil if part, a tool result in the request of p, meets the condition. Otherwise it
-// returns the reason why part does not.
+// match returns nil if part, a tool result in the request of p, meets the condition, and otherwise
+// the reason why it does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	tool := p.toolName(part)
 	if no := r.Name.match(p, "tool-result: name", tool, tool != ""); no != nil {
@@ -228,9 +228,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition or t is nil, otherwise the reason why text does not
-// meet it. The argument what names the text in the reason. The argument there is false if the
-// request lacks the text. If a regular expression matches, match stores its capture groups in p.
+// match returns nil if text meets the condition or t is nil, and otherwise the reason why text does
+// not meet it. The argument what names the text in the reason. If there is false, the request does
+// not have the text. If a regular expression matches, match stores its capture groups in p.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
 	if t == nil {
 		return nil
@@ -277,8 +277,8 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	return nil
 }
 
-// jsonToText returns v, a decoded JSON value, as text. For a string, these are its characters
-// without quotes; any other value is encoded as JSON. It returns "" if v cannot be encoded.
+// jsonToText returns v, a decoded JSON value, as text: a string without quotes, and any other value
+// encoded as JSON. It returns "" if v cannot be encoded.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

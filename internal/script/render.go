@@ -43,8 +43,8 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
-// render executes the templates of the step with the data in v and returns the rendered step. If a
-// template fails, it returns the error of the first one that does.
+// render executes the templates of the step with the data in v and returns the rendered step. It
+// stops at the first template that fails and returns its error.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -76,7 +76,7 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 }
 
 // render executes the templates of the tool call with the data in v and returns the rendered call.
-// If a template fails, it returns the error of the first one that does.
+// It stops at the first template that fails and returns its error.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -114,8 +114,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message contains the argument line, which is the line of the template in the file, and the
-// argument what, which is the name of the step or member that contains the template.
+// The message names the file, the given line, which is that of the template, and what, which is the
+// name of the step or member that contains the template.
 func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -123,8 +123,8 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 	}
 }
 
-// renderRefusal executes the templates of s, the error response of rule r, for the request in p. It
-// returns the response, which has status 500 if a template fails.
+// renderRefusal executes the templates of s, the error status of rule r, for the request in p. It
+// returns the response to send. If a template fails, that response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
 	text, err := s.Text.render(v)
@@ -137,8 +137,8 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, r.Line, "status", err)
 }
 
-// A player emits the events of one scripted reply. It splits texts into chunks, calls pause for
-// delays, and records the calls of client tools in state.
+// A player emits the events of one scripted reply. It splits texts as chunk says, calls pause for
+// delays, and records in state the tool calls that the client runs.
 type player struct {
 	*reference.EventEmitter
 	chunk pace.Chunk
@@ -212,8 +212,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas splits text into chunks and emits each as an event of kind k for the message with the
-// given id. It returns early once the emitter has stopped.
+// emitDeltas splits text into pieces as p.chunk says, and emits each piece as an event of kind k
+// for the message with the given id. It returns early once the emitter has stopped.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.Stopped() {

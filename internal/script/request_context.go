@@ -11,18 +11,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The values of the condition "last", which are the kinds of the last input of a request: a message
-// of the user, the result of a tool that the client ran, or the answer to an interrupt.
+// The values of the condition "last", which states what the last input of a request must be: a
+// message of the user, the result of a tool that the client ran, or the answer to an interrupt.
 const (
 	lastUser   = "user"
 	lastTool   = "tool"
 	lastResume = "resume"
 )
 
-// analyze determines the kind of the last input and the user's text from the parsed request and
-// stores them in f. If the request starts a run, analyze also counts the turn in st, and stores in
-// f its number and the function that reverses the counting. Further calls do nothing, so a request
-// that is passed to several rule sets is counted once.
+// analyze determines the kind of the last input and the text of the user's last message from the
+// parsed request, and stores them in f. If the request starts a run, analyze also counts the turn
+// in st, and stores in f the number of the turn and the function that reverses the counting. If f
+// has already been analyzed, it does nothing, so a request that is passed to several rule sets is
+// counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -72,8 +73,8 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the request body as decodeJSON returns it, which is nil if the body is not valid
-// JSON. The body is decoded only once.
+// bodyJSON returns the request body as decoded by decodeJSON, which is nil if the body is not valid
+// JSON. It decodes the body only once.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -82,8 +83,9 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON decodes data, which must be a single JSON value. Numbers have the type json.Number, in
-// the form that canonicalNumbers gives them. It returns nil if data is not valid JSON.
+// decodeJSON returns the value of data, which must be a single JSON value. Numbers have the type
+// json.Number and the form that canonicalNumbers gives them. decodeJSON returns nil if data is not
+// valid JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -96,10 +98,10 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers brings the numbers in v, a decoded JSON value, into a canonical form and returns
-// the result. The numbers must have the type json.Number. Numbers with a fraction or an exponent
-// get their shortest form, so that 1, 1.0 and 1e0 are equal. Integers keep all their digits. Lists
-// and objects are modified in place.
+// canonicalNumbers returns v, a decoded JSON value, with its numbers in a canonical form, so that
+// 1, 1.0 and 1e0 are equal. Numbers with a fraction or an exponent get their shortest form;
+// integers keep all their digits. The numbers in v must have the type json.Number. Lists and
+// objects in v are modified in place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

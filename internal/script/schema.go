@@ -25,10 +25,11 @@ import (
 //go:embed schema.json
 var schemaText []byte
 
-// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), which [Load] applies and
-// editors can use. It describes the shape of a script. Names, templates and the order of steps are
-// checked only by [Load]. The keyword errorMessage, which some editors also support, holds the
-// message to show for a value that violates the schema with this keyword.
+// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), against which [Load]
+// validates scripts, and which editors can use. The schema describes the structure of a script.
+// Names, templates and the order of steps are checked only by [Load]. The keyword errorMessage,
+// which some editors also support, holds the message to show for a value that violates the part of
+// the schema that contains the keyword.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
@@ -86,7 +87,8 @@ func checkDuration(text string) error {
 
 // checkSchema adds an error to d.problems for each violation of the schema in value, the decoded
 // value of the node root. It returns the locations of the violations, or nil if there are none. A
-// location consists of the keys and indexes that lead from root to the invalid value.
+// location consists of the keys and indexes that lead from root to the invalid value. One location
+// may occur several times.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -104,17 +106,16 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	return locations
 }
 
-// A schemaViolation is a schemaViolation of the schema: the node that violates it, the keys and indexes that
-// lead to the node, and the message for the user.
+// A schemaViolation is a violation of the schema by a value in a script.
 type schemaViolation struct {
-	location []string
-	node     ast.Node
-	message  string
+	location []string // the keys and indexes that lead to the value
+	node     ast.Node // the node of the value, or of the key that is not allowed
+	message  string   // the message for the user
 }
 
-// appendViolations appends the violations that e describes to the slice all, and returns the
-// extended slice. The error e comes from validating the tree at root. If a value must match one of
-// several schemas, only the violations of the schema for its type are appended.
+// appendViolations appends the violations that e describes to all, and returns the extended slice.
+// The error e must come from validating the value of root. If a value has to match one of several
+// schemas, only violations of the schemas for its type are appended.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -162,8 +163,8 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	return all
 }
 
-// schemaAt returns the part of the schema to which the fragment of schemaURL, a JSON pointer,
-// refers. It returns nil if there is no such part.
+// schemaAt returns the part of the schema at the JSON pointer in the fragment of schemaURL, or nil
+// if there is no such part.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {
@@ -190,9 +191,9 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
 }
 
-// defaultMessage returns the message for a value that violates the given keyword of a schema
-// without an errorMessage. The message is the end of a sentence that begins with the name of the
-// value, such as "needs name".
+// defaultMessage returns the message for a value that violates the given keyword, for schemas
+// without an errorMessage. The message is a predicate, such as "needs name", which follows the name
+// of the value.
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:
@@ -214,8 +215,9 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 // that contains the node, and all indexes.
 var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
 
-// nameOf returns the name of a node for messages. The name consists of the keys that lead to the
-// node, as in "when.text.matches" or "an item of reply".
+// nameOf returns the name of a node for messages, such as "when.text.matches" or "an item of
+// reply". The name consists of the keys that lead from the rule to the node, without indexes. The
+// name of a whole rule is "a rule", and that of the whole script is "a script".
 func nameOf(n ast.Node) string {
 	path := n.GetPath()
 	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {

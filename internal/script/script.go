@@ -18,7 +18,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Source is one script file, which the caller has read.
+// A Source is the content of one script file.
 type Source struct {
 	Name string // file name for problem messages
 	Data []byte // content, YAML
@@ -63,9 +63,8 @@ func (p Problem) String() string {
 }
 
 // compare returns a negative number if p is reported before q, a positive number if p is reported
-// after q, and 0 if their order does not matter. Both must be problems of the same file. Problems
-// are sorted by position; at the same position, errors precede warnings, and messages are in
-// alphabetical order.
+// after q, and 0 if they are equal. Both must be problems of the same file. Problems are sorted by
+// position; at the same position, errors precede warnings, and messages are in alphabetical order.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
 		cmp.Compare(p.Message, q.Message))
@@ -90,8 +89,8 @@ func (s *RuleSet) Rules() []*Rule {
 // A Rule maps requests that meet its conditions to a reply.
 type Rule struct {
 	Name     string // from the script; "rule 3" if the third rule of a file has no name
-	File     string
-	Line     int
+	File     string // name of the source
+	Line     int    // line of the rule in the file, from 1
 	Priority int  // rules of higher priority are tried first
 	Violates bool // the raw frames of its reply violate the protocol on purpose
 
@@ -103,11 +102,12 @@ type Rule struct {
 	action      ruleAction
 	maxMatches  int // maximum number of matches; 0 means no limit
 	quota       requestQuota
-	transitions stepByScenario // set when the rule matches
+	transitions stepByScenario // scenario steps to set when the rule matches
 }
 
-// A requestQuota is the maximum number of requests that a rule serves in a time window of length
-// per. Further requests in the window are refused. If requests is 0, there is no limit.
+// A requestQuota limits the number of requests that a rule serves to the given number in each time
+// window of length per. Further requests in the window are refused. If requests is 0, there is no
+// limit.
 type requestQuota struct {
 	requests int
 	per      time.Duration
@@ -144,8 +144,8 @@ type Decision struct {
 	Reply      Reply
 }
 
-// A Mismatch names a rule that did not match and gives the reason, which is the first condition
-// that the request does not meet.
+// A Mismatch names a rule that did not match, and gives the reason, which describes the first
+// condition that the request does not meet.
 type Mismatch struct {
 	Rule, Reason string
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. The limit
-// bounds the time for very large scripts, for which some warnings may therefore be missing.
+// maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. It limits the
+// time for very large scripts, at the cost of some missing warnings.
 const maxRulePairs = 5_000_000
 
 // shadowedRules returns a warning for each rule that never matches because a rule that is tried
-// earlier matches all of its requests. It stops after maxRulePairs comparisons and then returns the
-// warnings so far.
+// earlier matches all of its requests. After maxRulePairs comparisons it stops and returns the
+// warnings found so far.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -46,9 +46,9 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe returns the name and the line of r for a message about the rule other. It also gives the
-// file of r if the two rules are in different files, and the priority of r if it is higher than
-// that of other.
+// describe returns the name and the line of r for a message about the rule other. It adds the file
+// of r if the two rules are in different files, and the priority of r if that is higher than the
+// priority of other.
 func (r *Rule) describe(other *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != other.File {
@@ -60,8 +60,8 @@ func (r *Rule) describe(other *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether r certainly matches every request that other matches. If it returns
-// false, r may or may not match them.
+// shadows reports whether r certainly matches every request that other matches. A false result
+// means that this is not certain.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {
@@ -81,7 +81,7 @@ func (r *Rule) shadows(other *Rule) bool {
 
 // coversRest reports whether every request that meets the conditions in other also meets the
 // conditions in c. It compares only the conditions on offered tools, header fields and values in
-// the body. If it returns false, such a request may or may not meet the conditions in c.
+// the body. A false result means that this is not certain.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
@@ -104,8 +104,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in these is also in those. If one of the two lists is
-// empty, it stands for all possible strings.
+// isSubset reports whether every string in these is also in those. An empty list stands for all
+// possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -121,14 +121,15 @@ func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether r certainly matches every tool result that other matches. If it returns
-// false, r may or may not match them.
+// covers reports whether r certainly matches every tool result that other matches. A false result
+// means that this is not certain.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.Name.covers(other.Name) && r.Call.covers(other.Call) && r.Text.covers(other.Text)
 }
 
-// covers reports whether t certainly matches every text that other matches. If it returns false, t
-// may or may not match them. Both t and other may be nil, which matches every text.
+// covers reports whether t certainly matches every text that other matches. A false result means
+// that this is not certain. Both t and other may be nil; a nil matcher matches every text, and an
+// absent one.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true

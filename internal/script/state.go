@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The maximum numbers of entries in a State, by kind of entry. Beyond a maximum, the least recently
-// used entries are dropped, but the most recently used half is always kept.
+// The maximum numbers of entries in a State, by kind of entry. When a maximum is exceeded, the
+// least recently used entries are dropped, but at least the most recently used half is kept.
 const (
 	maxThreads   = 20_000
 	maxCalls     = 20_000
@@ -20,21 +20,21 @@ const (
 const InitialStep = "started"
 
 // A State holds what rules remember between the requests of one test: scenario steps, match counts,
-// quotas and the turns of threads. It is safe for concurrent use.
+// quotas and the turns of threads. It must be created with [NewState]. It is safe for concurrent
+// use.
 type State struct {
 	mu           sync.Mutex
-	scenarios    boundedMap[string]
-	counters     boundedMap[int]
-	quotaWindows boundedMap[quotaWindow]
-	threads      boundedMap[threadProgress]
-	clientCalls  boundedMap[string] // names of the tools that the client runs, by call id
+	scenarios    boundedMap[string]         // current steps, by name of the scenario
+	counters     boundedMap[int]            // match counts, by Rule.counterKey, and counters of templates
+	quotaWindows boundedMap[quotaWindow]    // by Rule.counterKey
+	threads      boundedMap[threadProgress] // by dialect and id of the thread
+	clientCalls  boundedMap[string]         // names of the tools that the client runs, by call id
 }
 
-// A quotaWindow is the current time window of a rule's quota, with the number of requests that the
-// rule has served in it.
+// A quotaWindow is the current time window of a rule's quota.
 type quotaWindow struct {
 	start time.Time
-	used  int
+	used  int // number of requests served in the window
 }
 
 // A threadProgress records the number of turns that a thread (a conversation) has had, and the run
@@ -92,11 +92,12 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim counts a match of rule r, whose other conditions are met, at the time now. To do so, it
-// updates the counter, the quota and the scenarios of r. If a scenario is not at the step that r
-// requires, or r has reached its maximum number of matches, claim changes nothing and why is the
-// reason. If the quota is exhausted, claim changes nothing and after is the time until the quota is
-// renewed. Otherwise why is "" and after is 0. Two concurrent requests cannot claim the same match.
+// claim counts a match of rule r, whose other conditions are met, at the time now: it updates the
+// counter and the quota of r, and sets the scenario steps that r sets. If a scenario is not at the
+// step that r requires, or r has reached its maximum number of matches, claim changes nothing and
+// why is the reason. If the quota is exhausted, claim changes nothing and after is the time until
+// the quota is renewed. Otherwise why is "" and after is 0. All of this is one atomic operation, so
+// that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
@@ -141,7 +142,7 @@ func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 }
 
 // nextCount increments the counter with the given name and returns its new value; the first value
-// is 1.
+// is 1. Counters with names are independent of the match counts of rules.
 func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,10 +153,11 @@ func (s *State) nextCount(name string) int {
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
 // thread, unless thread is "". The argument run is the id of the run that the request names, or "".
-// If the request repeats the history, n is the number of its user messages, so a client may return
-// to an earlier turn. A request that names the run of the latest turn is a repetition and is not
-// counted again. The function undo, which is never nil, restores the previous state of the thread,
-// unless another request has changed that state since.
+// If the request repeats the history of the thread, n is the number of user messages in the
+// request, so that a client can return to an earlier turn. A request that names the run of the
+// latest turn is a repetition and is not counted again. The function undo, which is never nil,
+// restores the previous state of the thread, unless a different request has changed the state in
+// the meantime.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,15 +185,15 @@ func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo f
 	}
 }
 
-// A userMessages describes the user messages of a request. They determine the number of the turn.
+// A userMessages describes the user messages of a request, which determine the number of the turn.
 type userMessages struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message comes between two user messages
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores tool, the name of the tool that the client runs, for the call with the id call.
-// It is needed because clients may send the result of a call without the name of the tool.
+// recordCall stores tool, the name of the tool that the client is to run, for the call with the id
+// call. It is needed because clients may send the result of a call without the name of the tool.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +237,7 @@ func (m *boundedMap[T]) put(key string, v T) {
 }
 
 // maxKeyLength is the maximum length, in bytes, of the keys of a boundedMap, which bounds its
-// memory. Of a longer key, only this many bytes are compared and stored.
+// memory. Longer keys are truncated to this length, so that keys with the same beginning are equal.
 const maxKeyLength = 1024
 
 // blockedReason is like blockedReasonLocked, but the caller must not hold s.mu.
@@ -245,9 +247,9 @@ func (s *State) blockedReason(r *Rule) string {
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked returns the reason why the state keeps rule r from matching. The reason is
-// that a scenario is at a step other than the required one, or that r has reached its maximum
-// number of matches. If there is no such reason, it returns "". The caller must hold s.mu.
+// blockedReasonLocked returns the reason why the state keeps rule r from matching: a scenario is
+// not at the required step, or r has reached its maximum number of matches. If there is no such
+// reason, it returns "". The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

@@ -29,23 +29,23 @@ const (
 
 // A textTemplate is a text in a script. If the text contains template actions, it is compiled.
 type textTemplate struct {
-	node ast.Node
-	text string             // as in the script
+	node ast.Node           // the node of the text; nil if the script does not have the text
+	text string             // the text as in the script
 	tmpl *template.Template // nil if the text has no template actions
 }
 
 // A templateData holds the data for the templates in the reply to one request. Templates can use
-// its exported fields.
+// its exported fields, and the functions that [templateData.funcs] returns.
 type templateData struct {
 	Text   string            // text of the last message of the user
-	Turn   int               // number of that message, from 1; 0 if unknown
+	Turn   int               // number of the user's last message, from 1; 0 if unknown
 	Match  map[string]string // groups of the rule's regular expressions, by name and number
-	Thread string
-	Run    string
-	Tool   string // name of the client's tool whose result the request brings
-	Call   string // id of the call of that tool
-	Result string // result of that call
-	Resume string // answer to an interrupt
+	Thread string            // id of the thread; "" if the request names none
+	Run    string            // id of the run; "" if the request names none
+	Tool   string            // name of the client tool whose result the request contains; "" if none
+	Call   string            // id of the tool call of which the request contains the result
+	Result string            // the text of the tool result
+	Resume string            // answer to an interrupt; "" if the request contains none
 
 	request   *RequestContext
 	state     *State
@@ -53,7 +53,7 @@ type templateData struct {
 }
 
 // newTemplateData returns the data for the templates of the reply to the request in p. The groups
-// and the tool result are those that the conditions of the rule found.
+// and the tool result are those that [Rule.match] has stored in p.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -132,12 +132,11 @@ func NewUUID(r *rand.Rand) string {
 }
 
 // seq increments the counter with the given name and returns its new value; the first value is 1.
-// If there are several arguments, they are joined by spaces to one name. Without arguments, the
-// name is empty.
+// The name consists of all arguments, joined with spaces. Without arguments, the name is empty.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now returns the time of the request in UTC. The arguments, joined by spaces, are a layout as in
-// [time.Time.Format]; the default is RFC 3339.
+// now returns the time of the request in UTC. The arguments, joined with spaces, are the layout, as
+// in [time.Time.Format]. Without arguments, the layout is [time.RFC3339].
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -198,8 +197,8 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns the argument text or, if it is empty, the argument instead. In this order, a
-// template can pipe a text into the function.
+// defaultText returns text or, if text is empty, instead. The argument text is the last one so that
+// a template can pipe a text into the function.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -207,8 +206,8 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate returns text as a textTemplate whose node is not set. It returns an error if the
-// template does not parse, has more than maxTemplateActions actions, or defines other templates.
+// compileTemplate compiles text to a textTemplate whose node is not set. It returns an error if the
+// template does not parse, has more than maxTemplateActions actions, or defines further templates.
 // The caller must check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
@@ -247,17 +246,16 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error for a text, or for all texts of a reply together, that exceeds the
-// maximum size.
+// errTooLong is the error for a text that exceeds maxTextSize, or for a reply whose texts together
+// exceed maxReplySize.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a [strings.Builder] that accepts only the given number of remaining bytes. A
-// write that exceeds this limit writes nothing and fails with errTooLong, and so do all writes
-// after it.
+// A limitedBuilder is a [strings.Builder] that accepts only a limited number of bytes. A write that
+// exceeds the limit writes nothing and fails with errTooLong, and so do all writes after it.
 type limitedBuilder struct {
 	strings.Builder
-	remaining int
+	remaining int // number of bytes that can still be written; negative once a write has failed
 }
 
 func (b *limitedBuilder) Write(data []byte) (int, error) {

@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// allowedFuncs lists the names of the functions that scripts may call: those that
+// allowedFuncs lists the names of the functions that scripts can call: those that
 // templateData.funcs returns, and the predefined functions of text/template for logic, comparison
-// and indexing. The others are excluded, such as printf, which can produce a large text from small
-// input.
+// and indexing. The other predefined functions are excluded; printf, for example, can produce a
+// large text from small input.
 var allowedFuncs = slices.AppendSeq(
 	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
 	maps.Keys((&templateData{}).funcs()))
@@ -88,7 +88,7 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	return nil
 }
 
-// checkEach calls c.check for each of the nodes and returns the first error, or nil if there is
+// checkEach calls c.check for the nodes in order. It returns the first error, or nil if there is
 // none.
 func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	for _, n := range nodes {
@@ -99,8 +99,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks b, an if or with action, like check. The argument inWith applies to the
-// condition and to the else branch of b, and bodyInWith to its body.
+// checkBranch checks b, an if or with action, as check does. The argument inWith applies to the
+// condition and the else branch of b, and bodyInWith applies to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 
 // checkField returns an error unless path leads from the template data to a value that exists. The
 // elements of path are the names in a template, such as Match and city for .Match.city. An empty
-// path stands for the template data as a whole, which is an error because the data is not a string.
+// path stands for the template data as a whole, which is an error because that is not a text.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:
@@ -133,7 +133,7 @@ func (c templateChecker) checkField(path []string) error {
 	return nil
 }
 
-// checkPointer returns an error if the command calls the template function "body" with a literal
+// checkPointer returns an error if command calls the template function "body" with a literal
 // argument that is not a JSON pointer. For any other command, it returns nil.
 func checkPointer(command *parse.CommandNode) error {
 	if len(command.Args) != 2 {

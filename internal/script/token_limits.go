@@ -36,8 +36,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts the token tk. It returns a message if tk exceeds a limit, otherwise "". The argument
-// before is the preceding token, or nil if tk is the first one.
+// check counts the token tk. It returns a message if a limit is exceeded, and otherwise "". The
+// argument before is the preceding token, or nil if tk is the first token.
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -70,9 +70,9 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts a member of an object, where tk is the colon of the member and before is the
-// token that precedes the colon. It returns the number of members of that object so far. Within a
-// list in brackets, it counts nothing and returns -1.
+// countMember counts a member of an object. The argument tk is the colon of the member, and before
+// is the token that precedes the colon. countMember returns the number of members of the object so
+// far. Within a list in brackets, it counts nothing and returns -1.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {

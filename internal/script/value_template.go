@@ -26,8 +26,8 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 }
 
 // A valueTemplate is a value in a script, such as the arguments of a tool call, that is sent as
-// JSON and may contain templates. If the whole value is a string, it is sent without quotes,
-// because results are often plain text and arguments may already be encoded.
+// JSON and may contain templates. A value that is a string as a whole is sent as plain text without
+// quotes, because results are often plain text and arguments may already be encoded.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
 	parts []valuePart   // the JSON of any other value
@@ -40,8 +40,8 @@ type valuePart struct {
 	template *textTemplate // nil for a literal
 }
 
-// compileValue returns the value of n, a node of any type, with its templates compiled. It adds
-// errors to d.problems.
+// compileValue compiles the templates in the value of n, a node of any type, and returns the value.
+// It adds errors to d.problems.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -98,10 +98,10 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of v with the data in the argument to. If the value is a string,
-// the result is its text without quotes; otherwise the result is compact JSON. If v is nil, which
-// means that the script has no value, the result is "{}". render returns an error if a template
-// fails or the result is too long.
+// render executes the templates of v with the data in to. If the value is a string, the result is
+// its text without quotes; otherwise the result is compact JSON. If v is nil, which means that the
+// script has no value, the result is "{}". render returns an error if a template fails or the
+// result is too long.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v == nil:
