@@ -66,20 +66,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // currentPlan returns the fault plan for the response, or nil if no faults are planned. If the
 // request listens to a run that another request started, this is the plan of that run, unless the
-// request specifies faults itself or the run has no plan; otherwise it is the plan of the request.
-// The result ok is false if the request listens to a run, but neither the run nor the request has a
-// plan yet.
+// request itself specifies faults or what to hold; otherwise it is the plan of the request. The
+// result ok is false if it is the plan of a run that has none yet, because the run has not started.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
-	if !x.isListen {
+	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true
 	}
-	if p = x.server.plans.find(x.run); p == nil {
-		return x.ownPlan, x.ownPlan != nil
-	}
-	if x.ownPlan != nil && len(x.ownPlan.faults) > 0 {
-		p = x.ownPlan
-	}
-	return p, true
+	p = x.server.plans.find(x.run)
+	return p, p != nil
 }
 
 // varySeed returns the seed of the variations of the response's encoding, or nil if the encoding

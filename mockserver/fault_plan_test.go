@@ -10,6 +10,7 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
 )
 
 // TestAppliedFaults checks that the journal lists exactly the faults that changed the
@@ -41,6 +42,39 @@ func TestAppliedFaults(t *testing.T) {
 				t.Errorf("%s: %s: journal lists %v, want %v", name, c.fault, applied, c.harm)
 			}
 		}
+	}
+}
+
+// TestEarlyListenerGetsFaults checks that a stream that was requested before its run started gets the
+// faults of the request that then started the run.
+func TestEarlyListenerGetsFaults(t *testing.T) {
+	m := made(t, mockserver.Config{}, "runs@2026-04")
+	k := newTestClient(t, m)
+	k.ask("run-1", "conformance:text first") // the thread has to be known
+	body := make(chan string)
+	go func() { body <- string(k.send(k.request("listen", spec.Event{Run: "run-2"})).Body) }()
+	g := gomega.NewWithT(t)
+	g.Eventually(func() []*mockserver.Stream { return m.Streams("") }).Should(gomega.HaveLen(1))
+	k.send(k.request("prompt", spec.Event{Run: "run-2", Text: "conformance:many 6"}), "X-Mock-Fault: abort; event=2")
+	if got := <-body; !strings.Contains(got, "run-2") || strings.Contains(got, "5 ") {
+		t.Errorf("the stream is %q, want one that is aborted before its third event", got)
+	}
+}
+
+// TestListenerIsHeld checks that a request that listens to a run can hold its stream itself.
+func TestListenerIsHeld(t *testing.T) {
+	m := made(t, mockserver.Config{}, "runs@2026-04")
+	k := newTestClient(t, m)
+	k.ask("run-1", "conformance:many 6")
+	body := make(chan string)
+	go func() { body <- string(k.send(k.request("listen", spec.Event{Run: "run-1"}), "X-Mock-Hold: 1").Body) }()
+	g := gomega.NewWithT(t)
+	g.Eventually(func() []*mockserver.Stream { return m.Streams("") }).Should(gomega.HaveLen(1))
+	open := m.Streams("")[0]
+	g.Eventually(func() *int { return open.Status().Held }).Should(gomega.HaveValue(gomega.Equal(1)))
+	open.Release()
+	if got := <-body; !strings.Contains(got, "5 ") {
+		t.Errorf("the stream is %q after its release", got)
 	}
 }
 

@@ -20,7 +20,6 @@ const (
 	randPace                 // variations of the pace
 	randRun                  // faults that change a run or refuse a request
 	randStream               // faults that change one stream
-	randVary                 // not used
 )
 
 // newRand returns a source of random numbers for the given purpose, such as randPace. Its sequence

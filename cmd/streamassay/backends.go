@@ -204,7 +204,7 @@ type backendFlags struct {
 }
 
 // addFlags sets p to the default backends, and adds the flags for backends and models, such as
-// --agent and --state, to the set flags.
+// --agent and --state, to the given flag set.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}

@@ -23,8 +23,8 @@ import (
 // maxConfig is the maximum size of a --config file in bytes.
 const maxConfig = 1 << 20
 
-// A configPosition is the position of a target in a --config file. The zero value stands for a target
-// that flags define.
+// A configPosition is the position of a target in a --config file. The zero value stands for a
+// target that flags define.
 type configPosition struct {
 	file       string         // path of the --config file
 	index      int            // number of the target in the file, from 1
@@ -72,8 +72,8 @@ func (s configPosition) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig returns the targets in a --config file. Options that a target does not set have their
-// values in flags. Errors are usage errors that name the file and, if known, the line.
+// readConfig returns the targets in a --config file. If a target does not set an option, it has the
+// value of the option in flags. Errors are usage errors that name the file and, if known, the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -260,9 +260,9 @@ func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string,
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable that the pointer to refers to,
-// and returns true. It returns false if value is null or does not have the type of the variable.
-func convertYAML(value, to any) bool {
+// convertYAML stores value, a decoded YAML value, in the variable that dst, a pointer, refers to.
+// It returns false if value is null or does not have the type of the variable.
+func convertYAML(value, dst any) bool {
 	text, err := yaml.Marshal(value)
-	return err == nil && value != nil && yaml.Unmarshal(text, to) == nil
+	return err == nil && value != nil && yaml.Unmarshal(text, dst) == nil
 }

@@ -39,8 +39,8 @@ func (i interruptError) exitCode() int {
 type exitFlagKey struct{}
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
-// [interruptError] as its cause. The caller must call stop exactly once. It cancels the context and
-// restores the default handling of the signals.
+// [interruptError] as its cause. The function stop, which the caller must call exactly once,
+// cancels the context and restores the default handling of the signals.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))

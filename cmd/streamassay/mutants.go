@@ -109,22 +109,21 @@ func flagOf(cmd *cobra.Command, names ...string) string {
 	return ""
 }
 
-// checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory to, or
-// does not exist in the directory check. Either argument may be "", which means that there is
-// nothing to check for it.
-func checkMutantsFile(to, check string) error {
-	if to != "" {
-		d, err := newDestination(filepath.Join(to, mutantsFile))
+// checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory
+// writeDir, or does not exist in the directory checkDir. It does not check a directory that is "".
+func checkMutantsFile(writeDir, checkDir string) error {
+	if writeDir != "" {
+		d, err := newDestination(filepath.Join(writeDir, mutantsFile))
 		if err == nil {
 			err = d.checkWritable()
 		}
 		if err != nil {
-			return usageError("--write %s: %v", to, err)
+			return usageError("--write %s: %v", writeDir, err)
 		}
 	}
-	if check != "" {
-		if _, err := os.Stat(filepath.Join(check, mutantsFile)); err != nil {
-			return usageError("--check %s: %s: %v", check, mutantsFile, withoutPath(err))
+	if checkDir != "" {
+		if _, err := os.Stat(filepath.Join(checkDir, mutantsFile)); err != nil {
+			return usageError("--check %s: %s: %v", checkDir, mutantsFile, withoutPath(err))
 		}
 	}
 	return nil
@@ -148,26 +147,26 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 
 // concludeMutants prints the summary of r and returns nil if the program is to end with exit code
 // 0, or an error with the exit code. If the results are invalid, it prints no summary and returns
-// an internal error. At most one of to and check may be set.
+// an internal error. At most one of writeDir and checkDir may be set.
 //
-// If to is not empty, concludeMutants writes [mutantsFile] to that directory. If check is not
-// empty, it returns an error if there are more survivors or unexpected failures than the file
+// If writeDir is not empty, concludeMutants writes [mutantsFile] to that directory. If checkDir is
+// not empty, it returns an error if there are more survivors or unexpected failures than the file
 // mutantsFile in that directory states, or if that file is not up to date. If both are empty, it
 // returns an error if there is any survivor or unexpected failure.
-func concludeMutants(sh stdio, r *mutation.Report, to, check string) error {
+func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
 	}
 	fmt.Fprintf(sh.out, "%s\n%d runs, %d of them repeated\n", r.Summary(), len(r.Outcomes), r.Retried)
 	survivors, over := 0, 0
 	switch {
-	case to != "":
-		if err := os.WriteFile(filepath.Join(to, mutantsFile), r.Markdown(), 0o644); err != nil {
+	case writeDir != "":
+		if err := os.WriteFile(filepath.Join(writeDir, mutantsFile), r.Markdown(), 0o644); err != nil {
 			return usageError("%v", err)
 		}
 		return nil
-	case check != "":
-		file := filepath.Join(check, mutantsFile)
+	case checkDir != "":
+		file := filepath.Join(checkDir, mutantsFile)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return usageError("%v", err)
@@ -176,7 +175,7 @@ func concludeMutants(sh stdio, r *mutation.Report, to, check string) error {
 			return usageError("%s: %v", file, err)
 		}
 		if !r.IsWorse(survivors, over) && r.IsComplete && !bytes.Equal(text, r.Markdown()) {
-			return exitError{exitFailed, file + " is not up to date: run streamassay mutants --write " + check}
+			return exitError{exitFailed, file + " is not up to date: run streamassay mutants --write " + checkDir}
 		}
 	}
 	if r.IsWorse(survivors, over) {

@@ -84,9 +84,9 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// atEndpoint returns a copy of trace in which the target of each request is relative to the base
-// URL of an endpoint (see [dialect.Dialect.AtEndpoint]). If the dialect does not have the endpoint
-// as its base URL, it returns trace unchanged.
+// atEndpoint returns a copy of trace in which the target of each request is relative to the
+// endpoint (see [dialect.Dialect.AtEndpoint]). If the base URL of the dialect is not an endpoint,
+// it returns trace unchanged.
 func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 	if t.target.Dialect.IsEndpoint {
 		trace.Exchanges = slices.Clone(trace.Exchanges)

@@ -122,13 +122,15 @@ func capabilitiesText(flags string, names []string) string {
 // been checked.
 type targetRun struct {
 	targetOptions
-	displayName  string                                          // the target in reports: its URL, or "the embedded reference"
-	outputs      []reportOutput                                  // where the reports are written
-	suiteTargets []suites.Target                                 // the target in each dialect
-	embedded     bool                                            // the target is the embedded reference server
-	reparse      func(suites.ScenarioResult) (spec.Trace, error) // for rejudge; nil means [reparseTranscript]
-	started      time.Time                                       // when the first round began
-	saveErrors   *saveError                                      // first error of [targetRun.saveBeforeTrim]; set when the run begins
+	displayName  string          // the target in reports: its URL, or "the embedded reference"
+	outputs      []reportOutput  // where the reports are written
+	suiteTargets []suites.Target // the target in each dialect
+	embedded     bool            // the target is the embedded reference server
+	started      time.Time       // when the first round began
+	saveErrors   *saveError      // first error of [targetRun.saveBeforeTrim]; set when the run begins
+
+	// reparse returns the trace of a result as rejudge needs it; nil means [reparseTranscript].
+	reparse func(suites.ScenarioResult) (spec.Trace, error)
 }
 
 // newTargetRuns returns one run for each target in the --config file with the path config. If

@@ -22,7 +22,7 @@ type authFlags struct {
 	tokens *identity.StaticTokens // the users of the --user flags; set by check
 }
 
-// addFlags adds the flags for users, tokens and cross-origin requests to the set flags.
+// addFlags adds the flags for users, tokens and cross-origin requests to the given flag set.
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")

@@ -21,7 +21,7 @@ type openedBackends struct {
 }
 
 // openBackends opens the backends that the flags select. If one of them cannot be opened, it closes
-// the store of runs again. The caller must otherwise call [openedBackends.closeStore]. API keys
+// the store of runs again; otherwise the caller must call [openedBackends.closeStore]. API keys
 // come from the environment and not from flags, because all users of the machine can read command
 // lines.
 func (s *serveOptions) openBackends(

@@ -18,7 +18,7 @@ type limitFlags struct {
 }
 
 // addFlags sets l to the default limits, and adds the limit flags that the serve and mock commands
-// have in common to the set flags.
+// have in common to the given flag set.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
 	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
@@ -32,9 +32,9 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds the flags --max-runs and --max-bytes to the set flags. They set the limits
-// in c on the number and the total size of the ended runs that a store keeps. If a flag is not
-// given, its limit in c remains 0, which means the default of the store. The argument defaults
+// addRetentionFlags adds the flags --max-runs and --max-bytes to the given flag set. They set the
+// limits in c on the number and the total size of the ended runs that a store keeps. If a flag is
+// not given, its limit in c remains 0, which means the default of the store. The argument defaults
 // describes the default numbers of runs, for the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",

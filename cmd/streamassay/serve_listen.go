@@ -22,7 +22,7 @@ type listenFlags struct {
 	authHint  string      // for messages: when only loopback is allowed, such as "without --user "; may be ""
 }
 
-// addFlags adds --addr, --ready-file and the TLS flags to the set flags.
+// addFlags adds --addr, --ready-file and the TLS flags to the given flag set.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one, which is in the URLs printed at the start")
 	flags.StringVar(&l.readyFile, "ready-file", "",

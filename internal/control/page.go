@@ -109,8 +109,9 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns the newest exchanges that match f, at most maxRows, in reverse order. The
-// second result is the number of all matching exchanges.
+// newestExchanges returns the latest exchanges that match f, newest first, at most maxRows of them.
+// The second result is the number of all exchanges that match f. The fields Offset and Limit of f
+// are ignored.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)

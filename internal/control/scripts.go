@@ -15,7 +15,7 @@ import (
 type scriptProblem struct {
 	Line   int    `json:"line"`   // from 1
 	Column int    `json:"column"` // from 1
-	Level  string `json:"level"`
+	Level  string `json:"level"`  // "error" or "warning"
 	Text   string `json:"text"`
 }
 
@@ -93,10 +93,10 @@ func (s *server) dropForgottenTests() {
 // A ruleInfo describes a rule of a script in a response.
 type ruleInfo struct {
 	Name     string `json:"name"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
+	File     string `json:"file"` // file of the script
+	Line     int    `json:"line"` // line in that file, from 1
 	Priority int    `json:"priority"`
-	Violates bool   `json:"violates"`
+	Violates bool   `json:"violates"` // the reply violates the protocol on purpose
 }
 
 // yamlMediaType is the media type of a script in a response.

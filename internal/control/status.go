@@ -110,7 +110,9 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Val
 	return nil
 }
 
-// A faultDescription is the JSON form of a [fault.Fault].
+// A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault,
+// Needs its required kinds, and Places its triggers; the other fields have the names of those of
+// the fault.
 type faultDescription struct {
 	Name   string        `json:"name"`
 	Doc    string        `json:"doc"`

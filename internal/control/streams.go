@@ -15,10 +15,10 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// Limits of requests about streams.
+// Limits of requests about streams. The number of an event is its index in the stream, from 0.
 const (
 	maxFrame = maxBody // bytes of an injected frame
-	maxEvent = 1 << 30 // number of an event
+	maxEvent = 1 << 30 // greatest number of an event
 )
 
 // listStreams handles GET /v1/streams: it responds with the open streams of the test in the query

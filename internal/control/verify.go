@@ -42,7 +42,8 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // waitForExchanges handles POST /v1/wait. The body contains a filter, a number n and a timeout. The
-// response is sent when n exchanges match the filter, or when the timeout has passed.
+// response is sent when n exchanges match the filter, or when the timeout has passed. It has status
+// 200 in both cases: its member ok reports whether n exchanges matched, and seen is their number.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

@@ -39,10 +39,11 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns a description of each gap in the given maps. There is a gap if a requirement of
-// one of the dialects mentions a document in which no clause names that requirement. There is also
-// a gap if a requirement cites lines but no clause that names the requirement overlaps these lines.
-// Unmapped returns nil if there are no gaps.
+// Unmapped returns a description of each gap in the given maps. There is a gap if the source of a
+// requirement mentions a document in which no clause names that requirement. There is also a gap if
+// the source cites lines of a document that do not overlap any clause that names the requirement.
+// Only the requirements of the dialects that are about servers are considered. Unmapped returns nil
+// if there are no gaps.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -65,8 +66,8 @@ func (d Document) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns those ranges of lines in the document that r cites although no clause that
-// names r overlaps them.
+// unmappedLines returns the ranges of lines of the document that r cites, without those that
+// overlap a clause that names r.
 func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -78,9 +79,10 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	return all
 }
 
-// requirementsWithoutLines returns the requirements of the dialects that no clause of any document
-// names, because they were observed of released servers or derived from other requirements. If
-// several dialects have the requirement, the result contains only that of the first one.
+// requirementsWithoutLines returns the requirements of the dialects that are about servers and that
+// no clause of any document names. Such requirements were observed of released servers or derived
+// from other requirements. If several dialects have the requirement, the result contains only that
+// of the first one.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

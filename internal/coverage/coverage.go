@@ -35,6 +35,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
+// mapFiles contains the maps of all documents.
+//
 //go:embed maps/*.yaml
 var mapFiles embed.FS
 
@@ -49,7 +51,7 @@ type Document struct {
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
 	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if the clause is informative
-	Requirements  []string  `yaml:"requirements"` // ids of requirements, of any version of any dialect
+	Requirements  []string  `yaml:"requirements"` // ids of requirements of any dialects; empty if the clause is informative
 	Informative   string    `yaml:"informative"`  // why the lines require nothing; "" if there are requirements
 	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain; "" if there is none
 }
@@ -95,9 +97,9 @@ func (l LineRange) String() string {
 // Overlaps reports whether l and other have a line in common.
 func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load returns the maps of all documents, in the order of the names of the map files. It returns an
-// error if a map is invalid. The clauses of a map must be in order and must not overlap. Each
-// clause must either be informative or name requirements that a catalogue contains.
+// Load returns the maps of all documents, sorted by the names of the map files. It returns an error
+// if a map is invalid. The clauses of a map must be in the order of their lines and must not
+// overlap. Each clause must either be informative or name requirements that a catalogue contains.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -147,9 +149,9 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	return documents, nil
 }
 
-// validate returns an error if the document has no clauses, if a clause is invalid, or if the
-// clauses are out of order or overlap. The argument known is the set of the ids of all
-// requirements.
+// validate returns an error if the document has no clauses, if a clause is invalid or lacks its
+// lines, or if the clauses are out of order or overlap. The argument known is the set of the ids of
+// all requirements.
 func (d Document) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {
@@ -171,8 +173,9 @@ func (d Document) validate(known map[string]bool) error {
 }
 
 // validate returns an error unless the clause has either requirements and a summary, or a reason
-// why it is informative. Only an informative clause may have a normative word. The requirements
-// must be distinct and contained in known, the set of the ids of all requirements.
+// why it is informative. A clause with requirements must not have a normative word, because the
+// word only shows that it was not overlooked in lines that require nothing. The requirements must
+// be distinct and contained in known, the set of the ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

@@ -16,8 +16,8 @@ import (
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
 // Render returns a Markdown document about the given maps. It consists of a summary, all clauses
-// with their requirements and the checks of these, and the requirements that have no clause. The
-// requirements are those in the catalogues of the given dialects.
+// with their requirements and the checks that judge them, and the requirements that have no clause.
+// The requirements are those in the catalogues of the given dialects.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -59,8 +59,9 @@ exclusions, are in [requirements.md](requirements.md).
 	return b.Bytes()
 }
 
-// description returns the text of the clause for the table. It is the summary or, if the clause is
-// informative, the reason for that.
+// description returns the text of the clause for the table. This is the summary or, if the clause
+// is informative, the reason for that, preceded by "Informative" and the normative word, if there
+// is one.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -72,9 +73,9 @@ func (c Clause) description() string {
 }
 
 // judgedRequirements returns Markdown texts that state how the requirements of the clause are
-// judged, according to the catalogues of the given dialects. If a requirement is judged differently
-// in some versions of a dialect, it has one text for each way. A text names the versions to which
-// it applies, unless these are all versions.
+// judged, according to the catalogues of the given dialects. There is one text for each requirement
+// or, if it is judged differently in some versions of its protocol, one for each way in which it is
+// judged. A text names the versions to which it applies, unless these are all versions.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -116,7 +117,8 @@ func judgedBy(r spec.Requirement) string {
 
 // countClauses returns a text that states how many clauses the documents have, and how many of them
 // are judged, excluded and informative. It also gives the number of excluded clauses for each of
-// [exclusionKinds]. The catalogues of the dialects define which requirements are judged.
+// [exclusionKinds]. A clause is judged if one of its requirements is judged in at least one of the
+// dialects. It is excluded if none is, and then the kind is that of its first requirement.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -172,7 +174,7 @@ func countRequirements(list []spec.Requirement) []string {
 	return cells
 }
 
-// escapeCell returns s in a form that a cell of a Markdown table can contain: in one line, with the
+// escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the
 // characters | and < escaped.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))

@@ -12,8 +12,8 @@ import (
 // exchangeEvents holds the events of one exchange: the request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
-	index        int
-	events       []spec.Event // events of the response
+	index        int          // index of the exchange in the conversation, from 0
+	events       []spec.Event // events of the response, in order, without comments
 	startsMidway bool         // the request resumes a stream
 	clientLeft   bool         // the client left before the end of the response
 }
@@ -46,9 +46,9 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 }
 
 // appendEvent adds e, an event of the response, to x.events. If e is a delta that continues the
-// last event, e is merged into that event. If the last event is an earlier state of the tool call,
-// content part or progress in e, e replaces that event. Otherwise e is appended. Unrecognized
-// events at the end do not count as the last event.
+// last event, appendEvent merges e into that event. If e reports a new state of the tool call,
+// content part or progress in the last event, e replaces that event. Otherwise e is appended.
+// Unrecognized events at the end do not count as the last event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // may occur between deltas of one text
@@ -101,10 +101,10 @@ type comparer struct {
 	scope     string                       // identifies the run whose messages and cursors are compared
 	idsAToB   map[string]map[string]string // ids in B by the name of their field and the corresponding id in A
 	idsBToA   map[string]map[string]string // ids in A by the name of their field and the corresponding id in B
-	exchanges int
-	events    int
+	exchanges int                          // number of pairs of exchanges that were compared
+	events    int                          // number of pairs of events that were compared
 	found     []Difference
-	notes     []string
+	notes     []string // descriptions of unpaired exchanges that do not count as differences
 }
 
 // newComparer returns a comparer that ignores differences in the fields in volatile.
@@ -161,10 +161,11 @@ func requestKeys(list []exchangeEvents) (all []string) {
 	return all
 }
 
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has. Normally it
-// records a difference. But if matched contains the operation of x, which means that exchanges with
-// this operation were paired, it records only a note. The number of such requests may depend on
-// earlier responses. For example, a run that is streamed in more pieces is resumed more often.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has. It records a
+// difference, unless matched contains the operation of x, which means that exchanges with this
+// operation were paired. In that case, it records only a note, because the number of requests for
+// an operation may depend on earlier responses. For example, a run that is streamed in more pieces
+// is resumed more often.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -217,7 +218,7 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// requestIDs returns the ids in those fields that both requests, a and b, have. Each element of the
+// requestIDs returns the ids in the fields that both requests, a and b, have. Each element of the
 // result holds the name of the field, its value in a and its value in b.
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
@@ -275,9 +276,9 @@ func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match.
-// Volatile fields are left out. Of open, only startsMidway and clientLeft are used. They state
-// whether one of the streams was resumed, or left by the client. If so, compareEvent ignores
-// differences that result only from where a stream was cut.
+// Volatile fields are left out. Of open, only startsMidway and clientLeft are used. They are true
+// if at least one of the two streams was resumed, or was left by the client. In these cases,
+// compareEvent ignores differences that result only from where a stream was cut.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {

@@ -10,11 +10,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation holds one or more recordings of the same conversation with a server under test. A
-// conversation consists of the exchanges of one scenario. Fields in which the recordings differ are
-// volatile and are not compared.
+// A Conversation holds the recordings of one conversation with a server under test, which consists
+// of the exchanges of one scenario. The first recording is compared with that of another server.
+// Fields in which the other recordings differ from it are volatile and are not compared.
 type Conversation struct {
-	Name       string
+	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // recordings, each with its events in order
 	Incomplete bool           // must not be compared, because it was cut short or a recording is missing
 }
@@ -24,13 +24,13 @@ type Conversation struct {
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
-	Reason      string       `json:"why,omitempty"` // why the conversations were not compared; "" if they were
-	Exchanges   int          `json:"exchanges"`     // number of exchanges compared
-	Events      int          `json:"events"`        // number of events compared
-	Differences []Difference `json:"differences"`
-	Dropped     int          `json:"dropped,omitempty"` // number of differences beyond [MaxDifferences]
+	Reason      string       `json:"why,omitempty"`     // why the conversations were not compared; "" if they were
+	Exchanges   int          `json:"exchanges"`         // number of exchanges compared
+	Events      int          `json:"events"`            // number of events compared
+	Differences []Difference `json:"differences"`       // the first [MaxDifferences] differences
+	Dropped     int          `json:"dropped,omitempty"` // number of further differences
 	Volatile    []string     `json:"volatile"`          // fields that were ignored, such as "message.delta text"
-	Notes       []string     `json:"notes,omitempty"`
+	Notes       []string     `json:"notes,omitempty"`   // unpaired exchanges that do not count as differences
 }
 
 // A Difference is one difference between two responses: an event that only one side has, or an
@@ -47,14 +47,14 @@ type DifferenceSide struct {
 	Exchange int       `json:"exchange"` // index in the conversation, starting at 0
 	Event    int       `json:"event"`    // index of the frame in the exchange, starting at 0; -1 if the event is not a frame
 	Kind     spec.Kind `json:"kind"`
-	Facts    string    `json:"facts"`
+	Facts    string    `json:"facts"` // the compared properties of the event, in one line
 }
 
 // A FieldDiff is a field of an event that has different values on the two sides. A and B are the
 // values as text, or excerpts of long values. The empty string means that the field is absent or
 // empty.
 type FieldDiff struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // such as "text", or "parts[0].name" for a field of a part
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
@@ -118,7 +118,7 @@ func hasResponse(events []spec.Event) bool {
 type volatileFields map[string]bool
 
 // addDifferences compares a and b, the events of two recordings of the same target, and adds to v
-// the fields in which they differ.
+// the fields in which they differ. For an event that only one recording has, it adds "KIND *".
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))

@@ -36,8 +36,8 @@ var relevantHeaders = []string{
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
 }
 
-// maxDepth is the maximum depth to which the parts of an event, the parts of these parts, and so on
-// are compared.
+// maxDepth is the maximum depth of the parts of an event that are compared. The parts of the event
+// itself have the depth 1, and the parts of these have the depth 2.
 const maxDepth = 8
 
 // facts returns the properties of e and of its parts that are to be compared, in a fixed order.
@@ -183,8 +183,8 @@ func describeEvent(e spec.Event) string {
 // maxQuoted is the maximum number of bytes of one value that describeEvent shows.
 const maxQuoted = 200
 
-// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the literal is
-// cut there, and is followed by an ellipsis and the length of v in bytes.
+// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the literal has
+// only the first maxQuoted bytes of v, and is followed by an ellipsis and the length of v in bytes.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

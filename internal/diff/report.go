@@ -13,18 +13,18 @@ import (
 
 // A Report is the result of comparing two targets or two folders of recordings.
 type Report struct {
-	Tool    string `json:"tool"`
-	Version string `json:"version"`
-	A       string `json:"a"`
-	B       string `json:"b"`
-	Seed    uint64 `json:"seed,omitempty"`
-	Salt    uint64 `json:"salt,omitempty"`
-	Exit    int    `json:"exit"`
+	Tool    string `json:"tool"`           // name of the program that made the report
+	Version string `json:"version"`        // version of that program
+	A       string `json:"a"`              // side A: a target, or a path of recordings
+	B       string `json:"b"`              // side B
+	Seed    uint64 `json:"seed,omitempty"` // of the runs against the targets; 0 for recordings
+	Salt    uint64 `json:"salt,omitempty"` // of the runs against the targets; 0 for recordings
+	Exit    int    `json:"exit"`           // exit code of the command; see [exitcode]
 
 	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early; "" if it did not
 
 	Dialects []DialectDiff `json:"dialects"`
-	Only     []string      `json:"only,omitempty"` // conversations that only one side has
+	Only     []string      `json:"only,omitempty"` // descriptions of the conversations that only one side has
 }
 
 // A DialectDiff holds the results of the comparison for one dialect.
@@ -263,8 +263,8 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Limits, in bytes, on the excerpt of a long value in a difference: the length of the excerpt, and the
-// length of its part before the first byte that differs.
+// Limits, in bytes, on the excerpt of a long value in a difference: the length of the excerpt, and
+// the length of its part before the first byte that differs.
 const (
 	maxShown         = 400
 	maxContextBefore = 40
@@ -286,8 +286,8 @@ func differingParts(a, b string) (string, string) {
 }
 
 // excerptFrom returns the part of s that begins at the byte offset from. If that part is longer
-// than maxShown bytes, it is cut off, and the length of s is added. An ellipsis marks each
-// omission.
+// than maxShown bytes, the rest is left out, and the length of s in bytes is added. An ellipsis
+// marks each omission. If s is "", the result is "".
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

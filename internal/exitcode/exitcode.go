@@ -8,17 +8,17 @@ const (
 	Passed       = 0 // nothing is violated or different, and something was judged
 	Failed       = 1 // a requirement or an expectation is violated, or something is different
 	Usage        = 2 // the usage or the configuration is invalid
-	Inconclusive = 3 // nothing was judged, or not everything could be
+	Inconclusive = 3 // nothing failed, but nothing was judged, or not everything could be judged
 	Internal     = 5 // internal error of streamassay
 
-	SignalBase  = 128 // plus the number of the signal that ended the program
-	Interrupted = 130 // by SIGINT
-	Terminated  = 143 // by SIGTERM
+	SignalBase  = 128 // to which the number of the signal that ended the program is added
+	Interrupted = 130 // the program was ended by SIGINT
+	Terminated  = 143 // the program was ended by SIGTERM
 )
 
-// Worse returns the worse of two exit codes of runs. From the worst to the best, these are
-// [Internal], [Terminated], [Interrupted], [Failed], [Inconclusive] and [Passed]. Any other exit
-// code counts as [Passed], and Worse never returns it.
+// Worse returns the worse of two exit codes. From the worst to the best, these are [Internal],
+// [Terminated], [Interrupted], [Failed], [Inconclusive] and [Passed]. Any other exit code counts as
+// [Passed], and Worse never returns it.
 func Worse(a, b int) int {
 	order := []int{Passed, Inconclusive, Failed, Interrupted, Terminated, Internal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]

@@ -82,7 +82,8 @@ func (r *eventEditor) drop(e *spec.Event) {
 }
 
 // first returns a function that reports whether an event is the first one at or after the trigger
-// for which fits returns true. The function must be called with each event of the run, in order.
+// for which fits returns true. If no trigger is set, the search begins with the first event of the
+// run. The function must be called with each event of the run, in order.
 func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -95,9 +96,9 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether a fault that does not choose its event by kind may affect e. If the
-// trigger is an event number, such a fault may affect any event. Otherwise it may affect only
-// deltas with text, because clients display that text.
+// isTarget reports whether a fault that does not choose its event by kind can affect e. If the
+// trigger is an event number, such a fault can affect any event. Otherwise it affects only deltas
+// with text, so that the defect changes text that clients display.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
@@ -220,7 +221,8 @@ func OfKind(kinds ...spec.Kind) func(*spec.Event) bool {
 // isTerminal reports whether e is the terminal event of its run.
 func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == spec.RunError }
 
-// isFinal reports whether e is a terminal event or the sentinel of the stream.
+// isFinal reports whether e is a terminal event or the event after it that ends the stream in some
+// protocols, such as the data "[DONE]".
 func isFinal(e *spec.Event) bool { return isTerminal(e) || e.Kind == spec.Done }
 
 // isDelta reports whether e is a delta of a message or of reasoning.
@@ -238,7 +240,7 @@ func isMessageEnd(e *spec.Event) bool {
 	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
 }
 
-// isCompletedText reports whether e completes a text that is not empty.
+// isCompletedText reports whether e completes a content part of a message whose text is not empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
 // isSummary reports whether e ends a run and lists its messages.

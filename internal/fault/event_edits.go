@@ -89,7 +89,7 @@ func failAndEnd(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// newFailure returns an error event for the run of e.
+// newFailure returns an error event with the text "the run failed" for the run to which e belongs.
 func newFailure(e *spec.Event) *spec.Event { return newRunError(e, "the run failed", "") }
 
 // newRunError returns an error event with the given text and code. Its run, thread, creation time
@@ -100,7 +100,7 @@ func newRunError(e *spec.Event, text, code string) *spec.Event {
 	}
 }
 
-// stackTrace is the error text of the fault stack-trace.
+// stackTrace is the error text that the stack-trace fault sends.
 const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
@@ -289,9 +289,9 @@ func changeTexts(e *spec.Event) {
 	})
 }
 
-// mapEvent returns a copy of e after change was applied to e and to its parts, at any depth. A part
-// for which change returns keep as false is left out. If e has no parts and is neither a tool call
-// nor a tool result, mapEvent returns e itself and does not call change.
+// mapEvent returns a copy of e in which the results of change replace e itself and its parts, at
+// any depth. Parts for which keep is false are left out; for e itself, keep is ignored. If e has no
+// parts and is neither a tool call nor a tool result, mapEvent returns e and does not call change.
 func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e
@@ -301,9 +301,9 @@ func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool
 	return &other
 }
 
-// mapParts returns a copy of list, a list of content parts, in which the result of change replaces
-// each part, at any depth. A part for which change returns keep as false is left out. The argument
-// list is not modified. If list is nil, the result is nil.
+// mapParts returns a copy of list, a list of content parts, in which the results of change replace
+// the parts, at any depth. Parts for which keep is false are left out. The argument list is not
+// modified. If list is nil, the result is nil.
 func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
 	if list == nil {
 		return nil

@@ -44,12 +44,12 @@ type Fault struct {
 type Param struct {
 	Name     string                  `json:"name"`
 	Doc      string                  `json:"doc"`
-	Type     string                  `json:"type"` // "int", "duration" or "text"
-	Default  string                  `json:"default,omitempty"`
-	Min      string                  `json:"min,omitempty"` // least valid int or duration; "": no bound
-	Max      string                  `json:"max,omitempty"` // greatest valid int or duration; "": no bound
-	Enum     []string                `json:"one,omitempty"`
-	Validate func(text string) error `json:"-"` // additional validation of a text; may be nil
+	Type     string                  `json:"type"`              // "int", "duration" or "text"
+	Default  string                  `json:"default,omitempty"` // "": 0 or an empty text, unless Doc says otherwise
+	Min      string                  `json:"min,omitempty"`     // least valid int or duration; "": no bound
+	Max      string                  `json:"max,omitempty"`     // greatest valid int or duration; "": no bound
+	Enum     []string                `json:"one,omitempty"`     // valid values of a text; empty: any text
+	Validate func(text string) error `json:"-"`                 // additional validation of a text; may be nil
 }
 
 // A Trigger is the position in a stream at which a fault takes effect. At most one of the fields is
@@ -60,7 +60,8 @@ type Trigger struct {
 	Time  time.Duration // after this time since the head of the response; -1: not set
 }
 
-// Args holds the arguments of a fault for one response.
+// Args holds the arguments of a fault for one response. Its maps hold the values of the fault's own
+// parameters, by name; each parameter has an entry in the map for its type.
 type Args struct {
 	Trigger   Trigger
 	Ints      map[string]int
@@ -125,7 +126,7 @@ type ResponseHead struct {
 type StreamWriter interface {
 	// Write writes bytes, which may be buffered.
 	io.Writer
-	// Flush sends buffered bytes as a segment of their own.
+	// Flush sends the buffered bytes immediately, separately from later ones.
 	Flush() error
 	// Sleep waits for d. It returns an error if the client leaves or the stream ends.
 	Sleep(d time.Duration) error

@@ -53,12 +53,12 @@ func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args)
 	})
 }
 
-// replaceData returns a copy of frame in which other replaces the value of the field data.
+// replaceData returns a copy of frame in which other replaces the value of the data field.
 func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }
 
-// breakString is the argument of editData for the fault bad-utf8. It returns a copy of data, the
+// breakString is the argument of editData for the bad-utf8 fault. It returns a copy of data, the
 // data of an event, with a byte that is not valid UTF-8 in its last string. It returns nil and
 // false if data contains no string.
 func breakString(_ Args, data []byte) ([]byte, bool) {
@@ -69,7 +69,7 @@ func breakString(_ Args, data []byte) ([]byte, bool) {
 	return slices.Concat(data[:i], []byte{0xff}, data[i:]), true
 }
 
-// addField is the argument of editFrame for the fault other-fields. It returns a copy of frame with
+// addField is the argument of editFrame for the other-fields fault. It returns a copy of frame with
 // an additional field, "event" or, if the frame has an event field already, "retry". It always
 // returns true.
 func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {

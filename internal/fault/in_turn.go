@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// chunkSlots are the kinds that a dialect must have for faults that send texts in chunks.
+// chunkSlots lists the slots and event kinds that a dialect must have for faults that send texts in
+// chunks.
 var chunkSlots = []spec.Kind{spec.SlotChunk, spec.SlotMessage, spec.MessageStart, spec.MessageDelta}
 
 // inTurnFaults lists the faults that concern steps, chunks and the ends of lines.
@@ -90,8 +91,9 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkEventSender sends the events of a run as sendChunks describes. Each message or tool call has a
-// key, made of the subject of its events and its id.
+// A chunkEventSender sends the events of a run as sendChunks describes. The keys of its maps
+// identify messages and tool calls. A key consists of the subject of the event kinds, such as
+// "message" or "tool", and the id of the message or call.
 type chunkEventSender struct {
 	*eventEditor
 	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
@@ -100,8 +102,8 @@ type chunkEventSender struct {
 }
 
 // sendDelta sends a delta of the message or tool call with the given key as a chunk or, if it is a
-// delta of a tool call, stores it for sendEnd. The first chunk gets the role and the name from the
-// start event, and later chunks get no id.
+// delta of a tool call, stores it for sendEnd. The first chunk of a message or call gets the role
+// and the name from its start event. Later chunks get neither a message id nor a call id.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {

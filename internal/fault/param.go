@@ -41,9 +41,8 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// parseNumber returns the value of text for a parameter of the type int, or the value in
-// nanoseconds for one of the type duration. It returns an error if text is not a value of that
-// type.
+// parseNumber returns the value of text for a parameter of type "int", or the value in nanoseconds
+// for a parameter of type "duration". It returns an error if text is not a value of that type.
 func (p Param) parseNumber(text string) (int64, error) {
 	if p.Type == "duration" {
 		d, err := time.ParseDuration(text)
@@ -53,9 +52,9 @@ func (p Param) parseNumber(text string) (int64, error) {
 	return int64(n), err
 }
 
-// validateText returns an error if text is not a valid value of the parameter, which has the type
-// text: if Enum is not empty and does not contain it, if it is too long or not printable, or if
-// Validate refuses it.
+// validateText returns an error if text is not a valid value of the parameter, whose type is
+// "text". The value must be one of Enum, if Enum is not empty; it must not be too long and must be
+// printable; and Validate, if set, must accept it.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
 		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))

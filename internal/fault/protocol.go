@@ -6,7 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// atEvent is the value of [Fault.Triggers] for faults that can only occur before an event.
+// atEvent is the value of [Fault.Triggers] for faults that support only an event number as their
+// trigger.
 var atEvent = []string{"event"}
 
 // protocolFaults lists the faults that change the events of a run, or the frames that encode them.

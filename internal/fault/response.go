@@ -99,6 +99,6 @@ var responseFaults = []*Fault{
 		}},
 }
 
-// htmlPage is the body of the fault html: the page that nginx sends with status 502.
+// htmlPage is the body that the html fault sends: the page that nginx sends with status 502.
 const htmlPage = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n" +
 	"<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"

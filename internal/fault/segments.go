@@ -68,7 +68,7 @@ func splitFrames(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// maxOffsets is the maximum number of byte offsets in the parameter "at" of the fault split.
+// maxOffsets is the maximum number of byte offsets in the parameter "at" of the split fault.
 const maxOffsets = 256
 
 // parseOffsets parses text, a list of byte offsets separated by spaces or commas. It returns an

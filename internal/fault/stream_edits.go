@@ -75,7 +75,7 @@ func replaceComments(comment string) func(Args) Effect {
 	})
 }
 
-// addMember is the argument of editStream for the fault told-differently. The function that it
+// addMember is the argument of editStream for the told-differently fault. The function that it
 // returns adds a member to the data of the event at the trigger or, if no trigger is set, of every
 // event.
 func addMember(a Args) func(n int, frame []byte) []byte {

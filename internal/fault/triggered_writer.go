@@ -87,9 +87,9 @@ func (c *triggeredWriter) Close() error {
 	return c.fire(nil)
 }
 
-// injectAt returns an effect that calls inject once, at the trigger a.Trigger. The function inject
-// must write rest, the part of the current frame that has not been written. At the end of the
-// stream, rest is nil.
+// injectAt returns an effect that calls inject once, at the trigger a.Trigger or, if no trigger is
+// set, at a random position; see newTriggeredWriter. The function inject must write rest, the part
+// of the current frame that has not been written. At the end of the stream, rest is nil.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)

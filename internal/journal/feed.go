@@ -27,12 +27,12 @@ type EventKind string
 
 // The kinds of events. The comments in Event state which fields the events of each kind have.
 const (
-	EventOpened  EventKind = "opened"
-	EventHead    EventKind = "head"
-	EventSent    EventKind = "sent"
-	EventFault   EventKind = "fault"
-	EventClosed  EventKind = "closed"
-	EventReset   EventKind = "reset"
+	EventOpened  EventKind = "opened"  // an exchange began
+	EventHead    EventKind = "head"    // the head of a response was sent
+	EventSent    EventKind = "sent"    // a part of a response body was sent in one write
+	EventFault   EventKind = "fault"   // a fault changed a response
+	EventClosed  EventKind = "closed"  // an exchange ended
+	EventReset   EventKind = "reset"   // exchanges were removed by Reset or Clear
 	EventDropped EventKind = "dropped" // N events were lost because the subscriber was too slow
 )
 

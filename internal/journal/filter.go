@@ -22,7 +22,7 @@ type Filter struct {
 	Method   string        `json:"method" yaml:"method"`
 	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern with * and ?
 	Status   StatusPattern `json:"status" yaml:"status"`
-	Test     *string       `json:"test" yaml:"-"` // id of the test; nil: any test
+	Test     *string       `json:"test" yaml:"-"` // id of the test, or "" for exchanges of no test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`
 	Run      string        `json:"run" yaml:"run"`
 	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule; "-": no rule matched
@@ -31,8 +31,8 @@ type Filter struct {
 	Contains string        `json:"contains" yaml:"contains"` // text in the recorded part of the request body
 	Since    time.Time     `json:"since" yaml:"-"`           // only exchanges received at this time or later, by the mock's clock
 	After    uint64        `json:"after" yaml:"-"`           // only exchanges with a greater id; 0: all
-	Offset   int           `json:"-" yaml:"-"`
-	Limit    int           `json:"-" yaml:"-"` // 0: no limit
+	Offset   int           `json:"-" yaml:"-"`               // number of matching exchanges to skip, the oldest first
+	Limit    int           `json:"-" yaml:"-"`               // 0: no limit
 
 	onlySuccess bool // select only responses with a status of 2XX
 }
@@ -93,8 +93,8 @@ func joinStrings[T ~string](all []T) string {
 }
 
 // mismatches returns a description such as "status was 404" for each field of the filter that the
-// exchange s does not match, or nil if s matches the filter. It ignores the fields Finding, Offset and
-// Limit. The caller must hold the lock of s.
+// exchange s does not match, or nil if s matches the filter. It ignores the fields Finding, Offset
+// and Limit. The caller must hold the lock of s.
 func (f Filter) mismatches(s *recordedExchange) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {

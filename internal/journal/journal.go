@@ -14,12 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config sets the limits of a journal and how it treats secrets and cursors. A zero field has the
-// default value that its comment names.
+// A Config sets the limits of a journal and how it treats secrets and cursors. The zero value is
+// valid.
 type Config struct {
-	Entries int   // maximum number of exchanges; 1000
-	Bytes   int64 // maximum memory of all exchanges together; 64 MiB
-	Body    int   // maximum number of bytes kept of each request and response body; 64 KiB
+	Entries int   // maximum number of exchanges; 0 or less: 1000
+	Bytes   int64 // maximum memory of all exchanges together, in bytes; 0 or less: 64 MiB
+	Body    int   // maximum number of bytes kept of each request and response body; 0 or less: 64 KiB
 
 	// Secrets names headers and query parameters whose values are redacted, in addition
 	// to those that usually carry credentials.
@@ -27,7 +27,7 @@ type Config struct {
 
 	Dialects []*dialect.Dialect // dialects of the server; embedded dialects need not be listed
 
-	Now    func() time.Time    // current time for durations; time.Now
+	Now    func() time.Time    // current time for durations; nil: time.Now
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 

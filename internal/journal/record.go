@@ -187,8 +187,8 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 }
 
 // newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the time at,
-// counted from the head of the response. The argument raw holds those of the bytes that were kept.
-// If raw is empty, the field Raw of the result is nil.
+// counted from the head of the response. The argument raw holds the bytes that were kept, which may
+// be fewer than size. If raw is empty, the field Raw of the result is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// An UnmetExpectation is an expected call that was received too rarely, too often or in the wrong order.
+// An UnmetExpectation is an expected call that was received too rarely, too often or in the wrong
+// order.
 type UnmetExpectation struct {
 	Call    int    `json:"call"`    // index in Expectations.Calls
 	Name    string `json:"name"`    // what [Expectation.String] returns for the call
@@ -50,7 +51,7 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 	return failures
 }
 
-// An entrySummary describes an exchange in the message of a Failure.
+// An entrySummary describes an exchange in the message of an UnmetExpectation.
 type entrySummary struct {
 	id         uint64
 	text       string
@@ -90,12 +91,13 @@ func describeResponse(s *recordedExchange) string {
 }
 
 // maxShown is the maximum number of matching exchanges, and of exchanges that nearly match, in the
-// message of a Failure.
+// message of an UnmetExpectation.
 const maxShown = 3
 
-// describeSeen returns the end of the message of a Failure. It lists exchanges that matched (seen)
-// and exchanges that nearly matched (near). The argument all is the number of exchanges that were
-// considered, and lost is the number of exchanges that were dropped from the journal.
+// describeSeen returns the end of the message of an UnmetExpectation. It lists exchanges that
+// matched (seen) and exchanges that nearly matched (near). The argument all is the number of
+// exchanges that were considered, and lost is the number of exchanges that were dropped from the
+// journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	list := func(separator string, entries []entrySummary) {

@@ -89,7 +89,7 @@ func longerThan(n int) func(circumstance) bool {
 // A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
 // stream of a run (edit is set) or the response to the request that starts the run (status is set).
 type hiddenDefect struct {
-	name, doc string   // doc is a sentence that says what is wrong
+	name, doc string   // name is a part of the names of mutants; doc says what is wrong
 	checks    []string // globs that match the ids of checks; at least one of the checks must find the defect
 	// edit returns the edit of the stream that is the response to the request v. The edit calls
 	// occurred when it changes the stream. The argument earlier is the text of the first text delta
@@ -219,10 +219,10 @@ func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
 	}}
 }
 
-// replaceInFrame returns a copy of frame in which certain strings of the JSON data are replaced:
-// each string that equals the argument from is replaced with the argument to. Names of members are
-// not replaced, but members may be in another order. If the data is missing or is not JSON,
-// replaceInFrame returns frame itself.
+// replaceInFrame returns a copy of frame with the argument to in place of each string in the JSON
+// data that is equal to the argument from. Names of members are not replaced, but the members may
+// be in a different order. If the data is missing or is not JSON, replaceInFrame returns frame
+// itself.
 func replaceInFrame(frame []byte, from, to string) []byte {
 	line, ok := sse.FindField(frame, "data")
 	if !ok {

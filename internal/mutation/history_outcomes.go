@@ -24,8 +24,8 @@ func dropPrompts(prompts ...string) middleware {
 // refuseLong returns a middleware that makes the server seem to limit the length of a text in bytes
 // instead of characters. The function value returns the text of the decoded request ask to which
 // the limit applies. If a request to start a run has a text of more than limit bytes, but at most
-// limit characters, the middleware replaces a response with a 2xx status with a refusal with status
-// 422. It does not replace event streams.
+// limit characters, the middleware sends a refusal with status 422 in place of a successful
+// response. It does not replace event streams.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		text := value(v.parsed())

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// identityMutants are servers that report a wrong role, type, id, status or time of a message or a
-// run.
+// identityMutants are servers that report a wrong role, type, id, status or time of a message, a
+// run or a thread, or that send an image without a URL.
 var identityMutants = []*Mutant{
 	{
 		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",

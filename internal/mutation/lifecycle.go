@@ -210,8 +210,8 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	}
 }
 
-// shiftCreated is an effectFactory. It makes the creation time of a run earlier in each event of the run
-// than in the event before.
+// shiftCreated returns the effect of a fault with which each event of a run states an earlier
+// creation time of the run than the event before. It is an effectFactory.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
 	return changeEvents(anyEvent, func(e *spec.Event) {
@@ -220,8 +220,9 @@ func shiftCreated(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// keepFailedOpen is an effectFactory. If the last frame of a stream contains "failure", as that of a
-// failed run does, it keeps the body open for 30 seconds after that frame.
+// keepFailedOpen returns the effect of a fault that keeps the body of a stream open for 30 seconds
+// after the last frame if that frame contains "failure", as the last frame of a failed run does. It
+// is an effectFactory.
 func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		failed := false
@@ -237,10 +238,10 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIdleLimit returns a middleware that changes the idle limit in requests for a stream, which
-// is the number of polls without an event after which the stream is to end. The new limit is
-// other(limit), where limit is the original one. Both are decimal numbers. If the result is "", the
-// limit is removed. A request without a limit is not changed.
+// changeIdleLimit returns a middleware that replaces the idle limit in requests for a stream with
+// other(limit). The idle limit is the number of polls without an event after which the stream is to
+// end, as a decimal number. If other returns "", the limit is removed. A request without a limit is
+// not changed.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

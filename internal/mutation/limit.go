@@ -30,8 +30,8 @@ var limitMutants = []*Mutant{
 }
 
 // repeatTooManyStreams returns a middleware that repeats refusals of streams. Once the server has
-// refused a request for a stream with status 429, all later requests with the same key get the same
-// response. The function key returns the key of the request v.
+// refused a request for a stream with status 429, all later requests for a stream with the same key
+// get the same response. The function key returns the key of the request v.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

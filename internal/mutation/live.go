@@ -24,16 +24,16 @@ type loggedRun struct {
 	ended    bool            // a stream of the run has reached its terminal event
 	readers  int             // number of requests for the stream of the run that had no cursor
 	cancels  int             // number of valid requests to cancel the run
-	late     int             // number of these requests that came after the end of the run
+	late     int             // number of valid requests to cancel the run after its end
 	cursors  map[string]bool // set of the ids of the frames that were sent
 	lastSent time.Time       // when the latest frame was sent
 }
 
 // logRuns returns a middleware that keeps a log of the runs and lets serve change how the server
 // treats them. A valid request to start a run adds the run to the log. For each request v that
-// names a run r in the log, the middleware calls serve. The results of serve are the request to
-// send to the server in place of v, and the edit of the stream with which the server responds. The
-// mutex log.mu is locked during the calls of serve and of the function frame of the edit.
+// names a run r in the log, the middleware calls serve, which returns the request to send to the
+// server in place of v and the edit of the stream with which the server responds. The mutex log.mu
+// is locked during the calls of serve and of the function frame of the edit.
 func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runActivity{runs: map[string]*loggedRun{}}
@@ -110,15 +110,15 @@ func (log *runActivity) isOfSibling(r *loggedRun, cursor string) bool {
 	return false
 }
 
-// without returns a copy of the request v that lacks the header fields with the given name.
+// without returns v.raw without the header fields with the given name. It does not modify v.
 func without(v parsedRequest, name string) spec.Request {
 	r := v.raw
 	r.Header = r.Header.Without(name)
 	return r
 }
 
-// unedited returns the request v and an edit that changes nothing. An argument of logRuns returns
-// these results if it has nothing to change.
+// unedited returns the request v and an edit that changes nothing. A function for logRuns returns
+// these results if it leaves the request and the response unchanged.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
 // liveMutants are servers that have a defect only while a run goes on, or only after its end.
@@ -163,13 +163,13 @@ var liveMutants = []*Mutant{
 	},
 }
 
-// repeatEnd returns an edit of the stream that is the response to the request v. When the terminal
-// event of the run is sent, the edit calls twice. If the result is true, it sends the event a
-// second time.
-func repeatEnd(v parsedRequest, twice func() bool) streamEdit {
+// repeatEnd returns an edit of a stream that sends the terminal event of the run a second time if
+// repeats returns true. The stream is the response to the request v. The edit calls repeats when
+// the terminal event is sent.
+func repeatEnd(v parsedRequest, repeats func() bool) streamEdit {
 	return streamEdit{frame: func(frame []byte) [][]byte {
 		k := v.decodeFrame(frame).Kind
-		if (k == spec.RunEnd || k == spec.RunError) && twice() {
+		if (k == spec.RunEnd || k == spec.RunError) && repeats() {
 			return [][]byte{frame, frame}
 		}
 		return [][]byte{frame}

@@ -20,8 +20,8 @@ type dialectHandler struct {
 	dialect *dialect.Dialect
 }
 
-// A middleware returns a handler in front of the server next, for the same dialect. The handler can
-// change the requests that next receives and the responses that clients receive.
+// A middleware returns a handler that wraps the server next and speaks the same dialect. The
+// handler can change the requests that next receives and the responses that clients receive.
 type middleware = func(next dialectHandler) dialectHandler
 
 // A parsedRequest is an HTTP request together with its decoded form in the dialect of the server.
@@ -45,7 +45,7 @@ const maxRequestBody = 32 << 20
 // interceptRequests returns a middleware that decodes each request and has serve respond to it. The
 // function serve writes the response to w. The argument v is the request. The argument next is the
 // server, to which serve can pass v.httpRequest or other requests. If the body of a request cannot
-// be read, or is larger than maxRequestBody, serve is not called.
+// be read, or is larger than maxRequestBody, serve is not called, and the response is empty.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,11 +96,11 @@ func (v parsedRequest) startsRun() bool {
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns what the requirement with the given id prescribes for the refusal of the
-// request. An invalid request must have exactly one violation, to which the refusal relates, and
-// status is ignored. The refusal of a valid request is a denial. In that case, status is the status
-// of the response, which tells the reason for the denial. The result is empty if the requirement
-// does not prescribe such a refusal.
+// expectedRefusals returns what the requirement with the given id demands of the refusal of the
+// request. The result is empty if it demands nothing. For an invalid request, the refusal relates
+// to its only violation, and status is ignored; if there are several violations, the result is
+// empty. For a valid request, the refusal is a denial, whose reason depends on status, the status
+// of the response.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:
@@ -155,7 +155,7 @@ func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	return out
 }
 
-// asUser returns a copy of v.httpRequest with the given value of the Authorization header.
+// asUser returns a copy of v.httpRequest whose Authorization header has the given value.
 func (v parsedRequest) asUser(authorization string) *http.Request {
 	r := v.withRequest(v.raw)
 	r.Header.Set("Authorization", authorization)
@@ -167,15 +167,15 @@ func (v parsedRequest) asUser(authorization string) *http.Request {
 // fields.
 type threadRegistry struct {
 	mu         sync.Mutex
-	known      map[string]bool         // set of the threads of all users
-	threadsOf  map[string][]string     // user → threads, oldest first
-	messagesOf map[string][]spec.Event // thread → messages of its history, as returned last
+	known      map[string]bool         // set of the ids of the threads of all users
+	threadsOf  map[string][]string     // user → ids of the threads that the user started, oldest first
+	messagesOf map[string][]spec.Event // thread id → messages of its history, as the server last returned them
 }
 
 // trackThreads returns a middleware that records the threads of each user in a registry m, and then
-// passes each request on to the middleware that with returns. The function with is called once per
-// server. A thread is recorded when a valid request with credentials starts the first run of the
-// thread.
+// passes each request on to the middleware that with(m) returns. The function with is called once
+// per server. A thread is recorded when a valid request with credentials starts the first run of
+// the thread.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{
@@ -204,11 +204,11 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryRequests returns a middleware that can make the server return another history than
-// requested. It calls edit for each valid request v for a history. The argument asked has only the
-// thread and the day of the request, which edit can change in place. The server then receives a
-// request for the history of the changed thread and day.
-func editHistoryRequests(edit func(v parsedRequest, asked *spec.Event)) middleware {
+// editHistoryRequests returns a middleware that makes the server return a different history from
+// the requested one. It calls edit for each valid request v for a history. The argument history has
+// only the thread and the day that v names, and edit can change them in place. The server then
+// receives a request for the history of the changed thread and day.
+func editHistoryRequests(edit func(v parsedRequest, history *spec.Event)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
 		if v.isOperation("history") && v.parsed().Valid() {

@@ -113,10 +113,10 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 // it run in the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// concerns reports whether e can be evidence of the defect of a generated mutant, which violates
-// the requirement with the id m.requirement. That is so if e is evidence for that requirement, if e
-// is a request or frame that exercises or violates the requirement, or if e is a request whose form
-// or refusal the requirement is about.
+// concerns reports whether e can be evidence of the defect of the generated mutant m, which
+// violates the requirement with the id m.requirement. That is the case if e is evidence for that
+// requirement, if e is a request or frame that exercises or violates the requirement, or if e is a
+// request whose form or refusal the requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }

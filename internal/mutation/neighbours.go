@@ -24,12 +24,12 @@ type idSlot func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server confuse ids. The function slot returns the id
-// in a valid request e, scope returns the scope of the request, and known returns what the server
-// notices of an id. Two ids are the same for the server if known returns the same for both and
-// scope returns the same for their requests. Of the ids that are the same, the server receives only
-// the one that was sent first, but in the responses each client sees the id that it sent. The
-// function known is not called with "".
+// mergeIDs returns a middleware that makes the server take different ids for the same one. The
+// function slot returns an id in the valid request e. Two ids count as the same if known returns
+// the same for both, and scope returns the same for the requests in which they occur. In place of
+// an id, the server receives the first of the ids that count as the same, but in the response the
+// client sees the id that it sent. The function known returns what the server notices of an id,
+// such as its first characters, and is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -52,8 +52,8 @@ func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id strin
 	}
 }
 
-// serveAs sends the request v to next, with the id other in place of the id own. It writes the
-// response to w, with own in place of other.
+// serveAs sends the request v to next with the id other in place of the id own, and writes the
+// response to w with own in place of other.
 func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, other string) {
 	if own == other {
 		next.ServeHTTP(w, v.httpRequest)
@@ -91,8 +91,8 @@ func beforeMark(id string) string {
 // finds that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects lists globs of the ids of further checks that may fail if a server treats two
-// threads as one.
+// isolationEffects lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
+// server treats two threads as one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
 // similarThreadMutants are servers that treat threads with similar ids as one thread.
@@ -125,8 +125,8 @@ var similarThreadMutants = []*Mutant{
 // finds that a stream has the text of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects lists globs of the ids of further checks that may fail if a server treats two
-// runs as one.
+// similarRunEffects lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
+// server treats two runs as one.
 var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
 
 // similarRunMutants are servers that mistake a run for another one. That may be a run with a
@@ -222,9 +222,9 @@ func pendOnlyOnce(input spec.Kind) middleware {
 }
 
 // crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. While the server
-// is handling at least twelve requests, the text of a delta is replaced with that of the latest
-// delta of any stream. Only deltas of 100 to 1,000 bytes in which no character is escaped are
-// affected.
+// is handling at least twelve requests, the middleware replaces the text of each delta with the
+// text of the latest delta of any stream. It affects only deltas of 100 to 1,000 bytes in which no
+// character is escaped.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

@@ -29,7 +29,7 @@ type Outcome struct {
 	Mutant       string            // name of the mutant; "" for the correct server
 	Dialect      string            // name of the dialect
 	KilledBy     []string          // ids of the checks that killed the mutant, sorted
-	OverKills    []string          // what failed and should not have, sorted: mostly ids of checks
+	OverKills    []string          // what failed and should not have, sorted; most elements are ids of checks
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
 	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
 }
@@ -59,9 +59,9 @@ func (o Outcome) Description() string {
 	return "survived"
 }
 
-// The settings for the runs of all mutants. An exchange may last exchangeTimeout, and a silence
-// within it idleTimeout. The server looks for new events every pollInterval, and a user may have
-// streamLimit streams open at the same time.
+// The settings for the runs of all mutants. The client waits for the end of an exchange for at most
+// exchangeTimeout, and for the next bytes of a response for at most idleTimeout. The server looks
+// for new events every pollInterval. A user may have at most streamLimit open streams.
 const (
 	exchangeTimeout = 20 * time.Second
 	idleTimeout     = 3 * time.Second
@@ -81,7 +81,7 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 // runSuite is like [RunOne], but also returns the results of the scenarios. If only is not empty,
 // it lists the names of the only scenarios to play. In that case, if the check refuse.as-documented
 // must find m, the suite sends only those invalid requests whose refusal is about the requirement
-// that m violates. If only is empty, the scenarios in m.scenarios are played.
+// that m violates. If only is empty, the scenarios that m.scenarios selects are played.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -128,9 +128,9 @@ func runSuite(
 const refusals = "refusals"
 
 // skippedScenarios returns the names of the scenarios that are not played because they cannot find
-// the mutant. The only such scenario is the one that sends invalid requests, which takes as long as
-// all others together. It is played only if a check of refusals or of accepted requests must find
-// the mutant. If m is nil, all scenarios are played, and the result is nil.
+// the mutant. The only scenario that is ever skipped is the one that sends invalid requests, which
+// takes as long as all others together. It is played only if a check of refusals or of accepted
+// requests must find the mutant. If m is nil, all scenarios are played, and the result is nil.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -145,8 +145,9 @@ func (m *Mutant) skippedScenarios() []string {
 
 // newServer returns the handler h of mutant m in dialect d, or of the correct server if m is nil.
 // The caller must call shut to shut the server down. If m is a generated or hidden mutant, the
-// server calls occurred, possibly concurrently, when a response has the defect. newServer returns
-// an error if the fault or the script of m is invalid, or if the server cannot be created.
+// server calls occurred, possibly concurrently, when a response has the defect. If the fault or the
+// script of m is invalid, or if the server cannot be created, newServer returns nil, nil and an
+// error.
 func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -217,9 +218,9 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome returns the outcome of running the suite against mutant m in dialect d. The argument
-// parts has the results of the scenarios. If m is nil, every failed check is an over-kill, because
-// the correct server must pass all checks. The field IsEquivalent is not set.
+// newOutcome returns the outcome of running the suite against mutant m in dialect d, without the
+// field IsEquivalent. The argument parts has the results of the scenarios. If m is nil, OverKills
+// lists every failed check, because the correct server must pass all checks.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -258,9 +259,9 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 }
 
 // failsRequirement reports whether r makes the verdict on a requirement warned or worse. The
-// argument r must be the result of a check with the verdict warned, failed or error. An error
-// always affects the requirements. If the result is false, the catalogue is inconsistent: the
-// findings are about requirements that do not name the check.
+// argument r must be the result of a check with the verdict warned, failed or error. For the
+// verdict error, failsRequirement returns true. If it returns false, the catalogue is inconsistent:
+// the findings are about requirements that do not name the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -276,10 +277,10 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether the result r kills the mutant. It does if m.KilledBy has the check, and if
-// the check has a finding at one of the locations there, about a requirement whose verdict is
-// warned or worse. If the mutant is generated, that must be the requirement that the mutant
-// violates.
+// isKill reports whether the result r kills the mutant. That is the case if m.KilledBy has the
+// check, and if the check has a finding at one of the locations that m.KilledBy lists for it, about
+// a requirement whose verdict is warned or worse. If the mutant is generated, that must be the
+// requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {

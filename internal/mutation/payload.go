@@ -15,16 +15,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rewriteInput returns a middleware that changes a text in requests before the server receives
-// them. It affects valid requests to start a run that have an input of kind k. If k is
+// rewriteInput returns a middleware that changes the text of an input in requests before the server
+// receives them. It affects valid requests to start a run that have an input of kind k. If k is
 // [spec.InputUser], it affects only requests that end with such an input, and not with a tool
 // result or an answer to an interrupt.
 //
 // The function begin is called once per server and returns the function that rewrites texts. That
 // function is called with the request v and the text of the last input of kind k, and returns what
 // the server receives in place of the text. If the text is a JSON object that the body does not
-// contain as a string, the argument text is the longest string in that object instead. Calls do not
-// overlap. Requests with a body larger than maxEagerBody are not changed.
+// contain as a string, the argument text is instead the longest string among the values of the
+// object's members. Calls do not overlap. Requests with a body larger than maxEagerBody are not
+// changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -53,8 +54,8 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	}
 }
 
-// hasString reports whether the decoded JSON value v is the string in text, or contains that string
-// at any depth. Names of members do not count.
+// hasString reports whether the decoded JSON value v is a string equal to text, or contains such a
+// string at any depth. Names of members do not count.
 func hasString(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -88,9 +89,9 @@ func longestString(object string) string {
 	return cmp.Or(longest, object)
 }
 
-// replaceString replaces each string in v that equals old with text and returns the result. The
-// argument v is a decoded JSON value, which is modified. Strings are found at any depth, but names
-// of members are not replaced.
+// replaceString returns the decoded JSON value v with text in place of each string that is equal to
+// old, at any depth. Names of members are not replaced. The objects and arrays in v are modified in
+// place.
 func replaceString(v any, old, text string) any {
 	switch v := v.(type) {
 	case string:
@@ -109,10 +110,10 @@ func replaceString(v any, old, text string) any {
 	return v
 }
 
-// rewriteArguments returns a middleware that changes the argument of a test prompt before the
-// server receives the prompt. The argument name is the name of the prompt, without "conformance:".
-// What follows the name and a space is replaced with rewrite(arguments), where arguments is the
-// original text. A prompt without arguments is not changed.
+// rewriteArguments returns a middleware that changes the arguments of a test prompt before the
+// server receives it. The parameter name is the name of the prompt, without "conformance:". What
+// follows the name and a space is replaced with rewrite(arguments), where arguments is the original
+// text. A prompt without arguments is not changed.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -125,8 +126,9 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 }
 
 // repeatFirst returns a middleware that makes the server receive the same test prompt again and
-// again. If a prompt has the given name, without "conformance:", and arguments, it is replaced with
-// the first such prompt that the same user sent in the thread.
+// again. It replaces each prompt with the given name by the first prompt with that name that the
+// same user sent in the thread. The name does not include "conformance:". A prompt without
+// arguments is not replaced.
 func repeatFirst(name string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -189,8 +191,9 @@ func dropNulls(object string) string {
 // sequence of white space.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// storedToo lists globs of the ids of further checks that may fail if a mutant changes a text
-// before the server receives it, because the server then stores and returns the changed text.
+// storedToo lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a mutant
+// changes a text before the server receives it, because the server then stores and returns the
+// changed text.
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
 // payloadMutants are servers that change texts or JSON values before they send or store them,
@@ -336,7 +339,7 @@ var historyPayloadMutants = []*Mutant{
 }
 
 // repeatMessages returns a middleware that repeats each message of kind k in the histories that the
-// server returns. The repetition comes right after the message and has another id. All messages of
+// server returns. The copy comes right after the message and has a different id. All messages of
 // the history are numbered anew, from 1.
 func repeatMessages(k spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {

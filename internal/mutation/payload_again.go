@@ -9,8 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// cutAt returns a function that shortens a text to at most n bytes. That function does not split a
-// character.
+// cutAt returns a function that shortens a text to at most n bytes without splitting a character.
 func cutAt(n int) func(text string) string {
 	return func(text string) string {
 		if len(text) <= n {
@@ -21,8 +20,7 @@ func cutAt(n int) func(text string) string {
 }
 
 // firstOfThread returns a middleware that changes valid requests to start a run. It replaces the
-// text of the last input of kind k with the text of the first such input that the same user sent in
-// the thread.
+// text of the last input of kind k with the first such text that the same user sent in the thread.
 func firstOfThread(k spec.Kind) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -36,9 +34,9 @@ func firstOfThread(k spec.Kind) middleware {
 	})
 }
 
-// rewriteLaterResult returns a middleware that replaces the text of the last tool result of a
-// request with rewrite(first), if the request has several. The argument first is the text of its
-// first tool result.
+// rewriteLaterResult returns a middleware that changes requests with several tool results. It
+// replaces the text of the last result with rewrite(first), where first is the text of the first
+// result.
 func rewriteLaterResult(rewrite func(first string) string) middleware {
 	return rewriteInput(spec.InputToolResult, func() func(parsedRequest, string) string {
 		return func(v parsedRequest, text string) string {
@@ -51,9 +49,8 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 }
 
 // recallReply returns a middleware that makes the server reply to the prompt conformance:recall
-// with the last reply of the client in the thread, which is a tool result or the answer to an
-// interrupt. If the client has not sent such a reply since the previous prompt, the server receives
-// the prompt unchanged.
+// with the last tool result, or answer to an interrupt, that a client sent in the thread. If no
+// client has sent either since the previous prompt, the server receives the prompt unchanged.
 func recallReply() middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

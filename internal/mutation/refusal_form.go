@@ -10,9 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// refusalFormMutants are servers that refuse requests in a form that the document does not allow.
-// The list also has servers whose histories contain messages or images that nobody sent, or links
-// that do not work.
+// refusalFormMutants are servers that refuse requests in a form that the document does not allow,
+// or whose histories contain messages or images that nobody sent, or links that do not work.
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",

@@ -41,7 +41,7 @@ func changeHealthStatus(status int) middleware {
 
 // changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
 // sets the member that states whether the thread of the run is new to isNew(first, known). The
-// argument first is whether no run was accepted in the thread before, and known is whether the
+// argument first is true if no run was accepted in the thread before, and known is true if the
 // history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {

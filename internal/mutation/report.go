@@ -49,8 +49,8 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether the report has more than the given number of survivors, or whether more
-// mutants have over-kills than the number in the argument over.
+// IsWorse reports whether the report has more survivors, or more mutants with over-kills, than the
+// given numbers.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over

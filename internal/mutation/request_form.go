@@ -106,8 +106,9 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 
 // refuseForms returns a middleware that makes the server refuse the valid requests to start a run
 // for which refuses returns true. For each of them, it calls occurred and passes on an invalid
-// variant of the request instead, so that the refusal is the server's own. The function refuses is
-// called only with requests for which Facts().Forms is not nil.
+// variant of the request instead, so that the refusal is the server's own. A request that has no
+// such variant is passed on unchanged, and occurred is not called. The function refuses is called
+// only with requests for which Facts().Forms is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest

@@ -68,12 +68,11 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit of one stream. The edit calls the argument frame with each frame of
-// the stream and its index n in the stream, from 0. The frames that the call returns are sent in
-// place of that frame.
-func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
+// editByIndex returns an edit of one stream that replaces each frame of the stream with the frames
+// that replace(n, frame) returns. The argument n is the index of the frame in the stream, from 0.
+func editByIndex(replace func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
-	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
+	return streamEdit{frame: func(f []byte) [][]byte { n++; return replace(n, f) }}
 }
 
 // editLast returns an edit of one stream that replaces the last frame with the frames that last
@@ -105,8 +104,8 @@ var resumeMutants = slices.Concat(
 	resumeAgainMutants,
 )
 
-// resumeStartMutants are servers that send a frame that the client has already received again in a
-// resumed stream.
+// resumeStartMutants are servers that repeat frames in a resumed stream, although the client has
+// already received them.
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
@@ -232,8 +231,8 @@ var resumeThreadCursorMutants = []*Mutant{
 	},
 }
 
-// resumeContentMutants are servers that send an event again in a resumed stream with data that
-// differ from the original.
+// resumeContentMutants are servers that change the data of events when they send the events again
+// in a resumed stream.
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",

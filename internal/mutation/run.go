@@ -101,7 +101,7 @@ type runner struct {
 
 // run runs the jobs with the given indexes and stores their outcomes in r. At most abreast jobs run
 // at the same time. After the first error, or when ctx is canceled, run starts no more jobs. It
-// returns the first error or the reason why ctx was canceled.
+// returns the first error or, if ctx was canceled, the cause of that.
 func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -194,7 +194,7 @@ func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
 	return names
 }
 
-// isZero reports whether o is the zero value because its job has not been run.
+// isZero reports whether o is the zero Outcome, which stands for a job that has not been run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
 // isAsExpected reports whether o, the outcome of the job, is as it should be. The correct server

@@ -8,7 +8,8 @@ func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }
 
-// scriptMutants are servers whose agent does not do what a test prompt asks for.
+// scriptMutants are servers whose agent does not do what a test prompt asks for, or reveals a stack
+// trace in the error of a failed run.
 var scriptMutants = []*Mutant{
 	{
 		Name: "says-hello", Doc: "asked for certain words, the server says hello",

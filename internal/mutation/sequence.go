@@ -60,8 +60,8 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown is an effectFactory. It numbers the events of a run from 1000 downward. Events without a
-// sequence number are not changed.
+// countDown returns the effect of a fault that numbers the events of a run from 1000 downward.
+// Events without a sequence number are not changed. It is an effectFactory.
 func countDown(a fault.Args) fault.Effect {
 	number := 1001
 	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }

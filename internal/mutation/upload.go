@@ -95,9 +95,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 }
 
 // editLinkResponses returns a middleware that edits the responses to requests for links that the
-// server has issued. It calls give for each of them. The argument signed is true if the link was
-// issued in response to a request to sign a link, and false if it was issued in response to an
-// upload. The argument a is the response, which give changes in place.
+// server has issued. It calls give for each of these responses. The argument signed is true if the
+// link was issued in response to a request to sign a link, and false if it was issued only in
+// response to an upload. The argument a is the response, which give changes in place.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -142,12 +142,12 @@ func corruptBody(a *plainResponse) {
 	}
 }
 
-// alsoWithBadLinks lists the ids of further checks that may fail if links to files do not work,
-// because histories have such links, too.
+// alsoWithBadLinks lists ids of checks for [Mutant.AlsoFails]. They may fail if links to files do
+// not work, because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
-// uploadLinkMutants are servers whose links to files have expired, need credentials or return other
-// bytes than those of the file.
+// uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
+// that differ from those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",

@@ -10,10 +10,10 @@ const (
 )
 
 // serveLatestAs returns a middleware that can return the latest history of the primary user to
-// another user. It affects valid requests for a history that name no thread, which ask for the
-// latest one. If which(m, who) is true, the server receives the request as one of the primary user.
-// The argument m holds the threads of all users, and m.mu is locked during the call. The argument
-// who is the value of the Authorization header of the request.
+// another user. It affects the valid requests for a history that name no thread, and therefore ask
+// for the latest history. If which(m, who) returns true, the server receives the request as if the
+// primary user had sent it. The argument m holds the threads of all users, and m.mu is locked
+// during the call. The argument who is the value of the Authorization header of the request.
 func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoWithoutFrame lists globs of the ids of further checks that may fail if a frame cannot be
-// decoded. They miss the content of that frame.
+// alsoWithoutFrame lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
+// frame cannot be decoded, because they miss the content of that frame.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// alsoWithoutLastFrame lists the ids of further checks that may fail if the last frame of a stream
-// is not terminated, because clients discard such a frame.
+// alsoWithoutLastFrame lists ids of checks for [Mutant.AlsoFails]. They may fail if the last frame
+// of a stream is not terminated, because clients discard such a frame.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes", "wire.keeps-alive", "script.interrupt"}
 
 // wireMutants are servers that violate the rules about HTTP and event streams, such as media types,
@@ -124,8 +124,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd is an effectFactory. It replaces the last frame of a stream with comments that are sent until
-// the client leaves.
+// neverEnd returns the effect of a fault that replaces the last frame of a stream with comments,
+// which are sent until the client leaves. It is an effectFactory.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -144,8 +144,8 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas is an effectFactory. It holds back the text deltas of a run until an event of another kind
-// is sent or the run ends.
+// delayDeltas returns the effect of a fault that holds back the text deltas of a run until an event
+// of another kind is sent or the run ends. It is an effectFactory.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {

@@ -24,13 +24,22 @@ type Pace struct {
 	set fieldSet
 }
 
-// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. Deviations do
-// not accumulate, so the average rate stays the same. At most one field may be set; the zero value
-// means that tokens do not deviate.
+// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. The deviation
+// of a token does not depend on those of earlier tokens, so deviations do not accumulate. The mean
+// deviation is 0, except with Fixed. All tokens of a burst deviate together. A token is never due
+// before the preceding one. At most one field may be set; the zero value means that tokens do not
+// deviate.
 type Jitter struct {
-	Fixed     time.Duration // delay of every other token
-	Uniform   float64       // maximum deviation in either direction, as a fraction of the time between tokens
-	Lognormal float64       // sigma of a lognormal distribution of the times between tokens
+	// Fixed is the delay of the second, fourth, sixth, ... token or, if [Pace.Burst] is greater
+	// than 1, burst.
+	Fixed time.Duration
+	// Uniform is the maximum deviation in either direction, as a fraction of the time between
+	// two tokens. Deviations are distributed uniformly.
+	Uniform float64
+	// Lognormal is the parameter sigma of the lognormal distribution with mean 1. The deviation
+	// of a token is a random value of this distribution, minus 1, times the time between two
+	// tokens.
+	Lognormal float64
 }
 
 // A Chunk is the unit in which a text is split into tokens: Words, WholeText or, if the value is

@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is the maximum number of combining marks on one letter that Escape leaves unescaped. No
-// language needs more, and a hundred of them would cover the lines above.
+// maxMarks is the maximum number of combining marks on one letter that [Escape] leaves unescaped.
+// No language needs more, and a hundred of them would cover the lines above.
 const maxMarks = 6
 
-// invisible holds the characters that unicode.IsGraphic accepts although nothing is shown for them.
+// invisible holds the characters that unicode.IsGraphic accepts although they are displayed as
+// nothing or as a blank.
 var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
@@ -22,9 +23,9 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 }}
 
 // Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
-// \u202e. Unprintable characters that the string keep contains are left as they are. Combining
-// marks beyond [maxMarks] on one letter are escaped in any case, and bytes that are not valid UTF-8
-// become U+FFFD.
+// \u202e. It leaves the unprintable characters that occur in the string keep unchanged. Combining
+// marks beyond [maxMarks] on one letter are escaped even if they occur in keep. Bytes that are not
+// valid UTF-8 are replaced with U+FFFD. Backslashes in s are not escaped.
 func Escape(s, keep string) string {
 	if isPlainASCII(s) {
 		return s

@@ -12,7 +12,8 @@ import (
 type secretPattern struct {
 	text   []byte
 	base64 bool // a part of Base64 text, which is also searched for across line breaks
-	// Whether the character before, or after, the text also contains bits of the secret and must be removed.
+	// Whether the character before, or after, the text also contains bits of the secret and
+	// must be removed.
 	extendBefore, extendAfter bool
 }
 

@@ -142,10 +142,10 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns a copy of s in which each range in spans is replaced by the placeholder.
-// The ranges must be sorted and must not overlap. If a range lies in a JSON number, its digits are
-// replaced by other digits, so that the number remains a number. If a placeholder and the text
-// around it happen to form another secret, that secret is overwritten as well.
+// replaceRanges returns a copy of s in which the placeholder replaces each of the ranges in spans,
+// which must be sorted and must not overlap. If a range consists of digits that belong to a JSON
+// number, other digits replace them, so that the number remains a number. If a placeholder and the
+// text around it happen to form another secret, that secret is overwritten as well.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
@@ -171,9 +171,11 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	return clean
 }
 
-// maskRanges overwrites the ranges spans of data in place, without changing its length. The new
-// bytes are asterisks, the placeholder or digits, none of which are syntax of JSON, SSE or HTML.
-// Line ends are kept.
+// maskRanges overwrites the ranges of data that spans lists in place, without changing the length
+// of data. It overwrites digits that belong to a JSON number with another digit. It overwrites any
+// other range with asterisks or, if the range is on one line and long enough, with the placeholder
+// followed by asterisks. It keeps line ends. None of the new bytes has a special meaning in JSON,
+// SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

@@ -105,9 +105,9 @@ type searcher struct {
 	found, all     []byteRange // ranges in the current part of the text, and in the whole text
 }
 
-// Limits on the number of layers of escapes to undo, because each layer multiplies the work. maxLayers
-// applies if all escapes of each layer are undone. maxMixed applies if there is a layer of which
-// only the escapes of one kind are undone, although it has escapes of several kinds.
+// Limits on the number of layers of escapes to undo, because each layer multiplies the work.
+// maxLayers applies if all escapes of each layer are undone. maxMixed applies if there is a layer
+// of which only the escapes of one kind are undone, although it has escapes of several kinds.
 const (
 	maxMixed  = 2
 	maxLayers = 4

@@ -14,11 +14,11 @@ import (
 // rules in a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
-// ConvertFixtures converts data, a JSON document of fixtures of aimock, another mock server, to a
-// script with one rule per fixture. The document has the form {"fixtures": [{"match": …,
-// "response": …}]}. The parameter name is the name of the input file; the only output file is named
-// like it, with the extension .yaml. If no fixture can be converted, there is no output file.
-// [Convert] states what is reported as a problem.
+// ConvertFixtures converts data, a JSON document of fixtures of aimock, which is a mock server of
+// LLM APIs, to a script with one rule per fixture. The document has the form {"fixtures":
+// [{"match": …, "response": …}]}. The parameter name is the name of the input file. The result has
+// at most one output file, with the same name and the extension .yaml; if no fixture can be
+// converted, there is none. [Convert] states what is reported as a problem.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -61,17 +61,17 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 // A fixtureConverter converts the aimock fixtures of one file to rules of a script, and collects
 // the problems of that conversion.
 type fixtureConverter struct {
-	file              string
-	label             string // prefix of messages that names the fixture
+	file              string // name of the input file
+	label             string // prefix of messages that names the current fixture
 	problems          []FileProblem
 	failed            bool              // the current fixture cannot be converted
 	toolByCallID      map[string]string // tool names by call id
-	nextIndex         map[string]int    // the next sequenceIndex of fixtures that are otherwise equal
+	nextIndex         map[string]int    // the next sequenceIndex, by the rest of the match object
 	userMessageWarned bool              // the warning about userMessage was given
 }
 
-// errorf records an error about the current fixture, which is then left out of the script, or about
-// the file if no fixture has been converted yet.
+// errorf records an error about the current fixture, which is then left out of the script. Before
+// the first fixture, it records an error about the file.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
@@ -90,10 +90,10 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject decodes raw, a JSON object. For each member, in alphabetical order of the names, it
-// calls the function that known has for that name with the value of the member. It warns about
-// members that are not in known. If raw is not an object, it records an error. The parameter what
-// names the object in messages.
+// readObject decodes the JSON object raw. For each member, in alphabetical order of the names, it
+// calls the function in known for the name of the member, with the value of the member. It warns
+// about members that are not in known. If raw is not an object, it records an error. The parameter
+// what names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -110,15 +110,15 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 }
 
 // ignoreMembers adds to known, for each of names, a function that records a warning that the member
-// is ignored. The parameter why is the reason in that warning.
+// is ignored. The parameter why is the reason in the warning.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds to known, for each of names, a function that records an error, so that the
-// fixture with the member is omitted. The parameter why is the reason in that error.
+// rejectMembers adds to known, for each of names, a function that records an error, so that a
+// fixture with the member is omitted. The parameter why is the reason in the error.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
@@ -126,8 +126,7 @@ func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names
 }
 
 // readText returns a function that decodes a JSON string and stores it in *to. If the value is not
-// a string, the function records an error and leaves *to unchanged. The parameter name names the
-// value in that error.
+// a string, the function records an error that calls the value name.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -136,9 +135,9 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a function that decodes a JSON number from low to high, both included, and
-// stores a pointer to it in *to. If the value is not such a number, the function records an error
-// and leaves *to unchanged. The parameter name names the value in that error.
+// readNumber returns a function that decodes a JSON number from low to high, both inclusive, and
+// stores a pointer to the number in *to. If the value is not such a number, the function leaves *to
+// unchanged and records an error that calls the value name.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -152,8 +151,8 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 }
 
 // learnToolNames records in c, for each tool call in the response of the fixture raw, the name of
-// the tool under the id of the call. It must be called for all fixtures before the first one is
-// converted, because a fixture may refer to the tool calls of another one.
+// the tool under the id of the call. It must be called for all fixtures before any fixture is
+// converted, because a fixture can refer to the tool calls of a different one.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -171,9 +170,9 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture converts raw, the fixture with index i in the file, counted from 0, to a rule of a
-// script. If the fixture cannot be converted, convertFixture records an error, rule is nil and ok
-// is false.
+// convertFixture converts the fixture raw to a rule of a script. The parameter i is the index of
+// the fixture in the file, from 0. If the fixture cannot be converted, convertFixture records an
+// error, rule is nil and ok is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// A matchMembers holds the decoded members of the match object of an aimock fixture. This object
-// states for which requests the fixture is used.
+// A matchMembers holds the decoded members of the match object of an aimock fixture, which states
+// for which requests the fixture is used.
 type matchMembers struct {
-	user, toolCallID, resultText, toolName, context, endpoint string
-	hasUser, hasResult                                        bool
-	toolResult                                                *bool
-	turn, sequence                                            *float64
+	user, toolCallID, resultText, toolName, context, endpoint string // "" if absent
+
+	hasUser, hasResult bool     // the members userMessage and toolResultContains are present
+	toolResult         *bool    // hasToolResult; nil if absent
+	turn, sequence     *float64 // turnIndex and sequenceIndex; nil if absent
 }
 
 // readMatch converts raw, the match object of a fixture, to the conditions of a rule. If once is
-// true, the rule may match only one request. If raw cannot be converted, readMatch records an error
-// in c, and the results must not be used.
+// true, the rule must match only one request. If raw cannot be converted, readMatch records an
+// error in c, and the results must not be used.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
 	var is matchMembers
 	known := memberDecoders{
@@ -57,9 +58,8 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
 }
 
-// conditions returns the conditions of a rule for is, the members of the match object of a fixture,
-// beginning with those on the kind of input. If the members contradict each other, conditions
-// records an error in c, and the result must not be used.
+// conditions returns the conditions of a rule for the match object with the members is. If the
+// members contradict each other, conditions records an error in c, and the result must not be used.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
@@ -103,8 +103,8 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 }
 
 // toolResultCondition returns the condition on a tool result for the members toolCallId and
-// toolResultContains in is, or nil if both are absent. The condition names the tool rather than the
-// call if possible, because the mock chooses the ids of calls.
+// toolResultContains in is, or nil if both are absent. If possible, the condition names the tool
+// instead of the call, because the mock chooses the ids of calls.
 func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	if is.toolCallID != "" {
 		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
@@ -121,10 +121,11 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence reports whether index, the sequenceIndex in the match object raw, is the next
-// one, from 0, among the fixtures whose match objects are otherwise equal. If so, it counts the
-// fixture; otherwise it records an error. The fixtures of such a sequence become rules that match
-// once each, in order.
+// isNextInSequence checks index, the sequenceIndex in the match object raw. Fixtures whose match
+// objects differ only in the sequenceIndex form a sequence, in which the indexes must be 0, 1, 2
+// and so on, because its fixtures become rules that match once each, in order. If index is the next
+// one in its sequence, isNextInSequence counts the fixture and returns true. Otherwise it records
+// an error and returns false.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// A fixtureResponse holds the decoded members of the response object of an aimock fixture.
+// A fixtureResponse holds the decoded members of the response object of an aimock fixture, with
+// tool calls, blocks and the error in the form that a script needs.
 type fixtureResponse struct {
 	reasoning, content string
-	hasContent         bool
-	calls              []any
-	blocks             []any // texts and calls; nil if the response has no blocks
-	errorReply         orderedMap
+	hasContent         bool       // the member content is present
+	calls              []any      // steps for the tool calls; nil if the response has no toolCalls
+	blocks             []any      // steps for texts and tool calls; nil if the response has no blocks
+	errorReply         orderedMap // members of an error status; nil if the response has no error
 }
 
-// readResponse converts raw, the response object of a fixture. The result is reply, the steps of a
-// reply in a script, or, if the object has a member error, refusal, an error status in a script;
-// the other result is nil. If raw cannot be converted, readResponse records an error in c, and the
-// results must not be used.
+// readResponse converts raw, the response object of a fixture. If the object has the member error,
+// refusal is an error status in a script and reply is nil. Otherwise reply holds the steps of a
+// reply in a script and refusal is nil. If raw cannot be converted, readResponse records an error
+// in c, and the results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal orderedMap) {
 	var s fixtureResponse
 	var status, after *float64
@@ -52,8 +53,8 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 	return c.replySteps(s), nil
 }
 
-// warnUnlessOneOf records a warning that the member with the given name is ignored, unless its
-// value raw is one of the strings in usual. Scripts cannot set such a member.
+// warnUnlessOneOf records a warning that the member with the given name is ignored, because scripts
+// cannot set it, unless its value raw is one of the strings in usual.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {
@@ -75,10 +76,10 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// readCall converts raw, a tool call of a fixture, to a client-tool step of a script: a call of a
-// tool that the client runs, since with aimock the client runs all tools. The parameter more holds
-// functions for members other than name, id and arguments; it may be nil. If raw is not a valid
-// call, readCall records an error.
+// readCall converts raw, a tool call of a fixture, to a client-tool step of a script, which is a
+// call of a tool that the client runs, because aimock leaves all tools to the client. The parameter
+// more holds functions for members other than name, id and arguments; it may be nil. If raw is not
+// a valid call, readCall records an error.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -100,9 +101,9 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 }
 
 // readArguments returns raw, the arguments of a tool call, as a value for a script. If raw is a
-// JSON object or list, or a JSON string that contains one, and a script can represent that object
-// or list exactly, the result is an orderedMap or a []any. Otherwise it is a string. If the
-// arguments are not valid JSON, readArguments records a warning.
+// JSON object or list, or a JSON string that contains one, and a script can represent it exactly,
+// the result is an orderedMap or a []any. Otherwise the result is a string. If the arguments are
+// not valid JSON, readArguments records a warning.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -195,8 +196,8 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 }
 
 // readError converts raw, the error object of a response, to members of an error status in a
-// script: text from its message, and problem from its code. If the object has neither, the result
-// is empty, but not nil.
+// script: the message becomes the member text, and the code becomes the member problem. If the
+// object has neither, the result is empty, but not nil.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -217,9 +218,9 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 }
 
 // statusReply returns the error status of a rule: the status code, the members in refusal, and
-// retry-after. The parameter status is the code, or nil for 500. The parameter after is the value
-// of retry-after in seconds; if it is nil, retry-after is 1s for code 429 and absent otherwise. If
-// the code is below 400, statusReply records an error.
+// retry-after. If status is nil, the code is 500. The parameter after is the value of retry-after
+// in seconds; if it is nil, retry-after is 1s for code 429 and absent otherwise. If the code is
+// below 400, statusReply records an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

@@ -7,19 +7,23 @@ import (
 	"time"
 )
 
-// An aimockStreamOptions holds the members of an aimock fixture that define timing and faults. Pointers to
-// members that the fixture does not set are nil.
+// An aimockStreamOptions holds the members of an aimock fixture that define timing and faults.
+// Pointers are nil for members that the fixture does not set.
 type aimockStreamOptions struct {
-	latency, chunk, truncate, disconnect, speed *float64
-	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
-	hasProfile, hasTimings                      bool
-	ttft, meanGap                               float64 // from recordedTimings, in milliseconds
-	faultRates                                  map[string]float64
-	delay                                       *float64
+	latency, disconnect    *float64           // latency and disconnectAfterMs, in milliseconds
+	chunk, truncate        *float64           // chunkSize in characters, and truncateAfterChunks
+	speed                  *float64           // replaySpeed: 2 means twice as fast
+	hasProfile, hasTimings bool               // streamingProfile and recordedTimings are present
+	profileTTFT            *float64           // ttft of streamingProfile: time to the first token, in milliseconds
+	profileRate            *float64           // tps of streamingProfile: tokens per second
+	profileJitter          *float64           // jitter of streamingProfile, from 0 to 1
+	ttft, meanGap          float64            // from recordedTimings, in milliseconds
+	faultRates             map[string]float64 // members of chaos that are probabilities, from 0 to 1, by name
+	delay                  *float64           // latencyMs of chaos, in milliseconds
 }
 
-// The maximum values of those members of an aimock fixture that are durations in milliseconds or
-// numbers of chunks.
+// The maximum values of the members of an aimock fixture that are durations in milliseconds or
+// numbers of chunks or characters.
 const (
 	maxMilliseconds = 24 * 3600 * 1000
 	maxChunks       = 1e6
@@ -57,9 +61,9 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStre
 	}
 }
 
-// readTimings decodes raw, the member recordedTimings of a fixture. It stores the time of the first
-// token and the mean interval between chunks in *p, both in milliseconds, and 0 for each of the two
-// that raw lacks. If raw is invalid, it records an error.
+// readTimings decodes raw, the member recordedTimings of a fixture. It stores the time to the first
+// token and the mean interval between chunks, both in milliseconds, in *p. A time that raw does not
+// have is 0. If raw is invalid, readTimings records an error.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptions) {
 	var first *float64
 	var gaps []float64
@@ -82,7 +86,7 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 }
 
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
-// It warns about timing members that have no effect. If p has no timing members, it sets no pace.
+// It warns about timing members that have no effect. If none has an effect, it sets no pace.
 func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
 	var o orderedMap
 	switch {
@@ -127,7 +131,7 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
 	}
 }
 
-// roundDigits returns n rounded to six significant digits, so that rates in scripts are short.
+// roundDigits returns n rounded to six significant digits, which keeps rates in scripts short.
 func roundDigits(n float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(n, 'g', 6, 64), 64)
 	return short

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RecordedConversation holds the exchanges of one thread as far as a recorder has received them,
-// in order of their start times.
+// A RecordedConversation holds the exchanges of one thread that a recorder has received so far, in
+// order of their start times.
 type RecordedConversation struct {
 	Number    int       // identifies the conversation within the recorder; counted from 1
 	Thread    string    // "" for exchanges that belong to no thread
@@ -24,7 +24,7 @@ type RecordedConversation struct {
 }
 
 // Transcript returns the conversation as a transcript, which shares the exchanges and the secrets
-// with c. The secrets are redacted only when the transcript is formatted.
+// with c. The secrets are redacted when the transcript is formatted, not before.
 func (c RecordedConversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
@@ -35,20 +35,21 @@ func (c RecordedConversation) Transcript() *transcript.Transcript {
 
 // The limits of the conversations that a recorder holds in memory.
 const (
-	maxConversations = 256
+	maxConversations = 256       // conversations
 	maxExchanges     = 1_000     // exchanges of one conversation
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
 // A conversationCache holds the conversations to which a recorder may still add exchanges. It drops
-// a conversation when it has maxExchanges exchanges, and the least recently used ones while there
-// are more than maxConversations or their bodies exceed maxHeldBytes. Further exchanges of the
-// thread of a dropped conversation begin a new one. A conversationCache is safe for concurrent use.
+// a conversation that has reached maxExchanges exchanges. While there are more than
+// maxConversations conversations, or their bodies exceed maxHeldBytes, it drops the least recently
+// used conversation. Further exchanges of the thread of a dropped conversation begin a new
+// conversation. A conversationCache is safe for concurrent use. The zero value is ready to use.
 type conversationCache struct {
 	mu            sync.Mutex
 	conversations []*cachedConversation // the most recently used is the last
-	lastNumber    int
-	totalBytes    int // size of all bodies
+	lastNumber    int                   // number of the conversation that was created last; 0 if there was none
+	totalBytes    int                   // size of all bodies
 }
 
 // A cachedConversation is a recorded conversation with the total size of its bodies in bytes.
@@ -58,7 +59,7 @@ type cachedConversation struct {
 }
 
 // addExchange adds exchange o, which began at the given time, to the conversation of its thread. It
-// then passes a copy of the conversation to the function Save in the configuration of r, which must
+// then passes a copy of the conversation to the Save function in the configuration of r, which must
 // not be nil, and returns the error from Save.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
@@ -119,9 +120,9 @@ func (l *conversationCache) evict(i int) {
 }
 
 // exchangeSecrets returns the credentials in the header fields of x and in the query of its request
-// target. A transcript redacts these values wherever they occur, since servers repeat them.
-// exchangeSecrets leaves out values shorter than redact.MinDetectedSecret bytes, and the ids of the
-// thread and the run in request, which are needed to replay the conversation.
+// target. A transcript redacts these values wherever they occur, because servers sometimes repeat
+// them in responses. exchangeSecrets leaves out values shorter than redact.MinDetectedSecret bytes,
+// and the ids of the thread and the run in request, which are needed to replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {

@@ -31,20 +31,20 @@ const (
 
 // A ConvertOptions configures a conversion. All fields are optional.
 type ConvertOptions struct {
-	Format  Format           // the wanted format; "" for the one that the file can be converted to
-	Dialect *dialect.Dialect // the dialect of a recording; if set, exchanges of others are omitted
-	BaseURL string           // the path or URL where the recorded server served the dialect
+	Format  Format           // the desired format; "" means the format to which the file can be converted
+	Dialect *dialect.Dialect // the dialect of a recording; if not nil, exchanges of other dialects are omitted
+	BaseURL string           // the path or URL at which the recorded server served the dialect; "" means none
 	Secrets []string         // values to redact in transcripts
 }
 
 // maxFixtureBytes is the maximum size of a file of aimock fixtures, in bytes.
 const maxFixtureBytes = 16 << 20
 
-// Convert converts the file at path to files of another format, without writing them. The
-// recordings of browsers and curl become transcripts: one for each thread if o.Dialect is set,
-// otherwise one for the file. A file of aimock fixtures becomes a script. Every loss is reported as
-// a problem: an error if the file or a fixture cannot be converted, a warning if a part of it is
-// omitted or represented differently.
+// Convert converts the file at path to files of a different format, and returns them without
+// writing them. A recording of a browser or curl becomes transcripts: one for each thread if
+// o.Dialect is set, otherwise one for the file. A file of aimock fixtures becomes a script.
+// Everything that is lost is reported as a problem: an error if the file or a fixture cannot be
+// converted, a warning if a part of it is omitted or represented differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -85,8 +85,8 @@ func readFixtures(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// fileError returns a list with one problem: an error about the whole file at path, with the
-// message that format and args give.
+// fileError returns a list with one problem, which is an error about the whole file at path. The
+// message is formatted as by [fmt.Sprintf].
 func fileError(path, format string, args ...any) []FileProblem {
 	return []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(format, args...)}}
 }
@@ -98,8 +98,8 @@ func fileStem(path string) string {
 }
 
 // convertRecording returns one transcript for each conversation of t, the recording that was read
-// from path, and the problems that it found. If o.Dialect is set and no exchange belongs to it,
-// there are no transcripts, and the last problem is an error. convertRecording modifies t.
+// from path, and the problems that it found. If o.Dialect is set and no exchange is of that
+// dialect, there are no transcripts, and the last problem is an error. convertRecording modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -143,10 +143,10 @@ func convertRecording(
 }
 
 // splitConversations returns the conversations of the recording t, one for each thread, in order of
-// their first exchanges, and a message for each exchange that is omitted because its request is not
-// an operation of dialect d. It modifies t: it completes requests of which only the body is known,
-// and removes the base path of d from the request targets. If d is nil, the whole recording is one
-// conversation and t is not modified.
+// their first exchanges. It omits exchanges whose request is not an operation of dialect d, and
+// returns a message for each of them. It modifies t: it completes requests of which only the body
+// is known, and removes the base path of d from the request targets. If d is nil, the whole
+// recording is one conversation, and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

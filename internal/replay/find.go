@@ -11,26 +11,26 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of mismatches that Find describes for one request; it only
-// counts the others.
+// maxReasons is the maximum number of mismatches that Find describes for one request. Of the
+// others, it gives only the number.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
 // response is nil and the reasons explain why, beginning with the closest recording. If the library
 // is empty or r is not an operation of d, both results are nil. The parameter request is r as
 // parsed by d, with only the ids that the client chose; if it is nil, Find parses r. The parameter
-// seen records what has been replayed, and Find updates it; nil stands for an empty state.
+// seen holds what has been replayed, and Find updates it; nil stands for an empty state.
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
 // starts a run matches in any thread. Any other request must refer to a thread and a run that were
-// replayed according to seen, or must contain the recorded ids. Among equally close matches Find
-// selects the one that was replayed the fewest times, and then the earliest one. Repeated requests
-// thus receive the recorded responses in order, and then from the start again. A request for a
-// stream from a cursor, the id of an event, also matches a recorded stream that has an event with
-// that cursor; the response then begins after that event.
+// replayed according to seen, or must contain the recorded ids. Among equally close matches, Find
+// selects the one that was replayed the fewest times, and among those the earliest one. Repeated
+// requests thus receive the recorded responses in order, and then from the start again. A request
+// for a stream from a cursor, which is the id of an event, also matches a recorded stream that has
+// an event with that cursor; the response then begins after that event.
 //
-// Recorded ids that the client chose are replaced by those of the current client where they are
+// Recorded ids that the client chose are replaced with those of the current client where they are
 // complete strings in the response. Everything else is returned as recorded, except for header
 // fields that are not replayed (see [Response]).
 func (l *Library) Find(
@@ -66,16 +66,16 @@ func (l *Library) Find(
 	return s.respond(best), nil
 }
 
-// A recordingSearch is the search for the recorded response to one request. It holds the request,
-// the exchanges that match the request, and the mismatches of other exchanges.
+// A recordingSearch is the search for the recorded response to one request. It collects the
+// exchanges that match the request, and the reasons why other exchanges do not match.
 type recordingSearch struct {
 	dialect    *dialect.Dialect
-	operation  *dialect.Operation
+	operation  *dialect.Operation // the operation of the request
 	rawRequest spec.Request
-	request    *spec.Event
-	key        matchKey
-	thread     clientThread
-	playback   *playback
+	request    *spec.Event  // the parsed request
+	key        matchKey     // of the request
+	thread     clientThread // the thread of the request; its id may be ""
+	playback   *playback    // what has been replayed from the library
 
 	candidates []candidate
 	mismatches []mismatch
@@ -88,7 +88,7 @@ type candidate struct {
 	binding   *binding     // nil if the client's thread is not bound to the recorded one
 	resumeAt  *resumePoint // where the stream is resumed; nil for its beginning
 	score     int          // sum of the flags below
-	playCount int          // number of times that it was replayed
+	playCount int          // number of times that the exchange or its conversation was replayed, see scoreCandidate
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is
@@ -102,8 +102,9 @@ func (a candidate) compare(b candidate) int {
 	)
 }
 
-// A mismatch is the reason why a recorded exchange does not match a request. The stage is higher
-// the more conditions hold before the one that fails. The reason is "" if the exchange matches.
+// A mismatch is the reason why a recorded exchange does not match a request. The stage is the
+// number of the condition that fails; conditions are checked in the order of their numbers, from 0,
+// so a higher stage is a closer match. The reason is "" if the exchange matches.
 type mismatch struct {
 	stage  int
 	reason string
@@ -120,8 +121,8 @@ const (
 )
 
 // searchConversation compares the request with each exchange of conversation c that has the same
-// operation. It adds the exchange to the candidates or, with the reason why it does not match, to
-// the mismatches.
+// operation. It adds each exchange that matches to the candidates, and the reason why an exchange
+// does not match to the mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
@@ -137,8 +138,9 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match determines whether the exchange of candidate f matches the request. If so, match completes
-// f and returns a mismatch without a reason. Otherwise it returns the mismatch.
+// match determines whether the exchange of candidate f matches the request. If it does, match sets
+// the other fields of f and returns a mismatch without a reason. Otherwise it returns the reason
+// and the stage of the mismatch.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -168,7 +170,7 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
 // checkSubject returns "" if the exchange of candidate f belongs to the thread and the run of the
-// request. Otherwise it returns a text that states which of the two differs.
+// request. Otherwise it returns a text that states how the thread or the run differs.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -199,10 +201,10 @@ func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.HeaderField) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// checkCredentials returns a reason if the request has credentials and the exchange of candidate f
+// checkCredentials returns a reason if the request has credentials but the exchange of candidate f
 // was recorded with an anonymous client, and "" otherwise. A request without credentials matches
-// any exchange, since clients of a mock often have none. If both have credentials or both have
-// none, checkCredentials raises the score of f.
+// any exchange, because clients of a mock often have none. If both have credentials or neither has,
+// checkCredentials adds sameCredentials to the score of f.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -216,8 +218,9 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 }
 
 // checkCursor returns the reason why the recorded response of candidate f cannot begin at the
-// cursor of the request, or "" if it can. If the request has the recorded cursor, checkCursor
-// raises the score of f. Otherwise it sets the point at which the stream of f is resumed.
+// cursor of the request, or "" if it can. If the recorded request has the same cursor, checkCursor
+// adds sameCursor to the score of f. Otherwise it sets the point at which the recorded stream is
+// resumed.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -235,7 +238,10 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 }
 
 // scoreCandidate completes the score of candidate f, whose exchange matches the request, and sets
-// its play count.
+// its play count. If the thread of the client is bound to the recorded thread, the play count is
+// the number of times that the exchange was replayed in that binding. If the thread of the client
+// is not bound, it is the number of bindings of the conversation of the exchange. If the request
+// names no thread, it is the total number of times that the exchange was replayed.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -263,7 +269,7 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 }
 
 // respond returns the response of candidate f. It records in s.playback that the exchange of f was
-// replayed and which ids of the client correspond to recorded ones.
+// replayed, and which ids of the client correspond to recorded ids.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -287,8 +293,9 @@ func (s *recordingSearch) respond(f candidate) *Response {
 }
 
 // userMessagePairs returns an iterator over the ids of corresponding user messages in was, the
-// recorded input, and is, the current one; each pair has the recorded id first. The iterator begins
-// with the last user messages and goes backwards while their texts are equal.
+// recorded input, and is, the current input. Each pair consists of the recorded id and the current
+// id. The iterator begins with the last user messages and goes backwards as long as their texts are
+// equal.
 func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
@@ -310,9 +317,9 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	}
 }
 
-// reasons returns the reasons why no recorded exchange matches, beginning with those of the
-// exchanges that met the most conditions: at most maxReasons, and then the number of the others.
-// The result is never empty.
+// reasons returns the reasons why no recorded exchange matches, beginning with the exchanges that
+// met the most conditions. It returns at most maxReasons reasons, followed by a text with the
+// number of further reasons, if there are any. The result is never empty.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {

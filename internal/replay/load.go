@@ -32,8 +32,9 @@ func IsRecording(path string) bool {
 
 // Load returns a library of the recordings at paths, which may be files and directories, and the
 // problems found in them. Directories are searched recursively; files in them that are not
-// recordings, and files and directories in them whose names begin with a dot, are ignored. If one
-// of the problems is an error, the library is nil. [NewLibrary] describes the parameter dialects.
+// recordings, and files and directories in them whose names begin with a dot, are ignored. If at
+// least one of the problems is an error, the library is nil. [NewLibrary] describes the parameter
+// dialects.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -46,9 +47,9 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of all recordings at or below paths, without duplicates. If one
-// of paths cannot be read or has no recordings, or if all recordings together exceed MaxFiles or
-// MaxBytes, it returns one problem and no files.
+// findRecordings returns the paths of all recordings at or below paths, in that order and without
+// duplicates. If one of paths cannot be read or has no recordings, or if all recordings together
+// exceed MaxFiles or MaxBytes, it returns one problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -85,9 +86,9 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add with the path and the size in bytes of each recording below dir. It
-// skips files and directories whose names begin with a dot. It stops at the first error and returns
-// that error.
+// walkRecordings calls add with the path and the size in bytes of each recording in dir or a
+// directory below it. It skips files and directories whose names begin with a dot. It stops at the
+// first error, which may be one from add, and returns it.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +110,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of err without the path of the file, for a problem that already
-// names the file.
+// withoutPath returns the text of err without the path of the file, because the problem for which
+// it is used already names the file.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -118,8 +119,9 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf returns the problem for err. If the text of err begins with "FILE:LINE: " or "FILE: ",
-// this prefix becomes the fields File and Line of the problem instead of a part of its message.
+// problemOf returns the problem for err, with the severity Error. If the text of err begins with
+// "FILE:LINE: " or "FILE: ", this prefix becomes the fields File and Line of the problem instead of
+// a part of its message.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -137,9 +139,9 @@ func problemOf(err error) FileProblem {
 
 // NewLibrary returns a library of the transcripts in list, and the problems found in them. The
 // parameter dialects lists the dialects that are served, of which there must be at least one. A
-// transcript of another dialect is omitted with a warning. It is an error if a transcript names an
-// unknown dialect, if it names none and several are served, or if there is no response to replay.
-// If one of the problems is an error, the library is nil.
+// transcript of a dialect that is not served is omitted with a warning. It is an error if a
+// transcript names an unknown dialect, if it names none and several are served, or if there is no
+// response to replay. If at least one of the problems is an error, the library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -173,8 +175,8 @@ func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// addTranscript adds to the library those exchanges of transcript t that can be replayed, and
-// records problems in b. It does not modify t.
+// addTranscript adds to the library the exchanges of transcript t that can be replayed, and records
+// problems in b. It does not modify t.
 func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
 		b.addProblem(Warning, t.Name, "%s", note)
@@ -243,9 +245,9 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange fills in the remaining fields of e from the recorded exchange x and returns true.
-// If x cannot be replayed, it records a warning and returns false. The index, conversation, method
-// and response of e must be set.
+// prepareExchange sets the remaining fields of e from the recorded exchange x and returns true. The
+// index, conversation, method and response of e must already be set. If x cannot be replayed,
+// prepareExchange records a warning and returns false.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)

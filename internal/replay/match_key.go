@@ -12,16 +12,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey holds the content of a request that must be equal to that of a recorded request of the
-// same operation for the recorded response to fit. Ids that clients choose, and the history that
-// some clients repeat, are not part of the key.
+// A matchKey holds the content of a request that decides whether a recorded response fits: the keys
+// of the current request and of the recorded request must be equal. Ids that clients choose, and
+// the history that some clients repeat, are not part of the key.
 type matchKey struct {
-	input      string // the prompt, the tool results or the answers to interrupts
+	input      string // the prompt, the tool results or the answers to interrupts, see newInput
 	subject    string // the remaining content: ids and names in the path, days, limits and files
-	violations string // where the request violates the OpenAPI document of the dialect
+	violations string // where the request violates the OpenAPI document; "" if it is valid
 }
 
-// newMatchKey returns the match key of a parsed request, recorded or current.
+// newMatchKey returns the match key of a parsed request.
 func newMatchKey(request *spec.Event) matchKey {
 	q := matchKey{input: newInput(request.Parts)}
 	var rest []string
@@ -79,7 +79,7 @@ func newInput(parts []spec.Event) string {
 
 // appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
 // request, and returns the extended slice. It removes the lines of user messages and images, which
-// the server has already answered. The argument lines must not be used afterwards.
+// the server has already answered. It modifies the elements of lines.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")

@@ -20,12 +20,12 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A RecorderConfig configures a recorder. Dialect and Upstream are required.
+// A RecorderConfig configures a [Recorder]. Dialect and Upstream are required.
 type RecorderConfig struct {
 	Dialect  *dialect.Dialect
 	Upstream *url.URL       // base URL of the server to record, in place of the dialect's base
-	Header   spec.Header    // added to requests that lack the fields, and never recorded
-	CA       *x509.CertPool // trusted certificate authorities; nil for those of the system
+	Header   spec.Header    // fields to add to requests that do not have them; never recorded
+	CA       *x509.CertPool // trusted certificate authorities; nil means those of the system
 
 	// Save is called after each exchange without a SkipReason, with the whole conversation so
 	// far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
@@ -34,16 +34,16 @@ type RecorderConfig struct {
 	// those that are not saved. Calls may be concurrent. OnExchange may be nil.
 	OnExchange  func(RecordedExchange)
 	Log         *slog.Logger  // receives failures and the reasons for not saving; may be nil
-	IdleTimeout time.Duration // the longest silence of the server; 0 for DefaultIdleTimeout
+	IdleTimeout time.Duration // the longest time that the server may send nothing; 0 means DefaultIdleTimeout
 }
 
 // The limits of one exchange that passes through a recorder.
 const (
-	DefaultIdleTimeout = 10 * time.Minute      // the longest silence of the server
-	MaxRequestBytes    = 32 << 20              // maximum size of a request body
-	MaxResponseBytes   = 256 << 20             // maximum size of a response body
+	DefaultIdleTimeout = 10 * time.Minute      // default of RecorderConfig.IdleTimeout
+	MaxRequestBytes    = 32 << 20              // maximum size of a request body, in bytes
+	MaxResponseBytes   = 256 << 20             // maximum size of a response body, in bytes
 	maxResponseTime    = 24 * time.Hour        // maximum duration of a response
-	maxEventBytes      = dialect.MaxEventBytes // maximum size of an event
+	maxEventBytes      = dialect.MaxEventBytes // maximum size of an event, in bytes
 )
 
 // A RecordedExchange is an exchange that passed through a recorder, with its interpretation in the
@@ -57,9 +57,9 @@ type RecordedExchange struct {
 
 // A Recorder is a handler that forwards each request to a server and streams the response back
 // without buffering or changing it. It records the exchanges by conversation. It neither follows
-// redirects nor retries. It does not save exchanges that are of no use as a recording, such as
-// those with a truncated response, an invalid frame, an unexpected media type or a server error. It
-// is safe for concurrent use.
+// redirects nor retries. It does not save exchanges that are useless as a recording, such as those
+// with a truncated response, an invalid frame, an unexpected media type or a server error. It is
+// safe for concurrent use.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
@@ -91,9 +91,10 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 }
 
 // ServeHTTP forwards in, the request of a client, to the server, streams the response back and
-// records the exchange. The status is 413 if the request is too large or cannot be read, and 502 if
-// the server does not respond. If the response of the server ends abnormally, ServeHTTP panics with
-// http.ErrAbortHandler, so that the connection to the client ends abnormally as well.
+// records the exchange. The status is 413 if the body of the request is too large or cannot be
+// read, and 502 if the server does not respond. If the response of the server ends abnormally,
+// ServeHTTP panics with http.ErrAbortHandler, so that the connection to the client ends abnormally
+// as well.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -120,9 +121,9 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 }
 
 // upstreamRequest returns the request that forwards in, the request of a client, to the server, and
-// the client that must send it. The target of a request below the base path of the dialect is
-// relative to the base URL of the server; any other target is relative to the root of the server.
-// upstreamRequest returns an error if the body is too large or cannot be read.
+// the client with which the request must be sent. The target of a request below the base path of
+// the dialect is relative to the base URL of the server; any other target is relative to the root
+// of the server. upstreamRequest returns an error if the body of in is too large or cannot be read.
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -137,8 +138,9 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader returns those header fields of a request that are forwarded to the server, sorted
-// by name. It replaces Accept-Encoding, because the recorder could not read a compressed response.
+// forwardedHeader returns the fields of h, the header of a request, that are forwarded to the
+// server, sorted by name. They are followed by an Accept-Encoding field that asks for no
+// compression and replaces that of h, because the recorder cannot read a compressed response.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
@@ -153,10 +155,10 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 // still receiving that response.
 type responseForwarder struct {
 	w      http.ResponseWriter
-	method string
-	status int
-	sent   int
-	err    error // write error: the client is gone
+	method string // method of the request
+	status int    // status sent to the client; 0 if none was sent yet
+	sent   int    // number of bytes of the body sent to the client
+	err    error  // error of the last write, which means that the client has left; nil if none
 }
 
 // forward sends to the client the part of received that has arrived since the previous call; the
@@ -203,10 +205,10 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the response to the client in the way in which received, the response of the server,
-// ended. It does nothing if received is complete or the client has left. If the server sent no
-// response, the client receives status 502. After any other abnormal end, finish panics with
-// http.ErrAbortHandler.
+// finish ends the response to the client in the same way in which received, the response of the
+// server, ended. It does nothing if received is complete or a write to the client has failed. If
+// the server sent no response, the client receives status 502. After any other abnormal end, finish
+// panics with http.ErrAbortHandler.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
@@ -218,9 +220,9 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x, which began at the given time, to the function OnExchange of
-// the configuration. It then saves x, unless x is of no use as a recording; in that case it logs
-// the reason.
+// finishExchange passes exchange x, which began at the given time, to the OnExchange function of
+// the configuration. It then saves x, unless x is useless as a recording; in that case it logs the
+// reason.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -288,7 +290,7 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 }
 
 // endKinds lists the kinds of events that end a complete stream. A recorder does not save a stream
-// that should contain one of them but does not.
+// that should contain an event of one of these kinds but does not.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

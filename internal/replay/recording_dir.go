@@ -14,9 +14,9 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// A RecordingDir saves recorded conversations as transcripts in a directory, each in a file of its
-// own. It does not overwrite files that it did not create: if the file name for a conversation is
-// taken, it adds a number to the name. It is safe for concurrent use.
+// A RecordingDir saves recorded conversations as transcripts in a directory, each in its own file.
+// It does not overwrite files that it did not create: if the file name for a conversation is taken,
+// it adds a number to the name. It is safe for concurrent use.
 type RecordingDir struct {
 	root  *os.Root
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type RecordingDir struct {
 }
 
 // OpenRecordingDir opens the directory dir for recordings, and creates it and its parents if they
-// do not exist. It returns an error if that fails. The caller must close the result.
+// do not exist. The caller must close the result.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
@@ -37,8 +37,8 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	return &RecordingDir{root: root, names: map[int]string{}, taken: map[string]bool{}}, nil
 }
 
-// Close releases the directory; the saved files remain. It returns an error if the directory cannot
-// be closed.
+// Close closes the directory, after which Save fails. It does not remove the saved files. It
+// returns an error if the directory cannot be closed.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
 // Save writes conversation c to its file. If a conversation with the same number was saved before,
@@ -62,8 +62,8 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name, without directory, of the file that Save chose for the conversation
-// with the number of c, or "" if Save has not chosen one.
+// FileName returns the name, without directory, of the file in which Save stores the conversation
+// with the number of c, or "" if Save has not yet chosen a name.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *RecordingDir) FileName(c RecordedConversation) string {
 }
 
 // maxNames is the maximum number of files whose names differ only in the number at the end. It
-// bounds the search for a free name.
+// limits the search for a free name.
 const maxNames = 10_000
 
 // reserveName returns the name of the file for conversation c. If c has no file yet, it chooses a
@@ -101,7 +101,7 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 }
 
 // maxStemLength is the maximum length, in bytes, of a thread id that is used unchanged in a file
-// name. A longer id is shortened, and a hash is added.
+// name. A longer id is truncated, and a hash is appended.
 const maxStemLength = 80
 
 // recordingStem returns the name of the file for conversation c, without a number at the end and

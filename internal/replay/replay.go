@@ -23,15 +23,14 @@ type Severity string
 
 // The severities of problems.
 const (
-	Error   Severity = "error"   // the file or fixture is invalid or cannot be converted
-	Warning Severity = "warning" // the file, or a part of it, is ignored or represented differently
+	Error   Severity = "error"   // a file or fixture is invalid or cannot be converted
+	Warning Severity = "warning" // a file, or a part of it, is ignored or represented differently
 )
 
-// A FileProblem is a problem with an input file. The line is counted from 1; it is 0 if the file
-// has no lines or the message contains the position.
+// A FileProblem is a problem with an input file.
 type FileProblem struct {
-	File     string
-	Line     int
+	File     string // path of the file
+	Line     int    // from 1; 0 if the file has no lines or the message contains the position
 	Severity Severity
 	Message  string
 }
@@ -68,32 +67,34 @@ type recording struct {
 	exchanges []*storedExchange
 }
 
-// A storedExchange is a recorded response with the request for which it was sent.
+// A storedExchange is a recorded response, with the request to which it was the response.
 type storedExchange struct {
 	index        int // position in the transcript, starting at 0
 	conversation *recording
 	operation    *dialect.Operation
-	method       string // "" if the request was not recorded: then every request of the operation matches
-	startsRun    bool   // no earlier exchange of the operation is for the same run
-	request      spec.Event
-	key          matchKey
+	method       string     // method of the request; "" if it was not recorded: then any request for the operation matches
+	startsRun    bool       // no earlier exchange of the same operation and thread has the same run id
+	request      spec.Event // the parsed request
+	key          matchKey   // of the request
 	response     spec.Response
 	serverIDs    serverIDs     // the ids in the response
 	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// A serverIDs holds the first thread id and the first run id in a recorded response, each of which
-// may be "". If the request has no such id, the server chose it.
+// A serverIDs holds the first thread id and the first run id in a recorded response; either may be
+// "". The server chose an id that the request does not have.
 type serverIDs struct{ thread, run string }
 
-// thread returns the recorded id of the thread of exchange x, or "" if there is none.
+// thread returns the recorded id of the thread of exchange x, from the request or else from the
+// response, or "" if there is none.
 func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run returns the recorded id of the run of exchange x, or "" if there is none.
+// run returns the recorded id of the run of exchange x, from the request or else from the response,
+// or "" if there is none.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name returns a name of exchange x for error messages, such as "FILE, exchange 2". Exchanges are counted
-// from 1.
+// Name returns a name of exchange x for error messages, such as "FILE, exchange 2". Exchanges are
+// counted from 1.
 func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }

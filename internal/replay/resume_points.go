@@ -10,14 +10,14 @@ import (
 // A resumePoint is a position from which a client can resume a recorded stream: the end of an event
 // that has a cursor.
 type resumePoint struct {
-	cursor string
-	offset int           // end of the event with that cursor in the body, in bytes
-	at     time.Duration // when that event had arrived, since the request
+	cursor string        // the cursor of the event
+	offset int           // end of the event in the body, in bytes
+	at     time.Duration // time from the request to the arrival of the event
 }
 
 // indexResponse decodes the response of recorded, the exchange from which x was made. It stores in
-// x the first ids of a thread and a run in the response, and the points from which the stream can
-// be resumed.
+// x the first thread id and the first run id in the response, and the points from which the stream
+// can be resumed.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}

@@ -32,7 +32,7 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns those elements of reads, the arrivals of a body, that are after the resume
+// arrivalsAfter returns the arrivals in reads, which are those of a body, that are after the resume
 // point from. Their offsets and times are relative to that point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
@@ -43,9 +43,9 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs returns a new map with those entries of ids whose key, a recorded id, differs from the
-// value, the id that the client uses. The keys and values of the new map are encoded as in JSON
-// strings.
+// changedIDs returns a new map with the entries of ids in which the key, a recorded id, differs
+// from the value, the id that the client uses. The keys and values of the new map are encoded as in
+// JSON strings, without quotes.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -56,14 +56,15 @@ func changedIDs(ids map[string]string) map[string]string {
 	return pairs
 }
 
-// jsonStringBody returns s encoded as a JSON string, without the quotes.
+// jsonStringBody returns the JSON encoding of the string s, without the quotes.
 func jsonStringBody(s string) string {
 	text := compactJSON(s)
 	return text[1 : len(text)-1]
 }
 
 // compactJSON returns v as JSON without insignificant white space. The argument v must be a string,
-// or a json.RawMessage with valid JSON. The characters <, > and & are not escaped.
+// which is encoded, or a json.RawMessage with valid JSON. The characters <, > and & are not
+// escaped.
 func compactJSON(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -73,9 +74,9 @@ func compactJSON(v any) string {
 }
 
 // rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
-// in body, including JSON strings within JSON strings. It returns the new body, and reads, the
-// arrivals of body, with offsets in the new body. An offset within a replaced id becomes the end of
-// the new id. The arguments are not modified.
+// in body, including JSON strings within JSON strings. It returns the new body, and the arrivals of
+// body, reads, with offsets in the new body. An offset within a replaced id becomes the end of the
+// new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -97,14 +98,15 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacedRange is a range of a text in which an id was replaced. The fields from and to are byte
-// offsets in the original text; to is exclusive. The field growth is the number of bytes by which
-// the text became longer; it may be negative.
+// A replacedRange is a range of a text in which an id was replaced. The range extends from the byte
+// offset from, inclusive, to the byte offset to, exclusive, in the original text. The text became
+// longer by growth bytes, which may be negative.
 type replacedRange struct{ from, to, growth int }
 
 // rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
-// replaced with the value of that key, and the replacements in order of their positions. If nothing
-// was replaced, replacements is nil.
+// replaced with the value of the key. It also returns the ranges that were replaced, in order of
+// their positions, or nil if nothing was replaced. The keys and values of pairs must be encoded as
+// in JSON strings, without quotes.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {
@@ -141,8 +143,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords returns text with each word that is a key of pairs replaced by the value of that
-// key. Words consist of ASCII letters and digits, dashes, underscores and non-ASCII characters.
+// rewriteWords returns text with each word that is a key of pairs replaced with the value of the
+// key. Words consist of ASCII letters and digits, hyphens, underscores and non-ASCII characters.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -166,8 +168,8 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns at, a recorded time, divided by speed, the speed of the replay relative to the
-// recording. It returns 0 if speed is not positive.
+// scaleDelay returns at, a time since the request in the recording, divided by speed, the speed of
+// the replay relative to the recording. It returns 0 if speed is not positive.
 func scaleDelay(at time.Duration, speed float64) time.Duration {
 	if !(speed > 0) {
 		return 0

@@ -4,16 +4,16 @@ import "sync"
 
 // The maximum numbers of entries in a PlaybackState, which bound its memory.
 const (
-	maxThreads   = 10_000 // threads of clients per library
-	maxIDs       = 2_000  // ids per thread of a recording
+	maxThreads   = 10_000 // threads of the client, per library
+	maxIDs       = 2_000  // ids, per binding
 	maxLibraries = 4      // libraries
 )
 
 // A PlaybackState records what has been replayed in one test: which recorded conversation
 // corresponds to each thread of the client, and how many times each exchange was replayed. Its size
 // is limited: it drops the entries of the least recently used libraries and of the oldest threads,
-// and adds no ids to a thread that has the maximum number. The zero value is ready to use. A
-// PlaybackState is safe for concurrent use.
+// and adds no further ids to a thread that has the maximum number of ids. The zero value is ready
+// to use. A PlaybackState is safe for concurrent use.
 type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*playback // one per library, the most recently used first
@@ -29,10 +29,10 @@ func (s *PlaybackState) Reset() {
 // A playback records what has been replayed from one library in one test.
 type playback struct {
 	library            *Library
-	threads            map[clientThread][]*binding
-	threadOrder        []clientThread          // the keys of threads, oldest first
-	conversationCounts map[*recording]int      // number of bindings of each conversation
-	exchangeCounts     map[*storedExchange]int // number of times that each exchange was replayed
+	threads            map[clientThread][]*binding // recorded threads to which each thread of the client is bound
+	threadOrder        []clientThread              // the keys of threads, oldest first
+	conversationCounts map[*recording]int          // number of bindings of each conversation
+	exchangeCounts     map[*storedExchange]int     // number of times that each exchange was replayed
 }
 
 // A clientThread identifies a thread by its dialect and the id that the client uses.
@@ -42,15 +42,15 @@ type clientThread struct{ dialect, thread string }
 // the client correspond to which recorded ids.
 type binding struct {
 	conversation *recording
-	thread       string            // the recorded id
-	recordedRuns map[string]string // recorded run ids by the client's
-	currentIDs   map[string]string // the client's ids by the recorded ones
+	thread       string            // the recorded id of the thread
+	recordedRuns map[string]string // maps run ids of the client to recorded run ids
+	currentIDs   map[string]string // maps recorded ids to ids of the client
 	playCounts   map[int]int       // number of times that each exchange was replayed, by its index
 }
 
 // playbackOf returns the playback of library l and makes it the most recently used one. If there is
-// none, it creates one; of more than maxLibraries playbacks, it drops the least recently used one.
-// The caller must hold s.mu.
+// none, playbackOf creates it and, if there are then more than maxLibraries, drops the least
+// recently used playback. The caller must hold s.mu.
 func (s *PlaybackState) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -67,8 +67,8 @@ func (s *PlaybackState) playbackOf(l *Library) *playback {
 	return one
 }
 
-// findBinding returns the binding between the client's thread that key identifies and the recorded
-// thread of x, or nil if there is none.
+// findBinding returns the binding between the thread of the client that key identifies and the
+// recorded thread of x, or nil if there is none.
 func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
@@ -78,9 +78,9 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	return nil
 }
 
-// bind returns the binding between the client's thread that key identifies and the recorded thread
-// of x. If there is none, bind creates it; if s has no space for another thread, bind drops the
-// oldest thread.
+// bind returns the binding between the thread of the client that key identifies and the recorded
+// thread of x. If there is none, bind creates it. If s already has maxThreads threads and key is a
+// new one, bind drops the oldest thread.
 func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -101,24 +101,23 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that the client uses the id now in place of recorded, an id in the recording; for
-// an id that the server chose, the two are equal. If one of them is "", or if recorded is new and
-// the binding already has maxIDs ids, mapID does nothing.
-func (b *binding) mapID(recorded, now string) {
-	if recorded == "" || now == "" {
+// mapID records that the client uses the id current in place of the recorded id. For an id that the
+// server chose, the two are equal. If one of them is "", or if recorded is new and the binding
+// already has maxIDs ids, mapID does nothing.
+func (b *binding) mapID(recorded, current string) {
+	if recorded == "" || current == "" {
 		return
 	}
 	if _, known := b.currentIDs[recorded]; known || len(b.currentIDs) < maxIDs {
-		b.currentIDs[recorded] = now
+		b.currentIDs[recorded] = current
 	}
 }
 
-// mapRun records that the client uses the run id now in place of recorded, a run id in the
-// recording, and calls mapID with the two. It records nothing if one of them is "" or the binding
-// already has maxIDs runs.
-func (b *binding) mapRun(recorded, now string) {
-	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
-		b.recordedRuns[now] = recorded
+// mapRun records that the client uses the run id current in place of the recorded run id, unless
+// one of them is "" or the binding already has maxIDs runs. It also calls mapID with both.
+func (b *binding) mapRun(recorded, current string) {
+	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
+		b.recordedRuns[current] = recorded
 	}
-	b.mapID(recorded, now)
+	b.mapID(recorded, current)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An orderedMap is an object that is written as YAML with its members in the order of the slice.
+// An orderedMap is an object. When it is written as YAML, its members have the order of the slice.
 type orderedMap []mapEntry
 
 // A mapEntry is a member of an orderedMap.
@@ -20,7 +20,7 @@ type mapEntry struct {
 	value any // orderedMap, []any, string, bool, int, int64, float64 or nil
 }
 
-// set appends a member to o. It does not look for a member with the same key.
+// set appends a member to o, even if o already has a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
 // MarshalYAML implements the InterfaceMarshaler interface of goccy/go-yaml. The error is always
@@ -40,14 +40,14 @@ func formatYAML(o orderedMap) ([]byte, error) {
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
 
-// plainText matches strings that the YAML encoder writes correctly. Of the other strings, the
-// encoder leaves some without the quotes that they need, such as "---" and strings with control
-// characters.
+// plainText matches strings that the YAML encoder is known to write correctly. For some other
+// strings, such as "---" and strings with control characters, the encoder omits quotes that are
+// needed.
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
-// formatString returns s as a YAML scalar: plain or quoted by the encoder if plainText matches s,
-// and otherwise in double quotes with the escapes of JSON. It returns an error if the encoder
-// fails.
+// formatString returns s as a YAML scalar. If plainText matches s, the encoder writes the scalar;
+// otherwise it is in double quotes, with the escapes of JSON. formatString returns an error if the
+// encoder fails.
 func formatString(s string) ([]byte, error) {
 	if plainText.MatchString(s) {
 		return yaml.Marshal(s)
@@ -56,9 +56,9 @@ func formatString(s string) ([]byte, error) {
 }
 
 // decodeOrdered decodes a JSON value, with objects as orderedMaps and numbers as int64 or float64.
-// ok is false if data is invalid, is nested deeper than maxDepth, or contains something that a
-// script cannot represent exactly: duplicate members, keys that the YAML encoder does not support,
-// or numbers that would be written differently.
+// The result ok is false if data is invalid, is nested deeper than maxDepth, or contains something
+// that a script cannot represent exactly: duplicate members, keys that the YAML encoder does not
+// support, or numbers that would be written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -66,7 +66,7 @@ func decodeOrdered(data []byte) (v any, ok bool) {
 	return v, ok && !dec.More()
 }
 
-// maxDepth is the maximum nesting of a JSON value that decodeOrdered accepts.
+// maxDepth is the maximum number of levels of nesting in a JSON value that decodeOrdered accepts.
 const maxDepth = 16
 
 func decodeValue(dec *json.Decoder, depth int) (any, bool) {
@@ -120,7 +120,7 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
 // parseExactNumber returns the JSON number s as int64 or float64, and true. It returns false if s
-// is not a number or if formatting the value without an exponent does not give s.
+// is not a number, or if it differs from the text of the value written without an exponent.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -130,7 +130,7 @@ func parseExactNumber(s string) (any, bool) {
 }
 
 // escapeTemplates returns a copy of v in which each "{{" in a string, at any depth, is escaped, so
-// that scripts do not read it as the beginning of a template action. The keys of objects are not
+// that scripts do not take it for the beginning of a template action. The keys of objects are not
 // changed.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {

@@ -34,11 +34,11 @@ type decoderKey struct{}
 // decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
 
-// decode decodes the node n into the variable that the pointer to refers to. It adds errors, such
+// decode decodes the node n into the variable that dst, a pointer, refers to. It adds errors, such
 // as a key for which a struct has no field, to d.problems.
-func (d *decoder) decode(n ast.Node, to any) {
+func (d *decoder) decode(n ast.Node, dst any) {
 	ctx := context.WithValue(context.Background(), decoderKey{}, d)
-	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, to)
+	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, dst)
 	if err != nil {
 		d.errorf(n, "%v", yamlError(err))
 	}

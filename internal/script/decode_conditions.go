@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. It is the operation to which a rule applies that
-// does not name any.
+// runOperation is the operation that starts a run. A rule that does not name any operation applies
+// to runOperation.
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must

@@ -95,9 +95,9 @@ func dialectNames(dialects []*dialect.Dialect) string {
 
 // lintFaults warns about each fault of the rule that has no effect in a served dialect, because the
 // dialect lacks an event that the fault requires. If the rule lists its dialects, it warns if the
-// fault has no effect in at least one of them; otherwise only if it has no effect in any. The
-// argument served holds the served dialects to which the rule applies, and at is the node of the
-// list of faults.
+// fault has no effect in at least one of them; otherwise only if the fault has no effect in all
+// served dialects. The argument served holds the served dialects to which the rule applies, and at
+// is the node of the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect

@@ -229,15 +229,15 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition or t is nil, and otherwise the reason why text does
-// not meet it. The argument what names the text in the reason. If there is false, the request does
-// not have the text. If a regular expression matches, match stores its capture groups in p.
-func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
+// not meet it. The argument what names the text in the reason, and present reports whether the
+// request has the text. If a regular expression matches, match stores its capture groups in p.
+func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
 	if t == nil {
 		return nil
 	}
-	if t.exists != nil && *t.exists != there {
+	if t.exists != nil && *t.exists != present {
 		return func() string {
-			if there {
+			if present {
 				return what + ": present, want absent"
 			}
 			return what + ": missing"
@@ -246,7 +246,7 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	if t.hasNoTextCondition() {
 		return nil
 	}
-	if !there {
+	if !present {
 		return func() string { return what + ": missing" }
 	}
 	if t.equals != nil && text != *t.equals {

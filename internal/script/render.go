@@ -16,10 +16,10 @@ import (
 
 // A renderedStep is a step of a reply in which the results of templates replace the templates.
 type renderedStep struct {
-	name       string
-	text, code string
+	name       string // the kind of step
+	text, code string // for an interrupt, text is the payload; for a raw frame, it is the whole frame
 	calls      []renderedCall
-	children   []renderedStep
+	children   []renderedStep // the parts of a message
 	wait       time.Duration
 }
 

@@ -91,8 +91,8 @@ type Rule struct {
 	Name     string // from the script; "rule 3" if the third rule of a file has no name
 	File     string // name of the source
 	Line     int    // line of the rule in the file, from 1
-	Priority int  // rules of higher priority are tried first
-	Violates bool // the raw frames of its reply violate the protocol on purpose
+	Priority int    // rules of higher priority are tried first
+	Violates bool   // the raw frames of its reply violate the protocol on purpose
 
 	counterKey  string   // key of its counter and quota in a State; reloading the file does not change it
 	column      int      // column of the rule in the file, from 1
@@ -113,8 +113,8 @@ type requestQuota struct {
 	per      time.Duration
 }
 
-// A scenarioStep names a scenario and one of its steps. A scenario has a current step, which rules
-// may require and set.
+// A scenarioStep names a scenario and one of its steps. Each scenario has a current step, which
+// rules can require and set.
 type scenarioStep struct{ scenario, step string }
 
 // A RequestContext holds the facts about one request that rules and templates use. It may be passed

@@ -10,10 +10,10 @@ import (
 // The maximum numbers of entries in a State, by kind of entry. When a maximum is exceeded, the
 // least recently used entries are dropped, but at least the most recently used half is kept.
 const (
-	maxThreads   = 20_000
-	maxCalls     = 20_000
-	maxCounters  = 40_000
-	maxScenarios = 2_000
+	maxThreads   = 20_000 // threads
+	maxCalls     = 20_000 // calls of client tools
+	maxCounters  = 40_000 // counters, and also quotas
+	maxScenarios = 2_000  // scenarios
 )
 
 // InitialStep is the current step of a scenario whose step has not been set.

@@ -144,7 +144,7 @@ func (v *templateData) now(layout ...string) string {
 	return v.request.Now.UTC().Format(strings.Join(layout, " "))
 }
 
-// random returns a random integer from low to high, both included. It returns an error if high is
+// random returns a random integer from low to high, both inclusive. It returns an error if high is
 // less than low or exceeds it by 1<<31 or more.
 func (v *templateData) random(low, high int) (int, error) {
 	if high < low || high-low >= 1<<31 {
@@ -197,11 +197,11 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns text or, if text is empty, instead. The argument text is the last one so that
-// a template can pipe a text into the function.
-func defaultText(instead, text string) string {
+// defaultText returns text or, if text is empty, fallback. The argument text is the last one so
+// that a template can pipe a text into the function.
+func defaultText(fallback, text string) string {
 	if text == "" {
-		return instead
+		return fallback
 	}
 	return text
 }

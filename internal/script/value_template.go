@@ -98,16 +98,16 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of v with the data in to. If the value is a string, the result is
+// render executes the templates of v with the given data. If the value is a string, the result is
 // its text without quotes; otherwise the result is compact JSON. If v is nil, which means that the
 // script has no value, the result is "{}". render returns an error if a template fails or the
 // result is too long.
-func (v *valueTemplate) render(to *templateData) (string, error) {
+func (v *valueTemplate) render(data *templateData) (string, error) {
 	switch {
 	case v == nil:
 		return "{}", nil
 	case v.text != nil:
-		return v.text.render(to)
+		return v.text.render(data)
 	case len(v.parts) == 1:
 		return v.parts[0].literal, nil
 	}
@@ -115,7 +115,7 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 	for _, part := range v.parts {
 		text := part.literal
 		if part.template != nil {
-			rendered, err := part.template.render(to)
+			rendered, err := part.template.render(data)
 			if err != nil {
 				return "", err
 			}
@@ -123,7 +123,7 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 		}
 		b.WriteString(text)
 	}
-	if to.remaining -= b.Len(); b.Len() > maxTextSize || to.remaining < 0 {
+	if data.remaining -= b.Len(); b.Len() > maxTextSize || data.remaining < 0 {
 		return "", errTooLong
 	}
 	return b.String(), nil
@@ -131,8 +131,8 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 
 // renderJSON is like render, but its result is always JSON. A string is encoded as JSON unless the
 // string is itself valid JSON.
-func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
-	text, err := v.render(to)
+func (v *valueTemplate) renderJSON(data *templateData) (string, error) {
+	text, err := v.render(data)
 	if err != nil || v.text == nil || json.Valid([]byte(text)) {
 		return text, err
 	}

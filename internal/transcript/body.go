@@ -28,13 +28,15 @@ type parsedBody struct {
 // once: not at all if there are no directives.
 type bodyParser struct {
 	position
-	stream, crlf, isResponse bool
+	stream     bool // the body is an event stream
+	crlf       bool // the lines of the body end with CR LF
+	isResponse bool // the body is that of a response
 
 	parsedBody
-	pieceStart int           // offset of the current piece in the body
-	clock      time.Duration // time from the request to the arrival of the current piece
-	isTimed    bool
-	ended      bool
+	pieceStart int               // offset of the current piece in the body
+	clock      time.Duration     // time from the request to the arrival of the current piece
+	isTimed    bool              // a wait directive states when pieces arrived
+	ended      bool              // the body has ended, so that only trailer directives may follow
 	plain      bool              // the last line was neither raw nor base64
 	endGiven   bool              // a directive marks the end of the body
 	wants      []ExpectedFinding // without their Exchange, which the caller of parse sets

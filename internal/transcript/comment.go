@@ -99,7 +99,8 @@ func settingNames() string {
 }
 
 var (
-	// settingPattern matches a line that is a setting. Its groups are the name and the value.
+	// settingPattern matches a line that has the form of a setting. Its groups are the name and the
+	// value.
 	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
 	// misspelledSetting matches a line that is probably meant as a setting. It also matches a valid
 	// setting, so that a line must be compared with settingPattern first.

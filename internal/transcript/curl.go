@@ -15,12 +15,13 @@ import (
 // and a note.
 type curlCall struct {
 	request  spec.Request
-	exitCode *int // nil if unknown
-	note     string
+	exitCode *int   // nil if unknown
+	note     string // of the person who made the recording; may be ""
 }
 
 // curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
-// above 100 are those of a shell (timeout, signals) and mean that curl was interrupted.
+// above 100 are not from curl: 124 is that of the timeout command, and the others are those with
+// which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -40,7 +41,8 @@ var curlExitErrors = map[int]error{
 }
 
 // endError returns the error with which the response ended, according to the exit code of curl. It
-// returns nil if the response is complete or the exit code is unknown.
+// returns nil if the response is complete, if the exit code is nil, or if the code does not say how
+// the response ended.
 func (c curlCall) endError() error {
 	if c.exitCode == nil {
 		return nil

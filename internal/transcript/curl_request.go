@@ -18,12 +18,12 @@ import (
 // sent.
 type curlRequestFile struct {
 	Method   *string         `json:"method"`
-	Path     *string         `json:"path"`    // with the query
-	Headers  json.RawMessage `json:"headers"` // an object; see parseHeaders
-	Body     json.RawMessage `json:"body"`    // see parseBody
-	BodyRaw  *string         `json:"body_raw"`
-	CurlExit *int            `json:"curl_exit"`
-	Note     string          `json:"note"`
+	Path     *string         `json:"path"`      // with the query
+	Headers  json.RawMessage `json:"headers"`   // an object; see parseHeaders
+	Body     json.RawMessage `json:"body"`      // see parseBody
+	BodyRaw  *string         `json:"body_raw"`  // the body itself; alternative to Body
+	CurlExit *int            `json:"curl_exit"` // exit code of curl; nil: unknown
+	Note     string          `json:"note"`      // of the person who made the recording
 }
 
 // parseCurlInvocation parses NAME.request.json, the request that belongs to curl's output:
@@ -32,9 +32,9 @@ type curlRequestFile struct {
 //	 "headers": {"Content-Type": "application/json", "X-Twice": ["a", "b"]},
 //	 "body": "…", "curl_exit": 0, "note": "for the reader"}
 //
-// A body that is a string is sent unchanged; {"hex": "…"} represents bytes; any other JSON
-// value is the body itself. The member body_raw is always a string. A header field with the
-// value null was not sent.
+// A body that is a string was sent as this text; {"hex": "…"} represents bytes; any other JSON
+// value was sent as JSON. The member body_raw replaces body: it is always a string and was sent
+// as this text. A header field with the value null was not sent.
 //
 // JSON that is not an object, or an object with other members and neither method nor path,
 // is the request body itself, as sent by curl -d @FILE.

@@ -8,8 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// endDirectives lists the directives for bodies that ended early, each with the error that it
-// represents.
+// endDirectives lists the directives that state how a body ended, except "end", which stands for a
+// complete body. Each has the error that it represents. If one error wraps another, its directive
+// comes first, because endDirective uses the first directive whose error matches.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -24,7 +25,7 @@ var endDirectives = []struct {
 	{"not-http", spec.ErrNotHTTP},
 }
 
-// endDirectiveNames returns the names of the directives for bodies that ended early.
+// endDirectiveNames returns the names of the directives in endDirectives, in the same order.
 func endDirectiveNames() (all []string) {
 	for _, e := range endDirectives {
 		all = append(all, e.word)

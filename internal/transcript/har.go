@@ -112,8 +112,8 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 // how the exchange differs from the recorded messages; it is "" if it does not differ.
 type harExchange struct {
 	spec.Exchange
-	started time.Time
-	origin  string
+	started time.Time // when the request started
+	origin  string    // scheme and host of the URL, such as "https://example.com"
 	note    string
 }
 

@@ -32,8 +32,8 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A sectionReader holds the part of a section of a transcript, or of the output of curl, that is
-// still to be parsed, with its position in the file.
+// A sectionReader holds the unread part of a section of a transcript, or of the output of curl,
+// with the position of that part in the file.
 type sectionReader struct {
 	position
 	name string // of the section, for errors; "" for the output of curl

@@ -29,13 +29,13 @@ var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 //
 //   - .txtar: a transcript; see the package comment.
 //   - .http: the output of "curl -sN -i", with the request (or only its body) in
-//     NAME.request.json beside it. Without that file the request is unknown and its Method
-//     is "".
+//     NAME.request.json in the same directory. Without that file the request is unknown and
+//     its Method is "".
 //   - .sse: the body of an event stream. The request is unknown.
 //   - .har: an HTTP archive, version 1.2.
 //
-// Open returns an error if the extension is another one, or if the file cannot be read or is
-// invalid. The error names the file, the line or JSON path, and what is expected.
+// Open returns an error if the file has a different extension, cannot be read or is invalid. The
+// error names the file, the line or JSON path, and what is expected.
 func Open(path string) (*Transcript, error) {
 	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
 	if !ok {

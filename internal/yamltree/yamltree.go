@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Content returns n without YAML anchors and tags: the node to which they are attached, or n itself
-// if it is neither an anchor nor a tag.
+// Content returns n without YAML anchors and tags. If n is an anchor or a tag, the result is the
+// node to which it is attached; otherwise the result is n itself.
 func Content(n ast.Node) ast.Node {
 	for {
 		switch wrapper := n.(type) {
@@ -51,10 +51,10 @@ func Line(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-// Find follows path, which consists of keys of mappings and indexes of sequences (from 0), starting
-// at n. It returns the last node that it reaches, the line of that node (from 1; for the value of a
-// field, the line of its key), and the number of steps that it made. If steps is less than
-// len(path), the tree does not contain the rest of the path.
+// Find follows path from n. The elements of path are keys of mappings and indexes of sequences,
+// counted from 0. Find returns the last node that it reaches, the line of that node, from 1, and
+// the number of steps that it made. The line of the value of a field is the line of its key. If
+// steps is less than len(path), the tree does not contain the rest of the path.
 func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	line = Line(n)
 	for _, step := range path {
@@ -67,8 +67,9 @@ func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	return n, line, steps
 }
 
-// child returns the value of the field of n, or the item of n, that step names, and the line of the
-// key of that field or of that item. It returns nil and 0 if n has no such field or item.
+// child returns the value of the field of n that has the key step, and the line of the key; or, if
+// n is a sequence, the item of n that has the index step, and the line of the item. It returns nil
+// and 0 if there is no such field or item.
 func child(n ast.Node, step string) (ast.Node, int) {
 	if list, ok := Content(n).(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list.Values) {
