@@ -193,7 +193,8 @@ func expectedValue(f *pflag.Flag, err error) string {
 	case "uint64":
 		return "must be a whole number, 0 or more"
 	case "stringToString":
-		return "must be SCENARIO=TEXT"
+		placeholder, _ := pflag.UnquoteUsage(f)
+		return "must be " + placeholder
 	}
 	return err.Error()
 }

@@ -74,7 +74,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 }
 
 // writeBody writes a response with the given status, media type and body. It ignores errors from
-// writing, because the client has left then.
+// writing, because they mean that the client has left.
 func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
@@ -82,7 +82,7 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 }
 
 // encodeJSON returns the JSON encoding of v with a newline at the end, in which <, > and & are not
-// escaped. JSON must be able to represent v.
+// escaped. It must be possible to represent v in JSON.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

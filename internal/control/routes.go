@@ -29,8 +29,8 @@ type route struct {
 	handler      apiHandler
 }
 
-// Values of the field query of a route: noQuery for routes without query parameters, and perTest for
-// routes that apply to one test.
+// Values of the query field of a route: noQuery for routes without query parameters, and perTest
+// for routes that apply to one test.
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}

@@ -152,7 +152,7 @@ const maxFaults = 32
 
 // parseFaults parses text, a list of faults in JSON: a string in the syntax of [fault.Parse], or a
 // list of such strings and of objects in the form that scripts use. It returns an error if the JSON
-// has another form, a fault is invalid, or a list has more than maxFaults faults.
+// has a different form, a fault is invalid, or a list has more than maxFaults faults.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
@@ -179,7 +179,7 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 
 // parseFault parses item, one element of a JSON list of faults. A string may list several faults in
 // the syntax of [fault.Parse]; an object has one fault and its parameters. parseFault returns an
-// error if item has another form or a fault is invalid.
+// error if item is neither or a fault is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {

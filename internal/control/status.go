@@ -111,7 +111,7 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Val
 }
 
 // A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault,
-// Needs its required kinds, and Places its triggers; the other fields have the names of those of
+// Needs its required kinds, and Places its triggers; the other fields have the same names as in
 // the fault.
 type faultDescription struct {
 	Name   string        `json:"name"`

@@ -110,8 +110,8 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 }
 
 // stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
-// body is {"events": N}, or empty for one event. It returns an error with status 409 if the stream
-// is not held. If the body is invalid, it returns an error with status 400 or that of readJSON.
+// body is {"events": N}, or empty for one event. The error has status 409 if the stream is not held
+// and status 400 if N is invalid, or it is an error of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {

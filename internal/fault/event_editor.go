@@ -186,7 +186,7 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 
 // moved returns a value for [Fault.NewEffect]. The effect delays the first event at or after the
 // trigger for which fits returns true. It sends that event after the next event, or at the end of
-// the run if no event follows. If fits is nil, the method isTarget of the eventEditor is used
+// the run if no event follows. If fits is nil, the isTarget method of the eventEditor is used
 // instead. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
@@ -240,7 +240,8 @@ func isMessageEnd(e *spec.Event) bool {
 	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
 }
 
-// isCompletedText reports whether e completes a content part of a message whose text is not empty.
+// isCompletedText reports whether e completes a content part and has the text of that part, which
+// must not be empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
 // isSummary reports whether e ends a run and lists its messages.

@@ -36,7 +36,7 @@ type Fault struct {
 	Checks []string
 
 	Params    []Param             // parameters other than triggers and those that all faults have
-	Triggers  []string            // supported triggers of "event", "byte" and "time"; empty: none
+	Triggers  []string            // names of the supported triggers: "event", "byte" or "time"; empty: none
 	NewEffect func(a Args) Effect // returns the effect of the fault on one response
 }
 
@@ -73,7 +73,7 @@ type Args struct {
 // ResponseArgs holds what a fault needs to know about the response that it affects.
 type ResponseArgs struct {
 	Rand        *rand.Rand // source of all random choices
-	TypeMembers []string   // members of the data of events by which the protocol tells types apart; nil: unknown
+	TypeMembers []string   // names of the JSON members that state the type of an event; nil: unknown
 	Applied     func()     // to be called, any number of times, when the fault changes the response; never nil
 }
 
@@ -133,8 +133,8 @@ type StreamWriter interface {
 	// Finish flushes what was written and ends the stream in the given way. It always
 	// returns an error, which the caller must return.
 	Finish(e StreamEnd) error
-	// After calls f after d, unless the stream has ended. f may only call Finish, which
-	// then ends the stream even while nothing is being written.
+	// After calls f after d, unless the stream has ended. f must call no method but Finish,
+	// which then ends the stream even while nothing is being written.
 	After(d time.Duration, f func())
 }
 

@@ -11,7 +11,7 @@ import (
 // chunks.
 var chunkSlots = []spec.Kind{spec.SlotChunk, spec.SlotMessage, spec.MessageStart, spec.MessageDelta}
 
-// inTurnFaults lists the faults that concern steps, chunks and the ends of lines.
+// inTurnFaults lists the faults that concern steps, chunks and line ends.
 var inTurnFaults = []*Fault{
 	{Name: "step-end-missing", Doc: "a step that starts after the start of the run never ends",
 		RequiredKinds: []spec.Kind{spec.StepStart, spec.StepEnd}, Checks: []string{"step.all-end"},
@@ -140,7 +140,8 @@ func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 
 // editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
 // chunks, and leaves out the events that start and end messages. It calls change to edit each chunk
-// before sending it. The argument first reports whether the chunk is the first of its message.
+// before sending it. The parameter first of change reports whether the chunk is the first of its
+// message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

@@ -25,9 +25,9 @@ type triggeredWriter struct {
 }
 
 // newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, at the
-// position of the fault; see the field inject. That position is a.Trigger or, if no trigger is set,
-// before the second, third or fourth frame, chosen at random. For a time trigger, the caller must
-// set isDue when that time has passed.
+// position of the fault; see triggeredWriter.inject. That position is a.Trigger or, if no trigger
+// is set, before the second, third or fourth frame, chosen at random. For a time trigger, the
+// caller must set isDue when that time has passed.
 func newTriggeredWriter(
 	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {

@@ -27,8 +27,8 @@ const (
 	minKeyBytes    = 16               // bytes of a configured signing key
 )
 
-// Errors that a [Store] returns. ErrUnavailable means that the storage failed: the file is valid, and
-// the caller may try again.
+// Errors that a [Store] returns. ErrUnavailable means that the storage failed: the file is valid,
+// and the caller may try again.
 var (
 	ErrEmpty       = errors.New("the file is empty")
 	ErrTooLarge    = errors.New("the file is too large")
@@ -54,14 +54,14 @@ type Store struct {
 
 // A File describes a stored file.
 type File struct {
-	Path string
+	Path string // name in the storage, without directories
 	Type string // media type
 	Size int64  // in bytes
 }
 
-// An Upload is a file to be stored, with the names of its owner and of the conversation for which it
-// is uploaded. Type is the media type that the client declares. Name is the client's file name; the
-// path of the stored file contains at most a part of it.
+// An Upload is a file to be stored, with the names of its owner and of the conversation for which
+// it is uploaded. Type is the media type that the client declares. Name is the client's file name;
+// the path of the stored file contains at most a part of it.
 type Upload struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte

@@ -56,8 +56,9 @@ var rejectedTypes = map[string]bool{
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns the path of a new file. It consists of a random id, the harmless part of the
-// client's file name, which people can recognize, and the extension of the media type kind.
+// newPath returns the path of a new file. It consists of a random id, the part of the client's file
+// name that cleanName keeps, by which people can recognize the file, and the extension of the media
+// type kind.
 func newPath(name, kind string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
@@ -69,9 +70,10 @@ func newPath(name, kind string) string {
 	return path
 }
 
-// cleanName returns a harmless form of the last element of a file name, without its extension. It
-// keeps ASCII letters, digits and underscores, and replaces other characters between them with one
-// hyphen. The result has at most maxNameLength bytes.
+// cleanName returns the last element of a file name, without its extension and with only characters
+// that need no escaping in a URL. It keeps ASCII letters, digits and underscores, and replaces each
+// sequence of other characters between them with one hyphen. The result has at most maxNameLength
+// bytes, and may be "".
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {

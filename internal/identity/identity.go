@@ -20,9 +20,9 @@ type Authenticator interface {
 // signed tokens with many claims have a few thousand bytes.
 const maxToken = 16 << 10
 
-// Bearer returns the bearer token in the header Authorization. ok is false unless h has exactly one
+// Bearer returns the bearer token in the Authorization header. ok is false unless h has exactly one
 // such header with one token. Several headers are rejected because a proxy in front of the server
-// may have checked another one than the server would.
+// may have checked a different header from the one that the server would use.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {

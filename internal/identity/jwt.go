@@ -13,15 +13,15 @@ import (
 // A JWTConfig configures the verification of signed tokens. The zero value of each
 // field is a usable default.
 type JWTConfig struct {
-	Issuer             string           // required value of the claim iss; "" accepts any
-	Audience           string           // required among the values of the claim aud; "" accepts any
+	Issuer             string           // required value of the iss claim; "" accepts any
+	Audience           string           // required among the values of the aud claim; "" accepts any
 	RefreshAfter       time.Duration    // age at which the keys are read again; 0 means 15 minutes
 	MinRefreshInterval time.Duration    // least time between two reads due to unknown keys; 0 means 30 s
 	Now                func() time.Time // nil means time.Now
 	Log                *slog.Logger     // nil discards log records
 }
 
-// A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The claim sub of a token is
+// A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The sub claim of a token is
 // the name of the user. A token must be signed with one of the keys in a set (RFC 7517).
 type JWTAuthenticator struct {
 	cfg         JWTConfig

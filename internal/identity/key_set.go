@@ -125,8 +125,8 @@ func supportsAlgorithm(key any, algorithm string) bool {
 }
 
 // parseKeySet parses a set of keys in JSON (RFC 7517). It ignores members that are not public
-// signature keys, and all after the first maxKeys. It returns an error if text is invalid, or if
-// the set contains a private key, which its owner must not publish, or no usable key.
+// signature keys, and all keys after the first maxKeys. It returns an error if text is invalid, or
+// if the set contains a private key, which its owner must not publish, or no usable key.
 func parseKeySet(text []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`

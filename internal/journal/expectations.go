@@ -26,9 +26,9 @@ type Expectations struct {
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
-	Exactly *int `yaml:"exactly"`
-	AtLeast *int `yaml:"at-least"`
-	AtMost  *int `yaml:"at-most"`
+	Exactly *int `yaml:"exactly"`  // nil: not set
+	AtLeast *int `yaml:"at-least"` // nil: not set
+	AtMost  *int `yaml:"at-most"`  // nil: not set
 }
 
 // maxExpectationBytes is the maximum size of an expectation file in bytes.

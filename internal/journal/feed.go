@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// An Event reports one change of the journal. The fields that are set depend on its kind.
+// An Event reports one change of the journal. The comment of a field names the kinds of events in
+// which the field is set, unless all have it.
 type Event struct {
 	Kind    EventKind `json:"note"`
 	ID      uint64    `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
@@ -59,7 +60,7 @@ type subscriber struct {
 
 // Subscribe returns a channel that receives an event for each change of the journal. The channel is
 // closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives
-// an event of the kind EventDropped, with the number of lost events, before the next event.
+// an EventDropped event, with the number of lost events, before the next event.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
 	l := &subscriber{events: make(chan Event, maxQueuedEvents)}
 	j.feed.mu.Lock()
@@ -89,7 +90,7 @@ func (j *Journal) publish(n Event) {
 }
 
 // deliver queues the event n for the subscriber, or counts it as lost if the queue is full. Before
-// the first event after a loss, it queues an event of the kind EventDropped.
+// the first event after a loss, it queues an EventDropped event.
 func (l *subscriber) deliver(n Event) {
 	if l.lostEvents > 0 {
 		select {

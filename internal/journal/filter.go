@@ -192,8 +192,8 @@ func (j *Journal) record(r entryRef) (record Record, ok bool) {
 	return record, true
 }
 
-// Get returns the exchange with the given id. The result ok is false if the journal does not
-// contain such an exchange.
+// Get returns the exchange with the given id. The result ok is false if the journal contains no
+// exchange with that id.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
 	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int { return cmp.Compare(r.id, id) })
@@ -203,8 +203,8 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i])
 }
 
-// Export writes the exchanges that match f to w as JSON Lines, oldest first. It stops at the first
-// error from writing to w and returns that error.
+// Export writes the exchanges that match f and that f.Offset and f.Limit select to w as JSON Lines,
+// oldest first. It stops at the first error from writing to w and returns that error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	for _, r := range f.page(j.selectEntries(f)) {
 		record, ok := j.record(r)
@@ -222,8 +222,9 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 	return nil
 }
 
-// Wait blocks until at least n exchanges match f, and then returns nil. If ctx is done before that,
-// it returns an error that wraps ctx.Err and states the number of matching exchanges.
+// Wait blocks until at least n exchanges match f, and then returns nil. It ignores f.Offset and
+// f.Limit. If ctx is done first, it returns an error that wraps ctx.Err and states the number of
+// matching exchanges.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
 	changed := j.waiters.add()
 	defer j.waiters.remove(changed)

@@ -208,8 +208,8 @@ func (j *Journal) keepFindings(s *recordedExchange) {
 }
 
 // evaluations returns the evaluations of all exchanges. The result dropped holds the stored
-// evaluations of exchanges that were dropped, whose field judged is nil. The result kept holds
-// those of the exchanges in the journal.
+// evaluations of exchanges that were dropped; their field judged is nil. The result kept holds the
+// evaluations of the exchanges in the journal.
 func (j *Journal) evaluations() (dropped, kept []evaluation) {
 	j.mu.Lock()
 	dropped = slices.Clone(j.dropped)

@@ -85,8 +85,7 @@ func (j *Journal) Clear() {
 	j.publish(Event{Kind: EventReset})
 }
 
-// dropTests removes the exchanges and the stored findings of each test for whose id match returns
-// true.
+// dropTests removes the exchanges and the stored findings of all tests whose ids satisfy match.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,7 +113,7 @@ func (j *Journal) recycle(s *recordedExchange) {
 }
 
 // Limits on the unused exchanges that are kept for reuse: their number, and the size in bytes of
-// each slice that such an exchange may keep.
+// each slice that an unused exchange may keep.
 const (
 	maxFreeExchanges = 64
 	maxIdleBytes     = 8 << 10

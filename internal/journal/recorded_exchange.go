@@ -38,8 +38,8 @@ type exchangeData struct {
 	seed              uint64
 	method, target    string
 	requestHeader     spec.Header
-	body              []byte
-	bodySize          int
+	body              []byte           // the beginning of the request body
+	bodySize          int              // size of the complete request body
 	mockTime          time.Time        // start by the mock's clock
 	startTime         time.Time        // start by Config.Now
 	secrets           []string         // secret values to redact, until the exchange ends
@@ -73,8 +73,8 @@ type exchangeData struct {
 	otherBytes int64       // memory of everything but sentBytes, pieces and header
 }
 
-// An answeredItem identifies the tool call or the interrupt that a part of a request answers. Its kind
-// is spec.InputToolResult or spec.InputResume, and its id is the id of the call or interrupt.
+// An answeredItem identifies the tool call or the interrupt that a part of a request answers. Its
+// kind is spec.InputToolResult or spec.InputResume, and its id is the id of the call or interrupt.
 type answeredItem struct {
 	kind spec.Kind
 	id   string

@@ -7,7 +7,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// An Outcome is the way in which a run ended. It is the value of the metric label "outcome".
+// An Outcome is the way in which a run ended. It is the value of the "outcome" label of metrics.
 type Outcome string
 
 // The ways in which a run can end.

@@ -24,8 +24,8 @@ type Counters struct {
 	scrapes     chan struct{}    // holds a value for each request being served
 }
 
-// New returns counters at zero. The metric build_info has a label with version, the version of the
-// program.
+// New returns counters at zero. The build_info metric has a version label with the given version of
+// the program.
 func New(version string) *Counters {
 	metrics.ExposeMetadata(true) // the types of metrics
 	m := &Counters{set: metrics.NewSet(), scrapes: make(chan struct{}, maxScrapes)}
@@ -34,8 +34,8 @@ func New(version string) *Counters {
 	return m
 }
 
-// counter returns the counter with the given name and labels (see series), and creates it at the
-// first call.
+// counter returns the counter with the given name and labels, and creates it at the first call. The
+// labels are given as for series.
 func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }

@@ -55,7 +55,7 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders sets in h the CORS headers of the response to r. It sets the header Vary even if the
+// setHeaders sets in h the CORS headers of the response to r. It sets the Vary header even if the
 // origin is not allowed, because caches may serve the response to other origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin

@@ -51,7 +51,7 @@ type outermostHandler struct {
 
 // New returns a handler that wraps next. It responds to requests for /healthz, /readyz and /metrics
 // and to CORS preflights itself. It passes all other requests to next, with the request id in the
-// header X-Request-Id.
+// X-Request-Id header.
 func New(next http.Handler, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.NewID == nil {

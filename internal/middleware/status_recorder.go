@@ -6,8 +6,8 @@ import "net/http"
 // [http.ResponseController] finds the other methods of the wrapped ResponseWriter through Unwrap.
 type statusRecorder struct {
 	http.ResponseWriter
-	status int // 0 until the response begins
-	bytes  int64
+	status int   // 0 until the response begins
+	bytes  int64 // size of the body so far
 }
 
 // Unwrap returns the wrapped ResponseWriter.
@@ -22,7 +22,8 @@ func (a *statusRecorder) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [http.ResponseWriter].
+// Write implements [http.ResponseWriter]. It counts the bytes that were written, and records the
+// status 200 if the response has not begun.
 func (a *statusRecorder) Write(p []byte) (int, error) {
 	a.markStarted()
 	n, err := a.ResponseWriter.Write(p)

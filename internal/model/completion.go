@@ -129,7 +129,7 @@ func (a *completion) addDelta(d responseDelta) error {
 const maxHeldSpace = 256
 
 // emitText emits text as a delta of a message or of reasoning. The argument subject is "message" or
-// "reasoning". If the open message has another subject, or none is open, emitText ends the open
+// "reasoning". If the open message has a different subject, or none is open, emitText ends the open
 // message and starts a new one. It holds back white space at the beginning of a message until other
 // text follows, and text that arrives during tool calls until the calls have ended.
 func (a *completion) emitText(subject, text string) {

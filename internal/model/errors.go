@@ -85,8 +85,8 @@ type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"`
 	Detail  json.RawMessage `json:"detail"`
-	Object  json.RawMessage `json:"object"`
-	Code    json.RawMessage `json:"code"`
+	Object  json.RawMessage `json:"object"` // "error" in the responses of some servers without Error
+	Code    json.RawMessage `json:"code"`   // error code; may be an HTTP status
 }
 
 // parseErrorBody returns the error message and the status in data, the JSON body of a response. The

@@ -109,7 +109,7 @@ func (r *modelRun) toolDescriptions() (all []toolDescription) {
 
 // objectSchema returns schema, the JSON Schema of the arguments of a tool, as a decoded JSON object
 // with the type "object". The argument schema may also be a JSON string that contains the schema.
-// If schema is invalid or has another type, the result allows any object.
+// If schema is invalid or has a different type, the result allows any object.
 func objectSchema(schema []byte) map[string]any {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage

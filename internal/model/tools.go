@@ -72,7 +72,7 @@ func BuiltinTools() []Tool {
 	}}
 }
 
-// currentTime returns now in RFC 3339, in the time zone that the member zone of arguments names.
+// currentTime returns now in RFC 3339, in the time zone that the zone member of arguments names.
 // The zone is UTC if the member is missing, empty or "Local". It returns an error if arguments is
 // malformed or the time zone is unknown.
 func currentTime(now time.Time, arguments string) (string, error) {

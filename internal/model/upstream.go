@@ -16,8 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits on a request to the model's server. They keep a faulty server from delaying a run for long or
-// using much memory.
+// Limits on a request to the model's server. They keep a faulty server from delaying a run for long
+// or using much memory.
 const (
 	maxErrorBody    = 64 << 10        // bytes of an error response
 	maxRetryAfter   = 2 * time.Second // maximum Retry-After with which a request is repeated
@@ -30,14 +30,14 @@ type upstream struct {
 	*modelRun
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
-	timer       *time.Timer
+	timer       *time.Timer // cancels the request when the idle timeout expires
 	idleTimeout time.Duration
 	body        io.ReadCloser
 	readErr     error // why the iterator that frames returned ended
 }
 
 // openUpstream returns an upstream whose request has not been sent yet. The idle timeout starts at
-// once. The caller must call the method stop of the result.
+// once. The caller must call the stop method of the result.
 func (r *modelRun) openUpstream() *upstream {
 	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
@@ -55,7 +55,7 @@ func (w *upstream) stop() {
 }
 
 // request sends params to the model's server. If it returns nil, the response is an event stream,
-// which the caller reads by means of frames. Otherwise the error is a runError or, if the run was
+// which the caller can read with frames. Otherwise the error is a runError or, if the run was
 // stopped, the error of the run's context.
 func (w *upstream) request(params requestBody) error {
 	body, err := json.Marshal(params)
@@ -73,8 +73,9 @@ func (w *upstream) request(params requestBody) error {
 }
 
 // classify returns the error to report after err has occurred in the request. If the run was
-// stopped, this is the error of the run's context. Otherwise it is the runError that err wraps, or
-// the one with which the request was canceled. If there is neither, it is fallback.
+// stopped, this is the error of the run's context. Otherwise it is the runError that err wraps or,
+// if there is none, the runError with which the request was canceled. If there is none of these, it
+// is fallback.
 func (w *upstream) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -86,9 +87,9 @@ func (w *upstream) classify(err error, fallback *runError) error {
 	return fallback
 }
 
-// send sends a request with the given body and returns the response, whose body the method stop
-// closes. If the server asks for a retry, send repeats the request, at most once per run. It
-// returns an error if the request fails or is canceled.
+// send sends a request with the given body and returns the response, whatever its status. The stop
+// method closes the response body. If the server asks for a retry, send repeats the request, at
+// most once per run. It returns an error if the request fails or is canceled.
 func (w *upstream) send(body []byte) (*http.Response, error) {
 	for {
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))

@@ -30,8 +30,8 @@ type Pace struct {
 // before the preceding one. At most one field may be set; the zero value means that tokens do not
 // deviate.
 type Jitter struct {
-	// Fixed is the delay of the second, fourth, sixth, ... token or, if [Pace.Burst] is greater
-	// than 1, burst.
+	// Fixed is the delay of the second, fourth, sixth, ... token, or of the second, fourth,
+	// sixth, ... burst if [Pace.Burst] is greater than 1.
 	Fixed time.Duration
 	// Uniform is the maximum deviation in either direction, as a fraction of the time between
 	// two tokens. Deviations are distributed uniformly.

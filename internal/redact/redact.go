@@ -17,8 +17,8 @@ import (
 // [Redactor], that Redactor uses "***" instead.
 const Placeholder = "REDACTED"
 
-// MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values occur in
-// texts by chance.
+// MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values are too
+// likely to occur in texts by chance.
 const MinSecret = 4
 
 // MinDetectedSecret is the minimum length, in bytes, of a value in recorded traffic that is removed

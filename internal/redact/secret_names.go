@@ -28,15 +28,16 @@ var secretNameParts = []string{
 	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
 }
 
-// harmlessHeaders are common header fields without secrets, in addition to those that begin
-// with Access-Control-.
+// harmlessHeaders are common header fields that hold no secrets, in addition to those whose names
+// begin with Access-Control-.
 var harmlessHeaders = []string{
 	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type",
 	"Date", "Host",
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of secret and of harmless fields, in the form that groupByLength returns.
+// The names of fields that hold secrets, and of fields that are known to hold none, in the form
+// that groupByLength returns.
 var (
 	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
 	harmlessByLength = groupByLength(harmlessHeaders)

@@ -212,6 +212,7 @@ func TestFixtureProblems(t *testing.T) {
 		{`{"fixtures":[{"match":{"userMessage":"a"},"response":{"content":"x"}}]}`, "userMessage without hasToolResult", replay.Warning, false},
 		{`{"fixtures":[{"match":{"toolCallId":"c"},"response":{"content":"x"}}]}`, `toolCallId "c" does not occur`, replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x","usage":{},"finishReason":"length"}}]}`, `finishReason "length" is ignored`, replay.Warning, false},
+		{`{"fixtures":[{"match":{},"response":{"toolCalls":[{"name":"f","arguments":"{\"a\":1}}"}]}}]}`, `are not valid JSON; they are sent unchanged`, replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x","webSearches":["q"]}}]}`, "webSearches is ignored", replay.Warning, false},
 		{`{"fixtures":[{"match":{"toolNamespace":"n"},"response":{"content":"x"}}]}`, "match: toolNamespace is ignored: unknown member", replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x"},"replaySpeed":2}]}`, "replaySpeed is ignored", replay.Warning, false},

@@ -102,7 +102,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		return
 	}
 	began := time.Now()
-	forwarder := &responseForwarder{w: w, method: in.Method}
+	forwarder := &responseForwarder{w: w}
 	x, err := client.Do(in.Context(), req, wire.StopWhen{Until: forwarder.forward})
 	failed := err != nil || x.Response.End != nil
 	if left := in.Context().Err() != nil || forwarder.err != nil; left && failed { // unless the response was complete
@@ -155,10 +155,9 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 // still receiving that response.
 type responseForwarder struct {
 	w      http.ResponseWriter
-	method string // method of the request
-	status int    // status sent to the client; 0 if none was sent yet
-	sent   int    // number of bytes of the body sent to the client
-	err    error  // error of the last write, which means that the client has left; nil if none
+	status int   // status sent to the client; 0 if none was sent yet
+	sent   int   // number of bytes of the body sent to the client
+	err    error // error of the last write, which means that the client has left; nil if none
 }
 
 // forward sends to the client the part of received that has arrived since the previous call; the

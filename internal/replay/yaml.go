@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,7 +64,8 @@ func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	v, ok = decodeValue(dec, 0)
-	return v, ok && !dec.More()
+	_, err := dec.Token()
+	return v, ok && err == io.EOF
 }
 
 // maxDepth is the maximum number of levels of nesting in a JSON value that decodeOrdered accepts.

@@ -147,7 +147,7 @@ func (v *templateData) now(layout ...string) string {
 // random returns a random integer from low to high, both inclusive. It returns an error if high is
 // less than low or exceeds it by 1<<31 or more.
 func (v *templateData) random(low, high int) (int, error) {
-	if high < low || high-low >= 1<<31 {
+	if high < low || uint(high)-uint(low) >= 1<<31 {
 		return 0, fmt.Errorf("random %d %d: the second number must be the larger one, by less than 2147483648", low, high)
 	}
 	return low + v.rng().IntN(high-low+1), nil

@@ -67,7 +67,7 @@ func TestChanceComesFromTheSeed(t *testing.T) {
 
 func TestTemplatesAreBounded(t *testing.T) {
 	for _, text := range []string{
-		`{{repeat 2000000 "a"}}`, `{{words 1000000000}}`, `{{random 1 0}}`, `{{body "a"}}`, `{{.Match.town}}`, `{{index .Match "town" 3}}`,
+		`{{repeat 2000000 "a"}}`, `{{words 1000000000}}`, `{{random 1 0}}`, `{{random -9223372036854775808 9223372036854775807}}`, `{{body "a"}}`, `{{.Match.town}}`, `{{index .Match "town" 3}}`,
 		strings.Repeat(`{{repeat 1000000 "a"}}`, 2), strings.Repeat(`{{$x := repeat 1000000 "a"}}`, 9), strings.Repeat(`{{$x := words 100000}}`, 20),
 	} {
 		w, err := compileTemplate(text)

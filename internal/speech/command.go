@@ -49,9 +49,9 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 	return requireWAV(withLimits(run, cfg.withDefaults())), nil
 }
 
-// splitCommand splits a command line into words at white space, except within '...' or "...".
-// There are no escapes: each kind of quote can be quoted by the other. It returns an error if a
-// closing quote is missing.
+// splitCommand splits a command line into the program and its arguments at white space, except
+// within '...' or "...". There are no escapes: each kind of quote can be quoted by the other. It
+// returns an error if a closing quote is missing.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -138,8 +138,8 @@ func writeTempFile(wav []byte) (path string, remove func(), err error) {
 }
 
 // An outputBuffer keeps the first maxOutput bytes of the output of a command. If there are more, it
-// calls onFull and discards them. It does not return an error for them, which would block a program
-// that ignores SIGPIPE.
+// calls onFull and discards them. Its Write method returns no error even then, because an error
+// would block a program that ignores SIGPIPE.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()

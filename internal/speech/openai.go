@@ -32,8 +32,8 @@ type openAIService struct {
 
 // NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
 // below which the server provides that API. NewOpenAI returns an error unless base is an http or
-// https URL without a user, a query and a fragment. The transcriber's errors do not quote
-// responses, which may repeat the API key.
+// https URL without user, query and fragment. The transcriber's errors do not quote responses,
+// which may repeat the API key.
 func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)
@@ -90,7 +90,8 @@ func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string)
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// send sends a request with the given body once and returns the response.
+// send sends a request with the given body once and returns the response, whatever its status. The
+// caller must close the body of the response.
 func (s *openAIService) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
 	if err != nil {
@@ -104,8 +105,8 @@ func (s *openAIService) send(ctx context.Context, form []byte, contentType strin
 	return s.client.Do(req)
 }
 
-// retryAfter returns how long to wait before repeating the request that led to a response or an
-// error. ok is false if it should not be repeated.
+// retryAfter returns how long to wait before repeating a request whose results are res and err. ok
+// is false if the request should not be repeated.
 func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	if err != nil {
 		return retryDelay, true
@@ -122,7 +123,7 @@ func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 }
 
 // readText returns the member "text" of the JSON object in a response body. The error wraps
-// ErrUnavailable if the body is larger than maxResponse or has no such member.
+// ErrUnavailable if the body is larger than maxResponse, is not valid JSON or has no such member.
 func readText(body io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
 	if len(data) > maxResponse {

@@ -30,8 +30,8 @@ type Transcriber func(ctx context.Context, wav []byte) (string, error)
 // A Config configures speech recognizers. The zero value of each field is a usable
 // default.
 type Config struct {
-	APIKey        string        // of the service, for NewOpenAI
-	Model         string        // of the service; "" means whisper-1
+	APIKey        string        // bearer token for NewOpenAI; "" means that none is sent
+	Model         string        // name of the model, for NewOpenAI; "" means whisper-1
 	Timeout       time.Duration // for one recording, waiting included; 0 means a minute
 	MaxConcurrent int           // recordings processed at a time; 0 means one per processor
 }
@@ -50,9 +50,9 @@ func None() Transcriber {
 	return requireWAV(func(context.Context, []byte) (string, error) { return "", ErrUnavailable })
 }
 
-// Scripted is a [Transcriber] for tests. It returns the comment in the WAV data (the chunk ICMT in
-// a LIST of type INFO) or, without a comment, a sentence with the duration of the recording. Its
-// error is that of ParseWAV.
+// Scripted is a [Transcriber] for tests. It returns the comment in the WAV data (the ICMT chunk in
+// a LIST chunk of type INFO) or, without a comment, a sentence with the duration of the recording.
+// Its error is that of ParseWAV.
 func Scripted(_ context.Context, wav []byte) (string, error) {
 	info, err := ParseWAV(wav)
 	if err != nil {

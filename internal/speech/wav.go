@@ -16,7 +16,7 @@ type WAVInfo struct {
 	Rate     int // frames per second
 	Bits     int // per sample
 	Duration time.Duration
-	Comment  string // chunk ICMT in a LIST of type INFO
+	Comment  string // ICMT chunk in a LIST chunk of type INFO; "": none
 }
 
 // formats maps the codes of supported formats to their names and sample sizes in bits.
@@ -67,7 +67,7 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	return info, nil
 }
 
-// wavChunks holds what ParseWAV needs of a WAV file: the chunks fmt and data, as slices of the
+// wavChunks holds what ParseWAV needs of a WAV file: the fmt and data chunks, as slices of the
 // file's data, and the comment.
 type wavChunks struct {
 	fmt, data []byte

@@ -44,7 +44,7 @@ func (d *Decoder) incompleteItem() (item Item) {
 }
 
 // trimPartialRune returns text without the incomplete UTF-8 sequence at its end, if there is one.
-// Such a sequence does not count as invalid UTF-8, because the stream was cut off there.
+// That sequence does not count as invalid UTF-8, because the stream was cut off there.
 func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {

@@ -22,7 +22,7 @@ type memory struct {
 	threadTag     func(thread string) uint32
 	threads       map[string]*memThread
 	runs          map[RunRef]*memRun
-	byOwner       map[string]*list.List // the *memThread of each owner, that of the latest run first
+	byOwner       map[string]*list.List // threads (*memThread) of each owner, the one with the latest run first
 	finished      []*memRun             // ended runs, in the order in which they ended
 	finishedBytes int64                 // bytes of their events
 }

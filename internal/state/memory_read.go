@@ -84,8 +84,8 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day with a message that is not hidden. If the parameter before is
-// not "", it considers only days earlier than that. It returns "" if there is no such day.
+// latestDay returns the latest day with a message that is not hidden. If before is not "", it
+// considers only days earlier than before. It returns "" if there is no such day.
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {

@@ -109,8 +109,8 @@ type Call struct{ ID, Name, Arguments string }
 // A File identifies an uploaded file. Type is its media type.
 type File struct{ Path, Type string }
 
-// A Resetter is a store with a method Reset, which immediately drops every run that has ended, and
-// every thread whose runs have all ended.
+// A Resetter is a store whose Reset method immediately drops every run that has ended, and every
+// thread whose runs have all ended.
 type Resetter interface {
 	Store
 	Reset()

@@ -18,7 +18,7 @@ type settingCodec struct {
 	repeatable bool                                   // the setting may occur more than once
 	expects    string                                 // the form of a valid value, for errors
 	read       func(t *Transcript, value string) bool // stores value in t; false if value is invalid
-	write      func(t *Transcript) []string           // returns the values; "" stands for none
+	write      func(t *Transcript) []string           // returns the values; "" and nil: none
 }
 
 // settings lists all settings that the comment of a transcript may have, in the order in which

@@ -20,7 +20,7 @@ type curlCall struct {
 }
 
 // curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
-// above 100 are not from curl: 124 is that of the timeout command, and the others are those with
+// above 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
 // which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9

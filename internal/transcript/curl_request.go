@@ -239,10 +239,9 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw represents. The parameter raw is the member body of a
-// curlRequestFile, in the form that [parseCurlInvocation] describes. parseBody returns nil if raw
-// is nil or null. It returns an error if raw is an object {"hex": …} with invalid digits or is not
-// JSON.
+// parseBody returns the request body that raw represents, the body member of a curlRequestFile, in
+// the form that [parseCurlInvocation] describes. parseBody returns nil if raw is nil or null. It
+// returns an error if raw is an object {"hex": …} with invalid digits or is not JSON.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -163,8 +163,8 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
 }
 
-// raw writes a raw directive, in which each part of a line is written as a Go string in double
-// quotes.
+// raw writes a raw directive for a line that consists of the given parts. It writes each part as a
+// Go string in double quotes.
 func (w sectionWriter) raw(parts ...string) {
 	w.WriteString(directivePrefix + " " + rawDirective)
 	for _, p := range parts {

@@ -16,8 +16,8 @@ import (
 // eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream reports whether h is the header of an event stream. The last newline in the section
-// of such a message belongs to the body, and not to the archive.
+// isEventStream reports whether h is the header of an event stream. In the section of a message
+// with an event stream, the last newline belongs to the body and not to the archive.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
 // A sectionHead is the part of a section before the body: directives, start line and header fields.

@@ -138,9 +138,8 @@ func byNumber(a, b string) int {
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts reports whether files contains at least two parts of a conversation, and all numbers
-// from 1 to that of the last part occur. The argument files holds the paths of distinct parts,
-// sorted by number.
+// hasAllParts reports whether files contains at least two parts of a conversation, numbered from 1
+// without gaps. The argument files holds the paths of distinct parts, sorted by number.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Elements of the text form of a transcript: the beginning of a directive, the beginning and the end
-// of a marker line, which begins a section, and the names of the directives for encoded lines.
+// Elements of the text form of a transcript: the beginning of a directive, the beginning and the
+// end of a marker line, which begins a section, and the names of the directives for encoded lines.
 const (
 	directivePrefix = ":@"
 	markerPrefix    = "-- "

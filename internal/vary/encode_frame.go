@@ -124,7 +124,7 @@ func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	return fields
 }
 
-// commentText returns the text of a comment after the colon. It is the text that the dialect
+// commentText returns the text that follows the colon of a comment. It is the text that the dialect
 // requires or, if the dialect requires none, a random one.
 func (v *Variation) commentText(r *rand.Rand) string {
 	if v.profile.keepAliveText != "" {

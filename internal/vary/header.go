@@ -39,8 +39,8 @@ func (v *Variation) EncodeHeader(h http.Header) {
 	}
 }
 
-// varyMediaType returns text, a Content-Type value, in another form if it is the media type of JSON
-// or of event streams. For any other type, it returns "".
+// varyMediaType returns text, a Content-Type value, with a random spelling and random parameters if
+// it is the media type of JSON or of event streams. For any other type, it returns "".
 func varyMediaType(r *rand.Rand, text string) string {
 	media, _, _ := strings.Cut(text, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -66,8 +66,8 @@ func changeHeaderCase(r *rand.Rand, h http.Header) {
 	}
 }
 
-// alternateCase returns name with every second character in upper case and the others in lower
-// case.
+// alternateCase returns name with its second, fourth, sixth, ... character in upper case and the
+// others in lower case.
 func alternateCase(name string) string {
 	b := []byte(strings.ToLower(name))
 	for i := 1; i < len(b); i += 2 {

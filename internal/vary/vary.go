@@ -17,8 +17,8 @@ import (
 // server.
 type Trait string
 
-// The traits of variations, which are the ways in which responses may differ from the original ones. A
-// variation has only the traits that the document of its dialect allows.
+// The traits of variations, which are the ways in which responses may differ from the original
+// ones. A variation has only traits that the document of its dialect allows.
 const (
 	ByteOrderMark      Trait = "mark"            // the stream begins with a byte order mark
 	CRLF               Trait = "crlf"            // lines end with CR LF

@@ -154,7 +154,8 @@ type headRecorder struct {
 	err      error // error from the last read that failed
 }
 
-// Read reads from the connection and records the bytes that it gets, up to a limit.
+// Read reads from the connection and records the bytes that it gets, but no more than 2*maxHead
+// bytes in total.
 func (t *headRecorder) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.mu.Lock()

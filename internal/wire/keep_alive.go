@@ -11,7 +11,7 @@ import (
 )
 
 // An idleConn holds at most one connection of a complete exchange until another exchange uses it.
-// It is safe for concurrent use. A nil *idleConn holds no connection, and its method put must not
+// It is safe for concurrent use. A nil *idleConn holds no connection, and its put method must not
 // be called.
 type idleConn struct {
 	mu   sync.Mutex

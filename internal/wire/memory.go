@@ -94,8 +94,8 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 }
 
 // use calls do while the conversation has a slot. If the conversation does not have one, use takes
-// a slot only for the call. It returns false, without calling do, if ctx is done before a slot is
-// free.
+// one for the duration of the call. It returns false, without calling do, if ctx is done before a
+// slot is free.
 func (h *reservation) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
@@ -115,7 +115,7 @@ func (h *reservation) use(ctx context.Context, do func()) bool {
 }
 
 // CountEvents returns the number of complete events and comments in the body of r. It returns 0 if
-// the media type of r is not that of event streams. It does not undo a content coding.
+// r is not an event stream according to its media type. It does not undo a content coding.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {

@@ -80,7 +80,7 @@ func (m *outgoingRequest) http1Head() []byte {
 
 // joinTarget returns target appended to the path of the base URL, without normalizing either. An
 // empty target stands for the base URL itself. If the path ends with a slash and target begins with
-// one, one of the two is dropped. A query of the base URL precedes that of target. joinTarget
+// a slash, only one of them is kept. A query of the base URL precedes that of target. joinTarget
 // returns an error if target contains bytes that must be percent-encoded, or if it begins with
 // neither a slash nor a question mark and is not empty.
 func joinTarget(base *url.URL, target string) (string, error) {

@@ -170,8 +170,8 @@ type StopWhen struct {
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
-// A MeasurementError is a failure of the client or the network that prevented a measurement. It is never a
-// finding about the target.
+// A MeasurementError is a failure of the client or the network that prevented a measurement. It is
+// never a finding about the target.
 type MeasurementError struct {
 	URL    string // base URL without user, password and query
 	Reason string // why the measurement failed, in one line
@@ -187,8 +187,8 @@ func (e *MeasurementError) Unwrap() error { return e.Err }
 // Do sends one request and records the response until the response ends, exceeds a limit of the
 // Config, or meets a condition in limit. The Exchange shows what the server did, even if the server
 // closed the connection or sent nothing. If no HTTP response arrived, Response.Status is 0 and
-// Response.End is the reason. An error is of type *Error and is caused by the client or the
-// network: an invalid request, no connection, a TLS failure, or a cancelled context.
+// Response.End is the reason. An error is of type *MeasurementError and is caused by the client or
+// the network: an invalid request, no connection, a TLS failure, or a cancelled context.
 //
 // The request is sent as given, with a few exceptions. The request target is appended to the path
 // of the base URL byte for byte, and header fields keep their order and spelling (except in
@@ -251,8 +251,8 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns an *Error with the base URL of the client, the reason why, and the underlying error
-// err.
+// fail returns a *MeasurementError with the base URL of the client, the reason why, and the
+// underlying error err.
 func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
 
 // cloneRequest returns a copy of r that shares no memory with r.
@@ -271,12 +271,12 @@ type watchdog struct {
 	isPaused   bool          // guarded by mu
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
-	deadline   time.Time     // when totalTimer fires
-	paused     time.Duration // total time for which the client did not read
-	reads      atomic.Int64  // number of reads that got bytes, over HTTP/1
-	lingers    *time.Timer   // nil until leaveAfter is called
-	hangUp     context.CancelCauseFunc
-	stop       func() bool // ends the watch; the first call reports whether the watchdog has left the connection open
+	deadline   time.Time               // when totalTimer fires
+	paused     time.Duration           // total time for which the client did not read
+	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
+	lingers    *time.Timer             // nil until leaveAfter is called
+	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
+	stop       func() bool             // ends the watch; the first call reports whether the watchdog has left the connection open
 }
 
 // newWatchdog returns a watchdog for an exchange over conn whose context is parent. Its timeouts

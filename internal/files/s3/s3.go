@@ -107,10 +107,10 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 }
 
 // do sends a signed request for the object at path, and returns the response if its status is 2xx.
-// The caller must close the body of the response. The request has the fields of header, to which do
-// adds those of the signature; header must not be nil. While the service is unavailable, do repeats
-// the request, up to maxAttempts attempts. The error wraps
-// fs.ErrNotExist if the service responds that there is no such object.
+// The caller must close the body of the response. The request has the fields of header, which must
+// not be nil and in which do sets X-Amz-Content-Sha256. While the service is unavailable, do
+// repeats the request, up to maxAttempts attempts. The error wraps fs.ErrNotExist if the service
+// responds that there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (res *http.Response, err error) {
@@ -137,7 +137,10 @@ func (b *bucket) do(
 	}
 }
 
-// send signs a request and sends it once.
+// send signs a request for the object at path, which is relative to the bucket, and sends it once.
+// It returns the response whatever its status; the caller must close the body. It returns an error
+// if there are no credentials or no response is received. It does not modify header, which must
+// contain X-Amz-Content-Sha256.
 func (b *bucket) send(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {
@@ -154,7 +157,8 @@ func (b *bucket) send(
 }
 
 // responseError returns the error that a response reports, and closes the body of the response. The
-// error quotes only the code, because the message may repeat credentials.
+// error is fs.ErrNotExist if the service reports that there is no such object. Any other error
+// quotes only the status and the code, because the message may repeat credentials.
 func responseError(res *http.Response) error {
 	defer res.Body.Close()
 	var reported struct{ Code string }

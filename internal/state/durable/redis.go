@@ -44,11 +44,12 @@ const RedisMaxRuns = 100_000
 //
 //	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
 //
-// rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels begin with
-// NAME and a colon; the default is "streamassay:". The user of the URL needs access to those keys
-// and channels. The server must not evict keys. Acknowledged data is guaranteed to survive a crash
-// of the server only with appendonly yes and appendfsync always. OpenRedis returns an error if the
-// URL is invalid, or if the server cannot be reached or is unsuitable.
+// With rediss:// instead of redis://, the connections use TLS. A URL unix:///PATH?db=DB refers to a
+// Unix socket. The names of all keys and channels begin with NAME and a colon; the default is
+// "streamassay:". The user of the URL needs access to those keys and channels. The server must not
+// evict keys. Acknowledged data is guaranteed to survive a crash of the server only with appendonly
+// yes and appendfsync always. OpenRedis returns an error if the URL is invalid, or if the server
+// cannot be reached or is unsuitable.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
 	address, err := parseRedisURL(url)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *redisStore) checkServer(ctx context.Context) error {
 }
 
 // unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the
-// server's reply to the command INFO.
+// server's reply to the INFO command.
 func unsuitableReason(info string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -162,15 +163,16 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 }
 
 // Ping implements [state.Store]. It writes a key, because a server that is out of memory, cannot
-// save, or has become a replica still answers reads and the command PING.
+// save, or has become a replica still answers reads and the PING command.
 func (s *redisStore) Ping(ctx context.Context) error {
 	_, err := s.do(ctx, "SET", s.key("probe", ""), "1", "EX", 60)
 	return err
 }
 
 // Close gives up the runs that this replica was executing, so that other replicas can claim them
-// immediately, and closes the connections. No other call may be in progress. It returns an error if
-// a connection cannot be closed. Later calls return the result of the first.
+// immediately, and closes the connections. The caller must ensure that no other call is in
+// progress. Close returns an error if a connection cannot be closed. Later calls return the result
+// of the first.
 func (s *redisStore) Close() error {
 	s.closeOnce.Do(func() {
 		s.stop()

@@ -21,8 +21,8 @@ const (
 	redisTimeout   = 5 * time.Second       // for one call, with its retries
 	connectTimeout = 2 * time.Second       // for a new connection
 	replyTimeout   = 2 * time.Second       // for one reply
-	idleTimeout    = 5 * time.Minute       // for which an unused connection is kept
-	maxRetries     = 2                     // of a command whose connection was lost
+	idleTimeout    = 5 * time.Minute       // after which an unused connection is closed
+	maxRetries     = 2                     // for one command, after a temporary failure
 	retryWait      = 10 * time.Millisecond // before the first retry; doubles with each
 )
 
@@ -94,7 +94,7 @@ func newRedisClient(address redisAddress) *redisClient {
 	}}
 }
 
-// close closes the connections. No call may be in progress.
+// close closes the connections. The caller must ensure that no call is in progress.
 func (c *redisClient) close() error { return c.wrap(c.pool.Close()) }
 
 // wrap returns err with the address of the server prepended to its text, or nil if err is nil.
@@ -105,7 +105,8 @@ func (c *redisClient) wrap(err error) error {
 	return fmt.Errorf("redis %s: %w", c.address, err)
 }
 
-// key returns the name of the key or channel of a kind, such as "t:", for the given name.
+// key returns the name of a Redis key or channel, which consists of the prefix of the store, the
+// kind, such as "t:", and the given name.
 func (c *redisClient) key(kind, name string) string { return c.prefix + kind + name }
 
 // do sends a command and returns its reply: nil, an int64, a string for a status, a []byte for

@@ -28,7 +28,7 @@ type heartbeat struct {
 }
 
 // newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
-// its method leave closes db.
+// its leave method closes db.
 func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
@@ -111,7 +111,7 @@ func (p *heartbeat) leave() {
 // call, so that calls do not overlap.
 type orphanTakeover struct {
 	mu           sync.Mutex
-	pendingToken string // of a call whose reply was lost
+	pendingToken string // token of a call whose reply was lost, for the next call; "": none
 }
 
 // takeoverScript assigns runs of dead replicas to the calling replica and returns the ids of those
@@ -154,8 +154,8 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
-// ClaimOrphans implements [state.Store]. Among the runs that it returns are those of this replica
-// that the server stored although StartRun returned an error.
+// ClaimOrphans implements [state.Store]. It also returns runs of this replica that the server
+// stored although StartRun returned an error.
 func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()

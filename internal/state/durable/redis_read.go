@@ -131,8 +131,7 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 }
 
 // latestDays returns the latest two days of a thread that have messages, latest first, or fewer if
-// there are not as many. If the parameter before is not "", it considers only days earlier than
-// that.
+// fewer exist. If before is not "", it considers only days earlier than before.
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
 	latest := "+"
 	if before != "" {
@@ -143,9 +142,9 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	return days, err
 }
 
-// LatestThread implements [state.Store]. It reads the owner's threads in pages, beginning with the
-// one in which a run was started last. A thread in which a run is started meanwhile moves to the
-// front, so LatestThread reads the front again until it no longer changes.
+// LatestThread implements [state.Store]. It reads the owner's threads in pages, those with the
+// latest runs first. A thread in which a run is started in the meantime moves to the front, so
+// LatestThread reads the front again until it no longer changes.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -159,10 +158,10 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest returns the name of the latest thread of owner that begins with prefix, or "" if there
-// is none. It considers only threads whose score is beyond seen, the lower bound of a Redis range.
-// front is the value of seen for the next scan, which finds only threads in which a run was started
-// since this scan began. If front equals seen, no further scan is needed.
+// scanLatest returns the name of the latest of the owner's threads whose names begin with prefix,
+// or "" if there is none. It considers only threads whose score is beyond seen, the lower bound of
+// a Redis range. front is the value of seen for the next scan, which finds only threads in which a
+// run was started since this scan began. If front equals seen, no further scan is needed.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -199,8 +198,8 @@ func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) 
 	return page, err
 }
 
-// messages returns the messages of a thread whose numbers are at least from and at most to. It
-// reads them in pages of maxReadItems.
+// messages returns the messages of a thread whose numbers are at least from and at most to, in
+// ascending order. It reads them in pages of maxReadItems.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	var messages []state.Message
 	for from <= to {
@@ -240,7 +239,7 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 }
 
 // parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of the entry's
-// only field. It returns an error if the entry has another form.
+// only field. It returns an error if the entry does not have this form.
 func parseStreamEntry(entry any) (id string, value []byte, err error) {
 	var fields any
 	pair, err := redis.Values(entry, nil)

@@ -125,9 +125,9 @@ func (h *redisSubscriber) reportReady(err error) {
 }
 
 // session opens a connection and handles what it receives until the connection fails or ctx is
-// done. The error, which is never nil, is the one with which the connection could not be opened or
-// failed; if ctx is done, that is an error from the closed connection. received reports whether the
-// connection received anything.
+// done. The error, which is never nil, is the reason why the connection could not be opened or why
+// it failed. If ctx is done, session closes the connection itself, so that the error is that of a
+// closed connection. received reports whether the connection received anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -29,8 +29,8 @@ type uncertainRun struct {
 	since       time.Time
 }
 
-// add remembers that StartRun failed for the request b, which was sent with this token. It does
-// nothing if there are maxUncertain such runs already.
+// add remembers that StartRun failed for the request b, which was sent with the given token. It
+// does nothing if maxUncertain runs are remembered already.
 func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 	return due
 }
 
-// remove forgets the failed call run of StartRun for ref, a pair that due returned, and returns
+// remove forgets the failed call of StartRun that due returned as run for the key ref, and returns
 // true. It returns false if the call has been forgotten, or repeated, in the meantime.
 func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
 	l.mu.Lock()

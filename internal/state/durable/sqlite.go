@@ -129,7 +129,8 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers are resources that Close closes in reverse order of their opening.
+// closers is a list of resources. Its Close method closes them in reverse order and returns their
+// errors, joined.
 type closers []io.Closer
 
 func (c closers) Close() error {

@@ -22,16 +22,16 @@ const (
 // caller has stopped waiting and has claimed the job first; the writer then skips it.
 type writeJob struct {
 	apply   func(*sqliteWriter) error // may be called again after its first transaction was rolled back
-	size    int
-	claimed atomic.Bool
-	err     error
+	size    int                       // bytes of the change's data
+	claimed atomic.Bool               // by the writer, or by a caller that has stopped waiting
+	err     error                     // result; set before done is closed
 	done    chan struct{}
 }
 
-// submit passes a change, the function do, to the writer and waits until the change is committed.
-// It returns the error of do or of the transaction. If ctx is done or the store is closed before
-// the writer has begun the change, submit withdraws it and returns an error. size is the number of
-// bytes of the change's data.
+// submit passes the change do to the writer and waits until the change is committed. It returns the
+// error of do or of the transaction. If ctx is done or the store is closed before the writer has
+// begun the change, submit withdraws it and returns an error. size is the number of bytes of the
+// change's data.
 func (s *sqliteStore) submit(ctx context.Context, size int, do func(*sqliteWriter) error) error {
 	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
 	err := ctx.Err()

@@ -113,7 +113,8 @@ func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 }
 
 // transact executes jobs in one transaction. It returns an error if the transaction must be rolled
-// back. ErrNotOwner and ErrNotFound are stored in their job and do not affect the others.
+// back. ErrNotOwner and ErrNotFound are stored in the job that causes them and do not affect the
+// other jobs.
 func (d *sqliteWriter) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
