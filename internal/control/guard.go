@@ -22,10 +22,10 @@ var securityHeaders = map[string]string{
 }
 
 // guard returns a handler that protects inner from pages of other sites. The handler refuses
-// requests for other hosts, because such a page can make its own host name resolve to this address
-// (DNS rebinding). It also refuses changes that pages of other origins request, because such pages
-// can submit forms; the Origin and Sec-Fetch-Site headers reveal the origin. It passes all other
-// requests to inner.
+// requests for other hosts, because a page of another site can make its own host name resolve to
+// this address (DNS rebinding). It also refuses changes that pages of other origins request,
+// because these pages can submit forms; the Origin and Sec-Fetch-Site headers reveal the origin. It
+// passes all other requests to inner.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -108,7 +108,7 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 
 // acquireLong admits a request that waits for exchanges or listens to the journal. It returns a
 // context that is done when the client leaves or the control port shuts down, and a function that
-// the caller must call after serving the request. If maxLongRequests such requests are already
+// the caller must call after serving the request. If maxLongRequests of these requests are already
 // being served, acquireLong sets Retry-After in the header of w and returns an error with status
 // 503.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {

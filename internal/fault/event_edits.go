@@ -104,8 +104,8 @@ func newRunError(e *spec.Event, text, code string) *spec.Event {
 const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
-// failRun returns a value for [Fault.NewEffect]. The effect sends an error event in place of the
-// event at the trigger and of all later ones. Its error text is text followed by the fault's
+// failRun returns a value for [Fault.NewEffect]. The effect replaces the event at the trigger and
+// all later ones with a single error event. Its error text is text followed by the fault's
 // parameter "text". If no trigger is set, the run fails at its second event of content, or at its
 // terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
@@ -262,7 +262,7 @@ const unknownID = "nobody-told-of-this"
 
 // similarID returns an id of the same form as id that differs from it in one letter or digit, so
 // that only a comparison of the whole ids finds the difference. If no character of id can be
-// changed, the result has an additional one.
+// changed, similarID appends an additional character.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {

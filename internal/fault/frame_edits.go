@@ -34,8 +34,9 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger t, or 1 if t has no event number: a defect in
-// the very first event, which has the number 0, would be the least typical.
+// startIndex returns the event number of the trigger t. If t has no event number, it returns 1,
+// because a defect in the very first event, which has the number 0, would be less typical than one
+// in a later event.
 func startIndex(t Trigger) int {
 	if t.Event < 0 {
 		return 1
@@ -149,7 +150,7 @@ func chooseType(m members, types []string) string {
 	return ""
 }
 
-// setMember returns a function for the parameter change of editMember. The function sets the member
+// setMember returns a function for the change parameter of editMember. The function sets the member
 // with the given name to value, which is JSON text.
 func setMember(value string) func(m members, name string) {
 	return func(m members, name string) { m[name] = json.RawMessage(value) }

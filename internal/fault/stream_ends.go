@@ -31,8 +31,8 @@ func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
 
 // truncateFrame returns a value for [Fault.NewEffect]. The effect sends only the beginning of the
 // frame at the trigger and closes the connection. The function part returns that beginning. If the
-// trigger is a number of bytes, the connection is closed after exactly that number instead, and
-// part is not called.
+// trigger is a number of bytes, the connection is closed after exactly that number of bytes
+// instead, and part is not called.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {

@@ -10,9 +10,9 @@ import (
 type triggeredWriter struct {
 	StreamWriter
 	args        Args
-	beforeFrame int   // number of the frame before which to inject; -1: none
-	afterBytes  int64 // number of bytes after which to inject; -1: none
-	written     int64
+	beforeFrame int         // number of the frame before which to inject; -1: none
+	afterBytes  int64       // number of bytes after which to inject; -1: none
+	written     int64       // number of bytes written so far
 	isDue       atomic.Bool // the time of the trigger has passed
 	done        bool        // the fault was injected
 

@@ -18,9 +18,10 @@ const (
 	sendTimeout = 5 * time.Minute // for sending a file
 )
 
-// ServeHTTP serves the file to which the URL of the request, a link that Link returned, refers. It
+// ServeHTTP serves the file of a link that Link returned, given as the URL of the request. It
 // ignores the path of the link's base, so a prefix may be stripped. A valid link is the only
-// credential that it requires.
+// credential that it requires. The status is 403 if the link is not valid, 410 if it has expired,
+// 404 if the file no longer exists, and 503 if the storage fails.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

@@ -11,7 +11,7 @@ import (
 
 // An Authenticator maps tokens to users. Implementations must be safe for concurrent use.
 type Authenticator interface {
-	// Authenticate returns the name of the user to whom token belongs; ok is false if it is
+	// Authenticate returns the name of the user to whom token belongs; ok is false if token is
 	// invalid.
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }

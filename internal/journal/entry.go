@@ -39,8 +39,8 @@ const (
 // EndReasons lists all reasons except InProgress, which means that the exchange has not ended.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Mismatch names a rule of a script that did not match a request, and the first condition that
-// failed.
+// A Mismatch states why a rule of a script did not match a request. Why describes the first
+// condition of the rule that failed.
 type Mismatch struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`

@@ -18,7 +18,7 @@ import (
 // page of the matching exchanges.
 type Filter struct {
 	Dialect  string        `json:"dialect" yaml:"dialect"` // name of a dialect or of a family
-	Op       string        `json:"op" yaml:"op"`           // kind of the operation ("run") or its name ("POST /runs")
+	Op       string        `json:"op" yaml:"op"`           // kind of the operation, such as "run"
 	Method   string        `json:"method" yaml:"method"`
 	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern with * and ?
 	Status   StatusPattern `json:"status" yaml:"status"`
@@ -69,7 +69,7 @@ func (f Filter) Check() error {
 	return nil
 }
 
-// operationKinds lists the valid values of Filter.Op. They are the same as those of
+// operationKinds lists the values of Filter.Op that Check accepts. They are the same as those of
 // reference.OperationKinds.
 var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 

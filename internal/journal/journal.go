@@ -48,7 +48,7 @@ type Journal struct {
 	mu            sync.Mutex // never acquired while a recordedExchange is locked
 	lastID        uint64
 	entries       []*recordedExchange // sorted by id
-	dropped       []evaluation        // those of dropped exchanges that have findings
+	dropped       []evaluation        // evaluations of dropped exchanges that have findings
 	freeExchanges []*recordedExchange // unused ones, for reuse
 }
 

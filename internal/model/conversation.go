@@ -148,9 +148,9 @@ type conversationBuilder struct {
 }
 
 // normalize returns messages in the order that servers of models require: each tool call is
-// followed immediately by its result. Stopped runs violate that order, and so do histories that are
-// incomplete or partly repeated. The argument known holds the tool calls of earlier messages by
-// their ids.
+// followed immediately by its result. The messages of stopped runs violate that order, and so do
+// histories that are incomplete or partly repeated. The argument known holds the tool calls of
+// earlier messages by their ids.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {

@@ -90,8 +90,9 @@ func currentTime(now time.Time, arguments string) (string, error) {
 	return now.In(zone).Format(time.RFC3339), nil
 }
 
-// lookUp returns a JSON object with the word in arguments and its length in characters. It returns
-// an error if arguments is not an object with a string member word. It implements the tool lookup.
+// lookUp implements the lookup tool. It returns a JSON object with the word in arguments and its
+// length in characters. It returns an error if arguments is not an object with a string member
+// "word".
 func lookUp(_ context.Context, arguments string) (string, error) {
 	var args struct{ Word *string }
 	if json.Unmarshal([]byte(arguments), &args) != nil || args.Word == nil {

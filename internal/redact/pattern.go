@@ -48,7 +48,7 @@ func secretPatterns(s string) (all []secretPattern) {
 	return append(all, base64Patterns(s)...)
 }
 
-// replacementChar is U+FFFD, by which decoders of UTF-8 replace invalid bytes.
+// replacementChar is U+FFFD, with which decoders of UTF-8 replace invalid bytes.
 const replacementChar = "\ufffd"
 
 // base64Patterns returns patterns that find s within Base64 text. There is one for each of the

@@ -32,7 +32,8 @@ type Decoder struct {
 	limit int // maximum number of bytes in one event
 
 	// buf is the part of the stream that is being decoded. While Feed runs, it may be in the
-	// caller's memory; otherwise it is in the decoder's own. The positions below are offsets in buf.
+	// caller's memory; otherwise it is in the decoder's own. The positions below are offsets
+	// in buf.
 	buf        []byte
 	owned      bool // buf is in the decoder's memory
 	start      int  // start of the current line

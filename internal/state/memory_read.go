@@ -126,5 +126,5 @@ func (m *memory) Secret(ctx context.Context) ([]byte, error) {
 
 func (m *memory) Ping(ctx context.Context) error { return ctx.Err() }
 
-// Close does nothing: streams that are still open can finish reading.
+// Close does nothing, so that streams that are still open can finish reading.
 func (m *memory) Close() error { return nil }

@@ -28,9 +28,9 @@ type parsedBody struct {
 // once: not at all if there are no directives.
 type bodyParser struct {
 	position
-	stream     bool // the body is an event stream
-	crlf       bool // the lines of the body end with CR LF
-	isResponse bool // the body is that of a response
+	// Whether the body is an event stream, its lines end with CR LF, and it is the body of a
+	// response.
+	stream, crlf, isResponse bool
 
 	parsedBody
 	pieceStart int               // offset of the current piece in the body

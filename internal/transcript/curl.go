@@ -19,8 +19,8 @@ type curlCall struct {
 	note     string // of the person who made the recording; may be ""
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
-// above 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
+// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes above
+// 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
 // which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9

@@ -276,7 +276,7 @@ type watchdog struct {
 	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
 	lingers    *time.Timer             // nil until leaveAfter is called
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
-	stop       func() bool             // ends the watch; the first call reports whether the watchdog has left the connection open
+	stop       func() bool             // ends the watch; first call: whether the connection is still open
 }
 
 // newWatchdog returns a watchdog for an exchange over conn whose context is parent. Its timeouts

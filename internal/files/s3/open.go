@@ -87,7 +87,7 @@ func parseParameters(query string) (url.Values, error) {
 
 // parseEndpoint returns the URL of the service: the parameter text or, if that is "", the URL in
 // the environment or else that of Amazon in the region. It returns an error if that URL is invalid,
-// or if the region that it needs is "".
+// or if it depends on the region and region is "".
 func parseEndpoint(text, region string) (*url.URL, error) {
 	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	switch {

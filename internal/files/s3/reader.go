@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// An objectReader reads an object. It sends a request whenever it is read at a position other than
-// that of the last response.
+// An objectReader reads an object. It sends a new request whenever it is read at a position other
+// than the current position in the body of the last response.
 type objectReader struct {
 	get    func(from int64) (*http.Response, error)
 	body   io.ReadCloser // of the last response; nil if there is none

@@ -11,7 +11,7 @@ import (
 
 // An encodedMessage is a message as it is stored.
 type encodedMessage struct {
-	day  string // "" if the message is hidden
+	day  string // what Day returns for the message; "" if the message is hidden
 	data []byte // JSON
 }
 

@@ -115,8 +115,8 @@ func (h *redisSubscriber) run(ctx context.Context) {
 	}
 }
 
-// reportReady passes the result of the first attempt to subscribe to startBackground. Later calls
-// have no effect.
+// reportReady tells startBackground the result of the first attempt to subscribe. Later calls have
+// no effect.
 func (h *redisSubscriber) reportReady(err error) {
 	select {
 	case h.ready <- err:

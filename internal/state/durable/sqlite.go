@@ -50,10 +50,10 @@ const SQLiteMaxRuns = 1_000_000
 
 // OpenSQLite opens the store in the file at path, which it creates if there is none. It returns an
 // error if the file cannot be created or opened, is not such a store, or is open in another
-// process. The files PATH-wal and PATH-shm beside the file belong to it, as does PATH.lock, the
-// lock. Acknowledged data survives the death of the process at any moment; if the machine crashes,
-// the latest changes may be lost, but what remains is consistent. Space in the file is reused, but
-// never returned to the file system.
+// process. The files PATH-wal and PATH-shm beside the file belong to it, and so does the lock file
+// PATH.lock. Acknowledged data survives the death of the process at any moment; if the machine
+// crashes, the latest changes may be lost, but what remains is consistent. Space in the file is
+// reused, but never returned to the file system.
 func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {

@@ -118,8 +118,8 @@ func prepareFile(conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// explain returns an error with advice on what the user can do, if err is an error of SQLite for
-// which there is advice. It returns any other error unchanged.
+// explain returns an error with advice for the user if err is an error of SQLite that has a known
+// cause, such as a file that another process has open. It returns any other error unchanged.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
