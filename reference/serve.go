@@ -242,9 +242,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 }
 
 // refuseViolation refuses a request that violates the dialect's document. The status, the code and
-// the text are the first ones that the document defines for the violation. The default status is
-// 400, the default code is that of the status (see refuse), and the default text is that of the
-// violation.
+// the text are each the first one in violation.Refusals, which holds what the document requires.
+// What is not in it gets a default: 400 as the status, the code of the status (see refuse), and the
+// text of the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {

@@ -22,7 +22,8 @@ func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
 
-// isBlocked reports whether at least one cause of the dialect is shown as an error.
+// isBlocked reports whether something prevented a complete test of the dialect, that is, whether
+// the report shows at least one [Cause] in d as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
 // writeCauses writes some causes of the dialect: those that are shown as errors if blocking is

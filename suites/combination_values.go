@@ -182,7 +182,9 @@ func fixed(args string) func(*combinationPlayer) string {
 // sampleText returns a new text of the class that the combination prescribes.
 func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 
-// sampleJSON returns the JSON text of a new object of the class that the combination prescribes.
+// sampleJSON returns the JSON text of an object to send in a prompt. The combination prescribes what
+// is unusual about it, such as null members or deep nesting. Each call returns a different object,
+// unless the object has to be empty.
 func sampleJSON(c *combinationPlayer) string { return c.json.make(c.word()) }
 
 // textValues returns the values of [textDimension]. There is one value for each of the

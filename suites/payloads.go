@@ -51,8 +51,8 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// runPayloads plays the payloads scenario. It sends many kinds of texts, and after each text asks
-// for the previous message. Finally, it requests the history.
+// runPayloads plays the payloads scenario. It sends texts of many kinds. After each of them, it sends
+// a message that asks the agent to repeat that text. Finally, it requests the history.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {

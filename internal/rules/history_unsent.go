@@ -27,10 +27,11 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
-// eachToldPrompt returns a watchFunc that calls judge, at the end of a conversation, with each user
-// message m of the latest pages of histories. The argument page is the history that contains m. The
-// argument sent lists the prompts that m resembles, out of the prompts of all requests, accepted or
-// not. Only histories of threads that are known to be new are considered.
+// eachToldPrompt returns a watchFunc that, at the end of a conversation, calls judge for each user
+// message m in the responses to requests for the history of a thread that is known to be new.
+// Requests for the history of a certain day are left out. The argument page is the response. The
+// argument sent lists the prompts of all requests, accepted or not, that m may be a copy of (see
+// sentPrompt.resembles); it is empty if there are none.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
